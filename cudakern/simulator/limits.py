@@ -9,7 +9,9 @@ Grid = tuple[int, int, int]
 _MAX_THREADS = constant("runtime/runtime.hpp", "kMaxThreads")
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_SHARED_BYTES = 227 * 1024
+MAX_SHARED_BYTES = constant("runtime/room.hpp", "kSharedEach") - constant(
+    "runtime/room.hpp", "kSystemShared"
+)
 MAX_STATIC_SHARED_BYTES = 48 * 1024  # also of all shared memory, unless more is asked for
 MAX_PARAMETER_BYTES = 32764
 

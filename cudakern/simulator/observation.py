@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     #: Grid, block, bytes of dynamic shared memory.
     Size = tuple[Grid, Grid, int]
 
-#: Blocks that run side by side at most, when all of fewer wait for another one.
-_MOST_RESIDENT = 64
-
 
 class Observed:
     """One launch that was observed."""
@@ -207,7 +204,6 @@ def _options(
     return structures.OptionsStruct(
         seed=session.seed,
         resident=session.resident_blocks,
-        most_resident=max(_MOST_RESIDENT, session.resident_blocks),
         checks=session.checks,
         strict=session.strict,
         buffers=(structures.BufferStruct * len(rows))(*rows),

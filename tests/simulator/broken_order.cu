@@ -446,13 +446,6 @@ extern "C" __global__ void k(int* flags, int* out) {
   atomicExch(flags + b, 1);
   out[b] = 1;
 }
-//// deadlock: wait_for_a_block_that_cannot_start(zeros(1), zeros(100), grid=100, block=1)
-extern "C" __global__ void k(int* flag, int* out) {
-  if (blockIdx.x == gridDim.x - 1) atomicExch(flag, 1);
-  while (atomicAdd(flag, 0) == 0) {  // fault
-  }
-  out[blockIdx.x] = 1;
-}
 //// deadlock: locks_taken_in_two_orders(zeros(2), zeros(1), zeros(1), grid=2, block=1)
 extern "C" __global__ void k(int* locks, int* met, int* total) {
   int* const mine = locks + blockIdx.x;

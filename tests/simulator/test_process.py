@@ -19,7 +19,7 @@ from cudakern.errors import BindingError
 from cudakern.simulator import loading
 from cudakern.simulator.toolchain import find_toolchain
 from tests.helpers.samples import covering
-from tests.helpers.simulated import REVERSE, assert_works, compiled, pack, run
+from tests.helpers.simulated import REVERSE, assert_works, compiled, fails, pack, run
 
 ROOT = Path(__file__).parents[2]
 FILL = r"""
@@ -290,17 +290,28 @@ print("survived")
     assert "Fatal Python error: Segmentation fault" in result.stderr
 
 
-def test_contexts_of_the_c_library_serve_too(monkeypatch):
+RECURSION = r"""
+__device__ __noinline__ int down(int n) {
+  volatile int room[64];
+  room[n & 63] = n;
+  return n < -1 ? n : down(n + 1) + room[n & 63];
+}
+extern "C" __global__ void k(int* x) { x[0] = down(x[0]); }
+"""
+
+
+def test_contexts_of_the_c_library_and_guards_of_old_hosts_serve_too(monkeypatch):
     toolchain = find_toolchain()
+    defines = "-DCK_SIM_UCONTEXT", "-DCK_SIM_OLD_HOST"
 
     class Portable(type(toolchain)):
         __slots__ = ()
 
         def digest(self, *more):
-            return super().digest("-DCK_SIM_UCONTEXT", *more)
+            return super().digest(*defines, *more)
 
         def build(self, name, source, parts, flags, links):
-            return super().build(name, source, parts, (*flags, "-DCK_SIM_UCONTEXT"), links)
+            return super().build(name, source, parts, (*flags, *defines), links)
 
     portable = Portable(toolchain.command, toolchain.version)
     runtime = loading._runtime(portable, checked=False)  # noqa: SLF001
@@ -309,4 +320,9 @@ def test_contexts_of_the_c_library_serve_too(monkeypatch):
         patch.setattr(loading, "find_toolchain", lambda: portable)
         assert compiled(REVERSE).module.runtime is runtime
         assert_works()
+        assert fails(RECURSION, [np.ones(1, np.int32)]).kind == "stack_overflow"
+        text = 'extern "C" __global__ void k() {}'
+        run(text, [], grid=16, block=1024, cooperative=True)
+        error = fails(text, [], grid=17, block=1024, cooperative=True)
+        assert "there is room for 16 of 17" in str(error)
     assert_works()

@@ -29,14 +29,19 @@ static void run_all(Launch* launch, uint64_t seed) {
   rounds.launch = launch;
   rounds.random.state = seed * 0x9E3779B97F4A7C15u + 1;
   rounds.seen = ~uint64_t{0};
+  rounds.wanted = launch->wanted;
   Worker* const outer = worker;
+  enter_runner(&rounds.runner, launch, true);
   run_rounds(&rounds);
   worker = outer;
-  while (rounds.count > 0) {
-    Worker* w = rounds.workers[--rounds.count];
+  Vector<Worker*>& workers = checker.residents;
+  while (workers.size > 0) {
+    Worker* w = workers[--workers.size];
     leave_cluster(w);
     leave_worker(w);
   }
+  leave_runner(&rounds.runner);
+  trim_fibers();
   flush_printed();
 }
 
@@ -44,8 +49,7 @@ static bool prepare_launch(Launch* launch, const ck_sim_kernel* kernel, const ck
                            ck_sim_options* options) {
   if (!accept_launch(launch, kernel, shape)) return false;
   take_sample(launch, options);
-  const uint64_t resident = launch->cooperative ? launch->blocks : options->resident;
-  if (!count_workers(launch, resident, options->most_resident)) return false;
+  if (!count_resident(launch, options->resident, true)) return false;
   if (launch->blocks >= kMaxSerial) {
     return refuse(launch, "a checked launch must have fewer than 2**21 - 1 blocks");
   }

@@ -106,4 +106,17 @@ struct CheckedBlock {
   Vector<uint32_t> executions;  // see traffic.hpp
 };
 
+/// Gives back what a block has had, for good.
+inline void release_checked(CheckedBlock* c) {
+  free(c->cells);
+  for (Vector<const Release*>& fenced : c->fenced) {
+    free(fenced.data);
+  }
+  for (Events& events : c->events) {
+    free(events.addresses);
+  }
+  free(c->remote.data);
+  free(c->executions.data);
+}
+
 }  // namespace ck_sim

@@ -175,17 +175,36 @@ inline bool is_stack(const Worker* w, const char* address) {
   return false;
 }
 
+/// Whether an address is one of a window's; locates it, as well as it can be.
+inline bool is_in_window(Access& a, Worker* owner, Place* place, bool* inside) {
+  const uint64_t offset = window_offset(owner->window, a.address);
+  if (offset >= owner->window.bytes) return false;
+  *inside = locate_remote(a, owner, offset, place);
+  return true;
+}
+
+/// Locates an address that is in no memory the thread may access.
+inline void locate_stray(Access& a, Place* place) {
+  bool inside = false;
+  for (size_t i = 0; i < checker.residents.size && may_be_shared(a.kind); ++i) {
+    if (is_in_window(a, checker.residents[i], place, &inside)) return;
+  }
+  for (size_t i = 0; i < checker.residents.size && is_among_stacks(a.address); ++i) {
+    if (is_stack(checker.residents[i], a.address)) {
+      a.space = ck_sim_foreign;
+      return;
+    }
+  }
+}
+
 /// Locates an address outside of all arrays, of the block's shared memory and of the thread's
 /// stack.
 inline bool locate_elsewhere(Access& a, Place* place) {
   const MemoryMap& m = memory_map;
   const uint64_t address = reinterpret_cast<uint64_t>(a.address);
-  for (size_t i = 0; i < checker.residents.size && may_be_shared(a.kind); ++i) {
-    Worker* const other = checker.residents[i];
-    const uint64_t offset = window_offset(other->window, a.address);
-    if (offset < other->window.bytes) {
-      return locate_remote(a, other, offset, place);
-    }
+  bool inside = false;
+  for (uint32_t i = 0; a.w->group.ranks > 1 && i < a.w->group.ranks && may_be_shared(a.kind); ++i) {
+    if (is_in_window(a, a.w->cluster->workers[i], place, &inside)) return inside;
   }
   a.offset = static_cast<int64_t>(address);
   a.space = ck_sim_nowhere;
@@ -205,11 +224,7 @@ inline bool locate_elsewhere(Access& a, Place* place) {
     place->cells = memory_map.workspace_cells + in_workspace / 4;
     return a.bytes <= 8 - in_workspace;
   }
-  for (size_t i = 0; i < checker.residents.size; ++i) {
-    if (is_stack(checker.residents[i], a.address)) {
-      a.space = ck_sim_foreign;
-    }
-  }
+  locate_stray(a, place);
   return false;
 }
 

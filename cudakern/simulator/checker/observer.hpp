@@ -110,10 +110,6 @@ void start_checked_block(Worker* w) {
       c.barriers[i / kLanes] = {};
     }
   }
-  for (size_t i = 0; i < checker.residents.size; ++i) {
-    if (checker.residents[i] == w) return;
-  }
-  checker.residents.push(w);
 }
 
 /// What others of the cluster did to the shared memory of a block must have come before its end:

@@ -17,19 +17,19 @@ struct Random {
   }
 };
 
-constexpr int kQuietRounds = 64;  // without progress, before states are compared
+constexpr int kGrowRounds = 8;    // without progress, before more blocks are started, ...
+constexpr int kQuietRounds = 64;  // ... or states compared
 constexpr uint32_t kMostWaiting = 16;
 constexpr unsigned char kPoison = 0xFF;
 
-void call_helpers(Launch*) {}
 void thread_ended(Worker*) {}
 Thread* next_thread(Worker* w) { return &w->threads[w->order[w->next_fresh]]; }
 
 struct Rounds {
   Launch* launch;
   Random random;
-  Worker* workers[kMaxWorkers];
-  uint32_t count, live;            // workers; those that have a block
+  Runner runner;
+  uint32_t wanted;                 // blocks that are to be resident
   uint64_t waiting[kMostWaiting];  // clusters of which one will start next
   uint32_t waiting_count;
   // Without progress: how long, and the search for a cycle.
@@ -99,33 +99,40 @@ inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
   shuffle(r, w);
   start_checked_block(w);
   w->live = true;
-  ++r->live;
+  ++r->launch->resident;
 }
 
-inline void start_cluster(Rounds* r) {
+/// Starts a cluster on workers without a block, of which there are enough from number `i` on.
+/// Returns the number behind the last one.
+inline size_t start_cluster(Rounds* r, size_t i) {
   const uint32_t ranks = r->launch->ranks;
   Cluster* cluster = ranks == 1 ? nullptr : make_cluster(r->launch);
-  if (ranks > 1 && cluster == nullptr) return;
+  if (ranks > 1 && cluster == nullptr) return i;
   uint64_t next = cluster_at(r->launch, take_cluster(r)) * ranks;
   const uint64_t end = next + ranks;
-  for (uint32_t i = 0; next < end; ++i) {
-    if (!r->workers[i]->live) {
-      start(r, r->workers[i], cluster, next++);
+  for (; next < end; ++i) {
+    if (!checker.residents[i]->live) {
+      start(r, checker.residents[i], cluster, next++);
     }
   }
+  return i;
 }
 
 /// Has as many blocks resident as there can be; false if the launch has failed.
 inline bool fill(Rounds* r) {
   const Launch* launch = r->launch;
-  while (r->count < launch->max_workers && r->count - r->live < clusters_left(r) * launch->ranks) {
-    Worker* w = enter_worker(r->launch);
+  Vector<Worker*>& workers = checker.residents;
+  while (workers.size < r->wanted &&
+         workers.size - launch->resident < clusters_left(r) * launch->ranks) {
+    Worker* w = enter_worker(&r->runner);
     if (w == nullptr) return false;
     w->live = false;
-    r->workers[r->count++] = w;
+    workers.push(w);
   }
-  while (r->count - r->live >= launch->ranks && clusters_left(r) != 0 && !has_failed(launch)) {
-    start_cluster(r);
+  size_t next = 0;
+  while (workers.size - launch->resident >= launch->ranks && clusters_left(r) != 0 &&
+         !has_failed(launch)) {
+    next = start_cluster(r, next);
   }
   return !has_failed(launch);
 }
@@ -134,7 +141,7 @@ inline void finish(Rounds* r, Worker* w) {
   end_checked_block(w);
   leave_cluster(w);
   w->live = false;
-  --r->live;
+  --r->launch->resident;
 }
 
 /// A number that is another one whenever memory may have changed.
@@ -144,7 +151,6 @@ inline uint64_t progress_of(const Launch* launch) { return launch->progress + ch
 inline bool pass(Rounds* r, Worker* w) {
   Launch* launch = r->launch;
   worker = w;
-  fault_guard = &w->guard;
   const uint32_t done = w->done;
   const uint64_t progress = progress_of(launch);
   bool ran = w->next_fresh < launch->threads;
@@ -181,48 +187,57 @@ inline bool pass(Rounds* r, Worker* w) {
 
 /// After a round without progress: whether this can go on forever.
 inline bool is_deadlock(Rounds* r) {
-  if (++r->quiet < kQuietRounds) return false;
+  if (r->quiet < kQuietRounds) return false;
   if (r->quiet == kQuietRounds) {
     r->search = CycleSearch();
     r->since = nanoseconds();
   }
   uint64_t digest = 0;
-  for (uint32_t i = 0; i < r->count; ++i) {
-    if (r->workers[i]->live) {
-      digest = (digest ^ digest_of(r->workers[i])) * 0x9E3779B97F4A7C15u;
+  for (size_t i = 0; i < checker.residents.size; ++i) {
+    if (checker.residents[i]->live) {
+      digest = (digest ^ digest_of(checker.residents[i])) * 0x9E3779B97F4A7C15u;
     }
   }
   return r->search.repeats(digest) || nanoseconds() - r->since > kGiveUpTime;
 }
 
-/// Runs more blocks side by side, of which one perhaps is waited for; else the launch has failed.
-inline void grow_or_fail(Rounds* r) {
-  Launch* launch = r->launch;
-  if (launch->max_workers < launch->most_workers && clusters_left(r) != 0) {
-    const uint32_t twice = 2 * launch->max_workers;
-    launch->max_workers = twice < launch->most_workers ? twice : launch->most_workers;
-    r->quiet = 0;
-    return;
-  }
-  for (uint32_t i = 0; i < r->count; ++i) {
-    const Worker* w = r->workers[i];
+/// Fails the launch: its resident threads wait forever.
+inline void fail_waiting(Rounds* r) {
+  const Launch* launch = r->launch;
+  for (size_t i = 0; i < checker.residents.size; ++i) {
+    const Worker* w = checker.residents[i];
     for (uint32_t k = 0; w->live && k < launch->threads; ++k) {
       if (w->threads[k].state == State::kReady) {
-        report_deadlock(launch, w->threads[k]);
+        report_deadlock(r->launch, w->threads[k], clusters_left(r) != 0);
         return;
       }
     }
   }
 }
 
+/// After a round without progress: runs more blocks side by side, of which perhaps one is waited
+/// for, or ends a launch that waits forever.
+inline void grow_or_fail(Rounds* r) {
+  const Launch* launch = r->launch;
+  const bool can_grow = r->wanted < launch->room && clusters_left(r) != 0;
+  ++r->quiet;
+  if (can_grow && r->quiet >= kGrowRounds) {
+    r->wanted = r->wanted < launch->room / 2 ? 2 * r->wanted : launch->room;
+    r->quiet = 0;
+  } else if (!can_grow && is_deadlock(r)) {
+    fail_waiting(r);
+  }
+}
+
 inline void run_rounds(Rounds* r) {
   Launch* launch = r->launch;
-  while (fill(r) && r->live != 0) {
+  Vector<Worker*>& workers = checker.residents;
+  while (fill(r) && launch->resident != 0) {
     // Once nothing happens any more, every turn alike: the search for a cycle needs one to find.
     const bool quiet = r->quiet >= kQuietRounds;
-    const uint32_t first = quiet ? 0 : r->random.below(r->count);
-    for (uint32_t i = 0; i < r->count; ++i) {
-      Worker* w = r->workers[(first + i) % r->count];
+    const uint32_t first = quiet ? 0 : r->random.below(static_cast<uint32_t>(workers.size));
+    for (size_t i = 0; i < workers.size; ++i) {
+      Worker* w = workers[(first + i) % workers.size];
       uint32_t turns = quiet ? 1 : 1 + r->random.below(3);
       for (; turns > 0 && w->live && !has_failed(launch); --turns) {
         if (!pass(r, w)) {
@@ -234,7 +249,7 @@ inline void run_rounds(Rounds* r) {
     if (seen != r->seen) {
       r->seen = seen;
       r->quiet = 0;
-    } else if (!has_failed(launch) && is_deadlock(r)) {
+    } else if (!has_failed(launch)) {
       grow_or_fail(r);
     }
   }

@@ -206,6 +206,7 @@ class _Translator(Scope):
             static_shared=shared.dynamic,
             required_block=_triple(directives.get("reqntid", ())),
             max_threads=min(prod(directives.get("maxntid", (0,))), _MAX_WORD),
+            max_registers=min(prod(directives.get("maxnreg", (0,))), _MAX_WORD),
             cluster=_triple(directives.get("reqnctapercluster", ())),
             local_bytes=local_bytes,
             shared_objects=f"{name}_shared",

@@ -117,7 +117,9 @@ def checked(
     seed : int, optional
         Decides in which order threads and blocks run; the same seed, the same order.
     resident_blocks : int, optional
-        Blocks that run side by side. When all of them wait for one that does not run yet, more do.
+        Blocks that run side by side, or a cluster. When all of them wait for one that does not run
+        yet, more do, up to as many as an H200 holds; an error of kind ``"launch"`` tells that these
+        are too few. All blocks of a cooperative launch run side by side.
     strict : bool, optional
         Report what is right by PTX's rules and still often a mistake, too; see below.
     arrays : sequence of numpy.ndarray, or dict of str to numpy.ndarray, optional

@@ -1,6 +1,6 @@
-// Runs the threads of one block as fibers on one OS thread. A thread that waits for nobody runs to
-// its end on a shared stack; one that meets a barrier, a warp collective or an atomic keeps its
-// stack and lets others run.
+// Runs the threads of one block as fibers on one OS thread, which may run others in turns. A thread
+// that waits for nobody runs to its end on a shared stack; one that meets a barrier, a warp
+// collective or an atomic keeps its stack and lets others run.
 #pragma once
 
 #include "clusters.hpp"
@@ -73,15 +73,16 @@ inline void fiber_main() {
 
 /// Runs the thread, and others on its stack, until one suspends.
 inline void enter(Worker* w) {
+  Runner* const r = w->runner;
   do {
-    w->left = false;
-    w->guard.armed = true;
+    r->left = false;
+    r->guard.armed = true;
     switch_context(&w->scheduler, &w->running->fiber->context);
-    w->guard.armed = false;
-    if (w->looks) {
-      look(w);
+    r->guard.armed = false;
+    if (r->looks) {
+      look(r);
     }
-  } while (w->left && !has_failed(w->launch));
+  } while (r->left && !has_failed(w->launch));
 }
 
 inline void resume(Worker* w, Thread* thread) {
@@ -111,8 +112,8 @@ inline void start_fresh(Worker* w) {
 }
 
 /// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
-inline void on_fault(void* context, const siginfo_t* info) {
-  Worker* w = static_cast<Worker*>(context);
+inline void on_fault(void*, const siginfo_t* info) {
+  Worker* w = worker;
   Thread* thread = w->running;
   char text[300];
   const char* kind = "out_of_bounds";

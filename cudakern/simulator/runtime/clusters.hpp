@@ -1,18 +1,17 @@
-// Clusters: blocks that run side by side, each on its worker, and have a barrier in common.
+// Clusters: blocks that run side by side and have a barrier in common.
 #pragma once
 
 #include "barriers.hpp"
 
 namespace ck_sim {
 
-/// A cluster that lacks all its blocks; null, and a failure of the launch, without memory.
+/// A cluster without its blocks; null, and a failure of the launch, without memory.
 inline Cluster* make_cluster(Launch* launch) {
   Cluster* cluster = static_cast<Cluster*>(calloc(1, sizeof(Cluster)));
   if (cluster == nullptr) {
     refuse(launch, "a cluster needs more memory than there is", "out_of_memory");
     return nullptr;
   }
-  pthread_mutex_init(&cluster->lock, nullptr);
   cluster->ranks = cluster->left = launch->ranks;
   return cluster;
 }
@@ -29,12 +28,12 @@ inline void join_cluster(Worker* w, Cluster* cluster, uint64_t next) {
   w->group.cluster = at;
   w->group.rank = rank;
   w->group.windows = cluster->windows;
+  cluster->workers[rank] = w;
   cluster->windows[rank] = w->window.start;
 }
 
 inline void leave_cluster(Worker* w) {
-  if (w->cluster != &w->alone && __atomic_sub_fetch(&w->cluster->left, 1, __ATOMIC_ACQ_REL) == 0) {
-    pthread_mutex_destroy(&w->cluster->lock);
+  if (w->cluster != &w->alone && --w->cluster->left == 0) {
     free(w->cluster);
   }
   w->cluster = &w->alone;
@@ -43,23 +42,21 @@ inline void leave_cluster(Worker* w) {
 /// Counts a thread that has exited: it keeps nobody at the barrier.
 inline void exit_cluster(Worker* w, Thread* thread) {
   Cluster* cluster = w->cluster;
-  pthread_mutex_lock(&cluster->lock);
   if (!w->launch->strict && !thread->cluster_arrived) {
     order_release(w, thread, &cluster->keys[cluster->phase & 1], Scope::kCluster);
   }
   ++cluster->exited;
   cluster->gone += thread->cluster_arrived && thread->cluster_phase == cluster->phase;
-  pthread_mutex_unlock(&cluster->lock);
 }
 
-/// Completes the barrier of a cluster if all threads that are left have arrived. Locked.
+/// Completes the barrier of a cluster if all threads that are left have arrived.
 inline void try_complete(const Worker* w, Cluster* cluster) {
   const bool alone = cluster == &w->alone;
   const uint32_t exited = (alone ? w->done : cluster->exited) - cluster->gone;
   if (cluster->arrived + exited >= cluster->ranks * w->launch->threads) {
     cluster->arrived = cluster->gone = 0;
     order_forget(&cluster->keys[~cluster->phase & 1]);  // nobody is at that barrier any more
-    __atomic_store_n(&cluster->phase, cluster->phase + 1, __ATOMIC_RELEASE);
+    ++cluster->phase;
     note_progress(w->launch);
   }
 }
@@ -76,7 +73,6 @@ void ck_sim_cluster_arrive(const ck_sim::Site* site) {
                 "a thread must wait at the barrier of its cluster before it arrives again", site);
   }
   Cluster* cluster = w->cluster;
-  pthread_mutex_lock(&cluster->lock);
   self->cluster_arrived = true;
   self->cluster_phase = cluster->phase;
   if ((site->access & kReleases) != 0) {
@@ -84,7 +80,6 @@ void ck_sim_cluster_arrive(const ck_sim::Site* site) {
   }
   ++cluster->arrived;
   try_complete(w, cluster);
-  pthread_mutex_unlock(&cluster->lock);
 }
 
 void ck_sim_cluster_wait(const ck_sim::Site* site) {
@@ -97,12 +92,8 @@ void ck_sim_cluster_wait(const ck_sim::Site* site) {
                 "a thread must arrive at the barrier of its cluster before it waits there", site);
   }
   Cluster* cluster = w->cluster;
-  while (__atomic_load_n(&cluster->phase, __ATOMIC_ACQUIRE) == self->cluster_phase) {
-    pthread_mutex_lock(&cluster->lock);
-    if (cluster->phase == self->cluster_phase) {
-      try_complete(w, cluster);  // others may have exited
-    }
-    pthread_mutex_unlock(&cluster->lock);
+  while (cluster->phase == self->cluster_phase) {
+    try_complete(w, cluster);  // others may have exited
     let_others_run(w, site);
   }
   order_acquire(w, self, &cluster->keys[self->cluster_phase & 1], Scope::kCluster);

@@ -35,7 +35,7 @@ inline uint64_t digest_of(Worker* w) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     const Thread& thread = w->threads[i];
     add(static_cast<uint64_t>(thread.state));
-    if (thread.state == State::kReady) {
+    if (thread.state == State::kReady || thread.state == State::kConverge) {
       const uint64_t* word = static_cast<const uint64_t*>(live_stack(&thread.fiber->context));
       for (; word < reinterpret_cast<const uint64_t*>(thread.fiber->top()); ++word) {
         add(*word);
@@ -45,7 +45,15 @@ inline uint64_t digest_of(Worker* w) {
   return digest;
 }
 
-inline void report_deadlock(Launch* launch, const Thread& thread) {
+/// Ends a launch whose resident threads all wait in vain: one of them is named.
+inline void report_deadlock(Launch* launch, const Thread& thread, bool blocks_left) {
+  if (blocks_left) {
+    fail(launch, "launch", thread.view, thread.site,
+         "%s:%d: no room for more blocks: %u of %llu are resident, and each of them polls or waits",
+         thread.site->file, thread.site->line, launch->resident,
+         static_cast<unsigned long long>(launch->blocks));
+    return;
+  }
   fail(launch, "deadlock", thread.view, thread.site,
        "%s:%d: %s; every resident thread polls or waits, and none changes memory",
        thread.site->file, thread.site->line,

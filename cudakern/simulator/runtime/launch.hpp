@@ -10,19 +10,16 @@ struct ck_sim_shape {
   uint32_t grid[3];       // blocks; a multiple of the kernel's cluster
   uint32_t block[3];      // threads
   uint32_t shared_bytes;  // dynamic
-  uint32_t resident;      // blocks that run side by side; a checked launch has them in its options
-  uint32_t eager;         // whether all of those start at once
-  uint32_t grows;         // whether more blocks run when all of those wait for another one
-  uint32_t cooperative;   // whether all blocks of the grid must be resident
+  // In plain launches; a checked one has its options.
+  uint32_t resident;     // blocks that run side by side, each on an OS thread
+  uint32_t eager;        // whether all of those start at once
+  uint32_t grows;        // whether more blocks run when all of those wait for another one
+  uint32_t cooperative;  // whether all blocks of the grid must be resident
 };
 
 CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
 
 namespace ck_sim {
-
-constexpr uint32_t kMaxWorkers = 256;
-// Stacks of one launch: each is two mappings, and a process has at most 65530 of those by default.
-constexpr uint32_t kMaxStacks = 8192;
 
 inline uint32_t launches = 0;
 
@@ -66,23 +63,21 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_
          refuse(launch, "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
 }
 
-/// Decides how many blocks run side by side: `wanted`, or all of a cluster at least; up to `most`
-/// when all of those wait for another one. False if a cooperative launch does not find room.
-inline bool count_workers(Launch* launch, uint64_t wanted, uint64_t most) {
-  uint64_t limit = kMaxStacks / launch->threads;
-  limit = limit < kMaxWorkers ? limit : kMaxWorkers;
-  limit = limit < launch->ranks ? launch->ranks : limit;
-  limit = limit < launch->blocks ? limit : launch->blocks;
-  wanted = wanted < launch->ranks ? launch->ranks : wanted;
-  wanted = wanted < limit ? wanted : limit;
-  most = launch->cooperative ? limit : most < wanted ? wanted : most;
-  launch->max_workers = static_cast<uint32_t>(wanted);
-  launch->most_workers = static_cast<uint32_t>(most < limit ? most : limit);
+/// Decides how many blocks run side by side: `wanted` at first, and as many as there is room for
+/// if the launch `grows`. False if a cooperative launch does not find room.
+inline bool count_resident(Launch* launch, uint64_t wanted, bool grows) {
+  const uint64_t ranks = launch->ranks;
+  const uint64_t fits = room_of(*launch);
+  const uint64_t limit = fits < launch->blocks ? fits : launch->blocks;
+  wanted = wanted < limit ? wanted / ranks * ranks : limit;
+  wanted = launch->cooperative ? limit : wanted < ranks ? ranks : wanted;
+  launch->wanted = static_cast<uint32_t>(wanted);
+  launch->room = static_cast<uint32_t>(grows ? limit : wanted);
   if (launch->cooperative && limit < launch->blocks) {
     char message[200];
     snprintf(message, sizeof message,
              "all blocks of a cooperative launch must be resident; there is room for %u of %llu",
-             launch->most_workers, static_cast<unsigned long long>(launch->blocks));
+             launch->wanted, static_cast<unsigned long long>(launch->blocks));
     return refuse(launch, message);
   }
   return true;

@@ -1,22 +1,24 @@
-// Runs a kernel on the host. Each resident block has an OS thread, its worker; the threads of a
-// block are fibers that never leave it.
+// Runs a kernel on the host. Each OS thread of a launch runs some of its resident blocks in turns;
+// the threads of a block are fibers that never leave it.
 #include "launch.hpp"
 #include "watch.hpp"
 
 namespace ck_sim {
 
+constexpr uint32_t kMaxRunners = 256;
 constexpr uint64_t kAloneTime = 100000;  // nanoseconds; starting an OS thread takes about as long
 constexpr uint32_t kThreadsPerLook = 32;
+constexpr uint32_t kPassesPerTurn = 256;  // while others of the OS thread wait for theirs
 
-static void* run_worker(void* argument);
+static void* run_helper(void* argument);
 
-/// Starts the other workers: when the first has to wait for a block that nobody runs yet, or has
+/// Starts the other runners: when the first has to wait for a block that nobody runs yet, or has
 /// run for longer than starting them takes. Most launches are over before that.
-void call_helpers(Launch* launch) {
+static void call_helpers(Launch* launch) {
   launch->helped = true;
-  for (; launch->helpers + 1 < launch->max_workers; ++launch->helpers) {
+  for (; launch->helpers + 1 < launch->runners; ++launch->helpers) {
     __atomic_fetch_add(&launch->active, 1, __ATOMIC_SEQ_CST);
-    if (pthread_create(&launch->helper_threads[launch->helpers], nullptr, run_worker, launch) !=
+    if (pthread_create(&launch->helper_threads[launch->helpers], nullptr, run_helper, launch) !=
         0) {
       __atomic_fetch_sub(&launch->active, 1, __ATOMIC_SEQ_CST);
       break;
@@ -24,9 +26,9 @@ void call_helpers(Launch* launch) {
   }
 }
 
-static void look_for_helpers(Worker* w) {
-  if (w->first && !w->launch->helped && nanoseconds() - w->launch->start > kAloneTime) {
-    call_helpers(w->launch);
+static void look_for_helpers(const Runner* r) {
+  if (r->first && !r->launch->helped && nanoseconds() - r->launch->start > kAloneTime) {
+    call_helpers(r->launch);
   }
 }
 
@@ -34,116 +36,125 @@ inline Thread* next_thread(Worker* w) { return &w->threads[w->next_fresh]; }
 
 inline void thread_ended(Worker* w) {
   if (w->next_fresh % kThreadsPerLook == 0) {
-    look_for_helpers(w);
+    look_for_helpers(w->runner);
   }
 }
 
-/// Takes the next block of the grid into a cluster; false if there is none. Blocks of a cluster
-/// follow each other, so as many workers as a cluster has blocks come to run one whole.
-static bool enter_cluster(Worker* w) {
+/// Gives every thread of a block a turn; false if nothing has changed.
+static bool pass(Worker* w) {
   Launch* launch = w->launch;
-  pthread_mutex_lock(&launch->cluster_lock);
-  const uint64_t next = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
-  Cluster* cluster = launch->open_cluster;
-  if (next < launch->blocks && cluster == nullptr) {
-    cluster = make_cluster(launch);
-  }
-  const bool joins = next < launch->blocks && cluster != nullptr;
-  if (joins) {
-    join_cluster(w, cluster, next);
-    launch->open_cluster = (next + 1) % launch->ranks == 0 ? nullptr : cluster;
-    __atomic_fetch_add(&cluster->resident, 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&launch->next_block, next + 1, __ATOMIC_RELAXED);
-  }
-  pthread_mutex_unlock(&launch->cluster_lock);
-  return joins;
-}
-
-/// Waits until all blocks of the cluster are resident, or the launch has failed.
-static void await_cluster(Worker* w) {
-  Watch watch;
-  while (__atomic_load_n(&w->cluster->resident, __ATOMIC_ACQUIRE) != w->cluster->ranks &&
-         !has_failed(w->launch)) {
-    watch.pass(w);
-    if (w->looks) {
-      look(w);
-    }
-  }
-}
-
-/// Takes the next block of the grid; false if there is none.
-static bool take_block(Worker* w) {
-  Launch* launch = w->launch;
-  if (launch->ranks > 1) return enter_cluster(w);
-  const uint64_t block = __atomic_fetch_add(&launch->next_block, 1, __ATOMIC_RELAXED);
-  w->group.block = place_in(launch->grid, block);
-  return block < launch->blocks;
-}
-
-static void run_block(Worker* w) {
-  Launch* launch = w->launch;
-  start_block(w);
-  if (w->cluster != &w->alone) {
-    await_cluster(w);
-  }
-  Watch watch;
-  while (w->done < launch->threads) {
-    const uint32_t done = w->done;
-    const uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
-    bool ran = false;
-    for (uint32_t i = 0; i < w->next_fresh && !has_failed(launch); ++i) {
-      if (w->threads[i].state == State::kReady) {
-        resume(w, &w->threads[i]);
-        ran = true;
-      }
-    }
-    while (w->next_fresh < launch->threads && !has_failed(launch)) {
-      start_fresh(w);
+  const uint32_t done = w->done;
+  const uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
+  bool ran = false;
+  for (uint32_t i = 0; i < w->next_fresh && !has_failed(launch); ++i) {
+    if (w->threads[i].state == State::kReady) {
+      resume(w, &w->threads[i]);
       ran = true;
     }
-    if (has_failed(launch)) break;
-    if (w->waiting != 0 && w->done != done) {
-      release_for_exited(w);
-    }
-    if (w->changes != 0) {
-      w->changes = 0;
-      note_progress(launch);
-    }
-    const bool idle =
-        w->done == done && progress == __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
-    if (w->converging != 0 && release_converged(w, !ran || idle)) continue;
-    if (!ran) {
-      report_stuck(w);
-      break;
-    }
-    if (w->done != done) {
-      note_progress(launch);
-      look_for_helpers(w);
-    } else {
-      if (w->first && !launch->helped && idle) {
-        call_helpers(launch);  // perhaps it waits for one of their blocks
+  }
+  while (w->next_fresh < launch->threads && !has_failed(launch)) {
+    start_fresh(w);
+    ran = true;
+  }
+  if (has_failed(launch)) return false;
+  if (w->waiting != 0 && w->done != done) {
+    release_for_exited(w);
+  }
+  const bool changed = w->changes != 0 || w->done != done;
+  if (changed) {
+    w->changes = 0;
+    note_progress(launch);
+  }
+  const bool idle = progress == __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
+  if (w->converging != 0 && release_converged(w, !ran || idle)) return true;
+  if (!ran) {
+    report_stuck(w);
+  } else if (idle && w->runner->first && !launch->helped) {
+    call_helpers(launch);  // perhaps it waits for one of their blocks
+  } else {
+    look_for_helpers(w->runner);
+  }
+  return changed;
+}
+
+/// Gives the blocks of a cluster turns until they only wait, or have had many; when they have
+/// ended, the next ones of the grid. False if there are no more.
+static bool run(Launch* launch, Worker** workers) {
+  const uint32_t ranks = launch->ranks;
+  for (uint32_t passes = 0; passes < kPassesPerTurn; ++passes) {
+    bool changed = false, running = false;
+    for (uint32_t i = 0; i < ranks && !has_failed(launch); ++i) {
+      Worker* w = workers[i];
+      if (is_running(w)) {
+        worker = w;
+        changed |= pass(w);
+        running |= is_running(w);
       }
-      look_for_helpers(w);
-      watch.pass(w);
+    }
+    if (has_failed(launch)) return true;
+    if (!running) {
+      for (uint32_t i = 0; i < ranks; ++i) {
+        leave_cluster(workers[i]);
+      }
+      if (!take_blocks(launch, workers)) return false;
+      passes = 0;
+    } else if (!changed) {
+      return true;
+    }
+  }
+  return true;
+}
+
+/// Runs the cluster at a place; true if that has none any more.
+static bool run_at(Places* p, uint32_t first) {
+  Launch* launch = p->runner.launch;
+  if (run(launch, p->workers + first)) return false;
+  for (uint32_t i = 0; i < launch->ranks; ++i) {
+    Worker* const ended = p->workers[first + i];
+    Worker** const last = &p->workers[p->count - launch->ranks + i];
+    p->workers[first + i] = *last;
+    *last = ended;
+  }
+  worker = nullptr;  // a tick must not find one that is gone
+  remove_places(p, launch->ranks);
+  __atomic_fetch_sub(&launch->resident, launch->ranks, __ATOMIC_SEQ_CST);
+  return true;
+}
+
+/// Has so many clusters more resident, if there are as many and room for them.
+static void grow(Places* p, uint32_t clusters) {
+  for (; clusters > 0 && !has_failed(p->runner.launch) && add_cluster(p); --clusters) {
+    run_at(p, p->count - p->runner.launch->ranks);
+  }
+}
+
+/// Runs blocks until none is left to start, or the launch has failed.
+static void run_places(Places* p) {
+  Launch* launch = p->runner.launch;
+  Watch watch;
+  grow(p, launch->cooperative ? launch->room : 1);
+  while (p->count != 0 && !has_failed(launch)) {
+    if (watch.pass(*p)) {
+      grow(p, p->count / launch->ranks);
+    }
+    for (uint32_t i = 0; i < p->count && !has_failed(launch);) {
+      i += run_at(p, i) ? 0 : launch->ranks;
     }
   }
 }
 
 static void work(Launch* launch, bool first) {
-  Worker* w = enter_worker(launch);
-  if (w == nullptr) return;
-  w->first = first;
+  Places places = {};
   Worker* const outer = worker;
-  worker = w;
-  while (!has_failed(launch) && take_block(w)) {
-    run_block(w);
-    leave_cluster(w);
-  }
+  enter_runner(&places.runner, launch, first);
+  run_places(&places);
   worker = outer;
-  leave_worker(w);
+  remove_places(&places, places.count);
+  free(places.workers);
+  leave_runner(&places.runner);
 }
 
-static void* run_worker(void* argument) {
+static void* run_helper(void* argument) {
   Launch* launch = static_cast<Launch*>(argument);
   keep_signals_out();
   work(launch, false);
@@ -172,16 +183,20 @@ static void join_helper(Launch* launch, uint32_t helper) {
   }
 }
 
+/// How many OS threads run a launch.
+static uint32_t count_runners(const Launch& launch, uint32_t wanted) {
+  const uint32_t clusters = launch.room / launch.ranks;
+  const uint32_t most = clusters < kMaxRunners ? clusters : kMaxRunners;
+  return wanted < most ? wanted : most;
+}
+
 static void run_launch(Launch* launch, bool eager) {
-  pthread_t helper_threads[kMaxWorkers];
+  pthread_t helper_threads[kMaxRunners];
   launch->helper_threads = helper_threads;
-  launch->helped = launch->max_workers == 1;
+  launch->helped = launch->runners == 1;
   launch->start = nanoseconds();
-  if ((eager || launch->ranks > 1) && !launch->helped) {
+  if (eager && !launch->helped) {
     call_helpers(launch);
-    if (launch->helpers + 1 < launch->ranks) {
-      refuse(launch, "a cluster must have an OS thread for each of its blocks; the host has fewer");
-    }
   }
   work(launch, true);
   __atomic_fetch_sub(&launch->active, 1, __ATOMIC_SEQ_CST);
@@ -189,7 +204,7 @@ static void run_launch(Launch* launch, bool eager) {
   for (uint32_t i = 0; i < launch->helpers; ++i) {
     join_helper(launch, i);
   }
-  free(launch->open_cluster);  // that of a launch that failed
+  trim_fibers();
   flush_printed();
 }
 
@@ -204,11 +219,11 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   using namespace ck_sim;
   Launch launch = {};
   launch.report = report;
-  pthread_mutex_init(&launch.cluster_lock, nullptr);
   begin_ticks(&launch);
   if (copy_parameters(&launch, parameters, bytes, offsets, count) &&
       accept_launch(&launch, kernel, shape) &&
-      count_workers(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
+      count_resident(&launch, shape->resident, shape->grows != 0)) {
+    launch.runners = count_runners(launch, shape->resident);
     enter_arrays(&launch, arrays, launch.parameter_bytes, bytes);
     run_launch(&launch, shape->eager != 0);
     leave_arrays(&launch);

@@ -34,6 +34,7 @@ struct ck_sim_kernel {
   uint32_t static_shared;           // bytes; dynamic shared memory starts there
   uint32_t required_block[3];       // .reqntid; zeros without
   uint32_t max_threads;             // .maxntid, multiplied out; 0 without
+  uint32_t max_registers;           // .maxnreg: of a thread; 0 without
   uint32_t cluster[3];              // .reqnctapercluster; zeros without
   uint32_t local_bytes;             // of a thread: its frame, as far as that is known
   // Of checked launches: static shared variables by offset, with room around each.

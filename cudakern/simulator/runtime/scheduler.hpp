@@ -78,10 +78,12 @@ struct BlockBarrier {
 };
 constexpr int kBarriers = 16;
 
-/// Blocks that run side by side and reach each other's shared memory.
+struct Worker;
+
+/// Blocks that run side by side, on one OS thread, and reach each other's shared memory.
 struct Cluster {
-  pthread_mutex_t lock;
-  uint32_t ranks, resident, left;  // blocks: of it, that run or ran, that have not ended
+  uint32_t ranks, left;  // blocks: of it, that have not ended
+  Worker* workers[kMaxRanks];
   char* windows[kMaxRanks];
   // Its barrier.
   uint32_t phase, arrived, exited;
@@ -128,29 +130,40 @@ struct Launch {
   uint64_t start;               // nanoseconds
   uint32_t forks;               // see ticks.hpp
   pthread_t* helper_threads;
-  // Touched by the first worker only: whether the others, the helpers, were called, and how many
+  // Touched by the first runner only: whether the others, the helpers, were called, and how many
   // came.
   bool helped;
   uint32_t helpers;
-  uint32_t max_workers, most_workers;  // at first, and when all wait for a block nobody runs
+  uint32_t runners;  // OS threads that may run it, of a plain launch
+  // Blocks that run side by side: as long as none has to wait for one that does not run, and at
+  // most. Whole clusters.
+  uint32_t wanted, room;
   ck_sim_report* report;
   GuardedArrays* arrays;  // null if all are worked on in place
   int failed;
   // Written while others read what is above: on cache lines of their own.
   alignas(64) uint64_t next_block;
-  uint32_t workers;  // that have come
-  pthread_mutex_t cluster_lock;
-  Cluster* open_cluster;  // the one that lacks blocks
+  uint32_t resident;  // blocks
+  uint32_t workers;   // that have come
   alignas(64) uint32_t workspace[2];
   alignas(64) uint64_t progress;  // grows whenever a waiting thread could perhaps go on
   uint64_t stuck, confirmed;      // see watch.hpp
-  int active;                     // workers
+  int active;                     // runners
 };
 
-/// Runs one block at a time on one OS thread.
+/// An OS thread that runs resident blocks in turns.
+struct Runner {
+  Launch* launch;
+  bool first;  // the launching thread
+  FaultGuard guard;
+  // See ticks.hpp: whether to look in on it, and whether a thread was left for that.
+  bool looks, left;
+};
+
+/// The place of a resident block: runs one at a time.
 struct Worker {
   Launch* launch;
-  bool first;  // the one on the launching thread
+  Runner* runner;
   Context scheduler;
   Group group;
   Thread* running;
@@ -160,9 +173,6 @@ struct Worker {
   uint32_t changes;  // of memory that others may wait for, not yet told to the launch
   uint32_t later;    // copies and arrivals that an mbarrier waits for, at most
   Cluster* cluster;
-  FaultGuard guard;
-  // See ticks.hpp: whether to look in on it, and whether it was left for that.
-  bool looks, left;
   // Below is kept from launch to launch.
   Worker* next;
   Index3 block;  // the views of `threads` are those of a block of this size
@@ -226,8 +236,6 @@ inline bool refuse(Launch* launch, const char* message, const char* kind = "laun
 
 // What the two libraries do in their own way.
 
-/// Starts workers up to `max_workers`. Called by the first one only.
-void call_helpers(Launch* launch);
 /// Called when a thread has run to its end and another starts on its stack.
 void thread_ended(Worker* w);
 /// The thread to start when `next_fresh` of the block have started.

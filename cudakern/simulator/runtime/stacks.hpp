@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "context.hpp"
@@ -15,12 +16,30 @@ constexpr size_t kStackBytes = 128 * 1024;
 constexpr size_t kTickBytes = 16 * 1024;  // more, for what a signal's handler saves there
 constexpr size_t kMappedBytes = kStackBytes + kTickBytes;
 constexpr size_t kGuardBytes = 64 * 1024;  // a whole number of pages on every supported machine
+constexpr size_t kPlaceBytes = kGuardBytes + kMappedBytes;
+constexpr uint32_t kSlabStacks = 64;
+constexpr uint32_t kMostFreeStacks = 8192;  // that are kept for later launches
+
+// Guards without a mapping of their own, which Linux has since 6.13 (MADV_GUARD_INSTALL).
+constexpr int kInstallGuard = 102;
+// Elsewhere a stack and its guard are two mappings, of which a process has at most 65530 by
+// default.
+constexpr uint64_t kMostMappedStacks = 16384;
+
+/// Neighbouring stacks, each above its guard. All that have not been taken yet are untouched.
+struct Slab {
+  char* memory;
+  uint32_t taken;  // so far, the lowest first
+  uint32_t idle;   // of those, when they are counted; see trim_fibers
+  Slab* next;
+};
 
 /// Lives at the upper end of its own stack.
 struct Fiber {
   Context context;
   Fiber* next;
   void (*restart)();  // where it starts anew, given up in the middle of a thread; or null
+  Slab* slab;
 
   /// The end of the stack that is in use first.
   char* top() { return reinterpret_cast<char*>(this); }
@@ -37,8 +56,64 @@ inline void start_context(Fiber* fiber, void (*entry)()) {
 }
 static_assert(sizeof(Fiber) % 8 == 0, "the top of a stack is a whole word");
 
+inline Slab* slabs = nullptr;  // the latest first, which alone may have stacks to take
 inline Fiber* free_fibers = nullptr;
+inline uint32_t free_fiber_count = 0;
 inline pthread_mutex_t fibers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/// Has accesses to a guard's bytes fail, without a mapping of its own; false if that cannot be.
+inline bool install_guard(void* guard) {
+#ifdef CK_SIM_OLD_HOST
+  static_cast<void>(guard);
+  return false;
+#else
+  return madvise(guard, kGuardBytes, kInstallGuard) == 0;
+#endif
+}
+
+/// How many stacks a launch may have.
+inline uint64_t most_stacks() {
+  static int guards = -1;  // whether these need no mappings
+  if (__atomic_load_n(&guards, __ATOMIC_RELAXED) < 0) {
+    void* memory = mmap(nullptr, kGuardBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool works = memory != MAP_FAILED && install_guard(memory);
+    if (memory != MAP_FAILED) {
+      munmap(memory, kGuardBytes);
+    }
+    __atomic_store_n(&guards, works ? 1 : 0, __ATOMIC_RELAXED);
+  }
+  return __atomic_load_n(&guards, __ATOMIC_RELAXED) != 0 ? UINT64_MAX : kMostMappedStacks;
+}
+
+/// Maps stacks; false without memory.
+inline bool add_slab() {
+  void* memory = mmap(nullptr, kSlabStacks * kPlaceBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  Slab* slab = static_cast<Slab*>(memory == MAP_FAILED ? nullptr : malloc(sizeof(Slab)));
+  if (slab == nullptr) {
+    if (memory != MAP_FAILED) {
+      munmap(memory, kSlabStacks * kPlaceBytes);
+    }
+    return false;
+  }
+  madvise(memory, kSlabStacks * kPlaceBytes, MADV_NOHUGEPAGE);  // a thread touches few pages
+  *slab = {static_cast<char*>(memory), 0, 0, slabs};
+  slabs = slab;
+  return true;
+}
+
+/// A fiber on a stack that nobody has used; null without memory.
+inline Fiber* make_fiber() {
+  if ((slabs == nullptr || slabs->taken == kSlabStacks) && !add_slab()) return nullptr;
+  char* const place = slabs->memory + slabs->taken * kPlaceBytes;
+  if (!install_guard(place) && mprotect(place, kGuardBytes, PROT_NONE) != 0) {
+    return nullptr;  // too many mappings
+  }
+  ++slabs->taken;
+  Fiber* fiber = reinterpret_cast<Fiber*>(place + kPlaceBytes) - 1;
+  fiber->slab = slabs;
+  return fiber;
+}
 
 /// A fiber that will start in `entry`; null without memory.
 inline Fiber* take_fiber(void (*entry)()) {
@@ -46,35 +121,83 @@ inline Fiber* take_fiber(void (*entry)()) {
   Fiber* fiber = free_fibers;
   if (fiber != nullptr) {
     free_fibers = fiber->next;
+    --free_fiber_count;
+  } else {
+    fiber = make_fiber();
   }
   pthread_mutex_unlock(&fibers_lock);
-  if (fiber == nullptr) {
-    void* memory = mmap(nullptr, kGuardBytes + kMappedBytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return nullptr;
-    if (mprotect(memory, kGuardBytes, PROT_NONE) != 0) {  // too many mappings
-      munmap(memory, kGuardBytes + kMappedBytes);
-      return nullptr;
-    }
-    fiber = reinterpret_cast<Fiber*>(static_cast<char*>(memory) + kGuardBytes + kMappedBytes) - 1;
+  if (fiber != nullptr) {
+    // Anew even for a used one: it may have been left in the middle of a failed kernel, or have run
+    // on another OS thread.
+    start_context(fiber, entry);
   }
-  // Anew even for a used one: it may have been left in the middle of a failed kernel, or have run
-  // on another OS thread.
-  start_context(fiber, entry);
   return fiber;
 }
 
 /// Takes back a list of fibers, none of which will be resumed.
 inline void give_fibers(Fiber* list) {
   if (list == nullptr) return;
+  uint32_t count = 1;
   Fiber* last = list;
-  while (last->next != nullptr) {
+  for (; last->next != nullptr; ++count) {
     last = last->next;
   }
   pthread_mutex_lock(&fibers_lock);
   last->next = free_fibers;
   free_fibers = list;
+  free_fiber_count += count;
   pthread_mutex_unlock(&fibers_lock);
+}
+
+/// Unmaps the slabs that are marked.
+inline void unmap_slabs() {
+  for (Slab** at = &slabs; *at != nullptr;) {
+    Slab* const slab = *at;
+    if (slab->idle > slab->taken) {
+      *at = slab->next;
+      munmap(slab->memory, kSlabStacks * kPlaceBytes);
+      free(slab);
+    } else {
+      at = &slab->next;
+    }
+  }
+}
+
+/// Gives stacks back that a large launch has used: slabs of which all are free.
+inline void trim_fibers() {
+  pthread_mutex_lock(&fibers_lock);
+  if (free_fiber_count > kMostFreeStacks) {
+    for (Slab* slab = slabs; slab != nullptr; slab = slab->next) {
+      slab->idle = 0;
+    }
+    for (Fiber* fiber = free_fibers; fiber != nullptr; fiber = fiber->next) {
+      ++fiber->slab->idle;
+    }
+    for (Slab* slab = slabs; slab != nullptr; slab = slab->next) {
+      if (slab->idle == slab->taken && free_fiber_count >= kMostFreeStacks + slab->taken) {
+        free_fiber_count -= slab->taken;
+        ++slab->idle;  // a mark
+      }
+    }
+    for (Fiber** at = &free_fibers; *at != nullptr;) {
+      Fiber* const fiber = *at;
+      if (fiber->slab->idle > fiber->slab->taken) {
+        *at = fiber->next;
+      } else {
+        at = &fiber->next;
+      }
+    }
+    unmap_slabs();
+  }
+  pthread_mutex_unlock(&fibers_lock);
+}
+
+/// Whether an address lies where stacks are.
+inline bool is_among_stacks(const char* address) {
+  for (const Slab* slab = slabs; slab != nullptr; slab = slab->next) {
+    if (static_cast<uint64_t>(address - slab->memory) < kSlabStacks * kPlaceBytes) return true;
+  }
+  return false;
 }
 
 /// Whether an address lies in the guard below a fiber's stack.

@@ -62,16 +62,16 @@ inline void on_tick(int, siginfo_t*, void* context) {
   ticker.set = false;
   Worker* const w = worker;
   if (w != nullptr) {
-    w->looks |= ++ticker.ticks % kTicksPerLook == 0 || has_failed(w->launch);
+    w->runner->looks |= ++ticker.ticks % kTicksPerLook == 0 || has_failed(w->launch);
   }
-  const bool runs = w != nullptr && w->guard.armed;
+  const bool runs = w != nullptr && w->runner->guard.armed;
   const bool can_leave = runs && is_in_kernel(w->launch, context);
   if (ticker.launches != 0) {
     claim_signals();
-    set_tick(runs && w->looks && !can_leave ? kSoonTime : kTickTime);
+    set_tick(runs && w->runner->looks && !can_leave ? kSoonTime : kTickTime);
   }
-  if (can_leave && w->looks) {
-    w->left = true;
+  if (can_leave && w->runner->looks) {
+    w->runner->left = true;
     switch_context(&w->running->fiber->context, &w->scheduler);
   }
   errno = error;
@@ -142,10 +142,10 @@ inline void handle_signals(Launch* launch) {
 }
 
 /// After a tick that was to be looked at.
-inline void look(Worker* w) {
-  w->looks = false;
-  if (!has_failed(w->launch) && ticker.launches != 0) {  // not a helper's thread
-    handle_signals(w->launch);
+inline void look(Runner* r) {
+  r->looks = false;
+  if (!has_failed(r->launch) && ticker.launches != 0) {  // not a helper's thread
+    handle_signals(r->launch);
   }
 }
 

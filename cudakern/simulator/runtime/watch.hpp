@@ -1,18 +1,18 @@
-// Finds deadlocks among workers: one all of whose threads wait or are in a cycle is stuck; when all
+// Finds deadlocks among runners: one all of whose threads wait or are in a cycle is stuck; when all
 // are, each looks for one more cycle, in case another wrote just before it got stuck, and confirms.
 #pragma once
 
 #include <sched.h>
 
-#include "deadlock.hpp"
+#include "places.hpp"
 
 namespace ck_sim {
 
-constexpr int kBusyPasses = 1000;                  // fruitless passes before the clock is asked
-constexpr uint64_t kQuietTime = 500 * 1000000ull;  // then before stacks are compared
-constexpr uint64_t kGrowTime = 20 * 1000000ull;    // the same while more blocks can be run
+constexpr uint32_t kBusyPasses = 1000;  // fruitless ones of blocks; then the clock is asked
+constexpr uint64_t kGrowTime = 10 * 1000000ull;    // then before more blocks are started
+constexpr uint64_t kQuietTime = 500 * 1000000ull;  // ... before stacks are compared
 
-// A census is a number of workers and, above it, the launch's progress when they were counted: as
+// A census is a number of runners and, above it, the launch's progress when they were counted: as
 // soon as anything happens, the count is out of date and starts again.
 constexpr int kCensusBits = 12;
 
@@ -30,40 +30,39 @@ inline bool all_counted(const Launch* launch, const uint64_t* census, uint64_t p
   return __atomic_load_n(census, __ATOMIC_SEQ_CST) == (progress << kCensusBits | active);
 }
 
-/// Whether there are blocks that nobody runs, and may be workers to run them.
-inline bool can_grow(const Launch* launch) {
-  return __atomic_load_n(&launch->next_block, __ATOMIC_SEQ_CST) < launch->blocks &&
-         __atomic_load_n(&launch->max_workers, __ATOMIC_SEQ_CST) < launch->most_workers;
-}
-
-/// Watches the passes over the threads of one block.
+/// Watches the rounds that a runner's blocks take.
 class Watch {
  public:
-  /// After a pass in which threads ran but none ended.
-  void pass(Worker* w) {
-    Launch* launch = w->launch;
+  /// After a round in which threads ran, and none changed anything. True if more blocks should be
+  /// run: perhaps one is waited for that nobody runs.
+  bool pass(const Places& places) {
+    Launch* launch = places.runner.launch;
     const uint64_t now = __atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST);
     if (now != progress_) {
       *this = Watch();
       progress_ = now;
-      return;
+      return false;
     }
     sched_yield();
-    if (++passes_ < kBusyPasses) return;
+    passes_ += places.count;
+    if (passes_ < kBusyPasses) return false;
     const uint64_t time = nanoseconds();
-    if (passes_ == kBusyPasses) {
+    if (since_ == 0) {
       since_ = time;
+    } else if (can_grow(launch)) {
+      return time - since_ > kGrowTime;
     } else if (time - since_ > kGiveUpTime) {
-      report(w);
-    } else if (time - since_ > (can_grow(w->launch) ? kGrowTime : kQuietTime)) {
-      compare(w);
+      report(places);
+    } else if (time - since_ > kQuietTime) {
+      compare(places);
     }
+    return false;
   }
 
  private:
-  void compare(Worker* w) {
-    Launch* launch = w->launch;
-    if (search_.repeats(digest_of(w))) {
+  void compare(const Places& places) {
+    Launch* launch = places.runner.launch;
+    if (search_.repeats(digest_of(places))) {
       if (!stuck_) {
         stuck_ = true;
         count_in(&launch->stuck, progress_);
@@ -74,40 +73,30 @@ class Watch {
       // The next cycle begins after all were stuck, so it sees all they wrote.
       confirming_ = confirming_ || all_counted(launch, &launch->stuck, progress_);
       if (confirmed_ && all_counted(launch, &launch->confirmed, progress_)) {
-        report(w);
+        report(places);
       }
     } else if (stuck_ && search_.steps == 0) {
       note_progress(launch);  // left its cycle: something did happen
     }
   }
 
-  void report(Worker* w) {
-    Launch* launch = w->launch;
-    if (can_grow(launch)) {
-      if (w->first) {  // perhaps they wait for a block that nobody runs
-        const uint32_t twice = 2 * launch->max_workers;
-        note_progress(launch);  // first: who sees the new number must see that it is news
-        __atomic_store_n(&launch->max_workers,
-                         twice < launch->most_workers ? twice : launch->most_workers,
-                         __ATOMIC_SEQ_CST);
-        call_helpers(launch);
-        note_progress(launch);
-      }
-      return;
-    }
+  void report(const Places& places) {
+    Launch* launch = places.runner.launch;
     if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) return;
-    const Thread* thread = w->threads;
-    while (thread < w->threads + w->next_fresh && thread->state != State::kReady) {
-      ++thread;
+    for (uint32_t i = 0; i < places.count; ++i) {
+      const Worker* w = places.workers[i];
+      for (uint32_t k = 0; is_running(w) && k < w->next_fresh; ++k) {
+        if (w->threads[k].state == State::kReady) {
+          report_deadlock(launch, w->threads[k], has_blocks_left(launch));
+          return;
+        }
+      }
     }
-    if (thread == w->threads + w->next_fresh) {
-      return;  // the last one that polled waits at a barrier now: the next pass reports that
-    }
-    report_deadlock(w->launch, *thread);
+    // The last one that polled waits at a barrier now: the next round reports that.
   }
 
   uint64_t progress_ = 0;
-  int passes_ = 0;
+  uint32_t passes_ = 0;
   uint64_t since_ = 0;
   CycleSearch search_;
   bool stuck_ = false, confirming_ = false, confirmed_ = false;

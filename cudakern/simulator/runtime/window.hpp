@@ -41,6 +41,12 @@ inline bool open_window(Window* window, uint64_t bytes) {
   return true;
 }
 
+inline void release_window(Window* window) {
+  if (window->start != nullptr) {
+    munmap(window->start, window->bytes);
+  }
+}
+
 /// The offset of an address in a window; at least `bytes` if it is elsewhere.
 inline uint64_t window_offset(const Window& window, const void* address) {
   return static_cast<uint64_t>(static_cast<const char*>(address) - window.start);

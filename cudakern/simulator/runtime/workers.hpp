@@ -5,17 +5,47 @@
 #include <stdlib.h>
 
 #include "block.hpp"
+#include "room.hpp"
 
 namespace ck_sim {
 
+constexpr uint32_t kMostFreeWorkers = 64;  // that are kept for later launches
+
 inline Worker* free_workers = nullptr;
+inline uint32_t free_worker_count = 0;
 inline pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/// A worker that has run nothing; null without memory. Pages nobody uses are never touched.
+inline Worker* make_worker() {
+  void* memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<Worker*>(memory);
+}
+
+inline void destroy_worker(Worker* w) {
+  for (Thread& thread : w->threads) {
+    free(thread.copies.items);
+  }
+#ifdef CK_SIM_CHECKED
+  release_checked(&w->checked);
+#endif
+  free(w->text);
+  release_window(&w->window);
+  munmap(static_cast<void*>(w), sizeof(Worker));
+}
 
 inline void give_worker(Worker* w) {
   pthread_mutex_lock(&workers_lock);
-  w->next = free_workers;
-  free_workers = w;
+  const bool keeps = free_worker_count < kMostFreeWorkers;
+  if (keeps) {
+    w->next = free_workers;
+    free_workers = w;
+    ++free_worker_count;
+  }
   pthread_mutex_unlock(&workers_lock);
+  if (!keeps) {
+    destroy_worker(w);
+  }
 }
 
 /// A worker whose threads are those of a block of the launch; null without memory.
@@ -24,10 +54,11 @@ inline Worker* take_worker(Launch* launch) {
   Worker* w = free_workers;
   if (w != nullptr) {
     free_workers = w->next;
+    --free_worker_count;
   }
   pthread_mutex_unlock(&workers_lock);
   if (w == nullptr) {
-    w = static_cast<Worker*>(calloc(1, sizeof(Worker)));  // pages nobody uses are never touched
+    w = make_worker();
     if (w == nullptr) return nullptr;
   }
   const Index3 block = launch->block;
@@ -59,8 +90,8 @@ inline bool prepare(Worker* w, Launch* launch) {
   w->group.cluster_size = launch->cluster;
   w->group.ranks = launch->ranks;
   w->group.has_clusters = launch->kernel->cluster[0] != 0;
-  w->group.processor = __atomic_fetch_add(&launch->workers, 1, __ATOMIC_RELAXED);
-  w->group.processors = launch->most_workers;
+  w->group.processor = __atomic_fetch_add(&launch->workers, 1, __ATOMIC_RELAXED) % kMultiprocessors;
+  w->group.processors = kMultiprocessors;
   w->group.grid_id = launch->id;
   w->group.windows = w->alone.windows;
   w->group.workspace = launch->cooperative ? launch->workspace : nullptr;
@@ -68,14 +99,23 @@ inline bool prepare(Worker* w, Launch* launch) {
   w->alone.ranks = 1;
   w->cluster = &w->alone;
   w->later = w->changes = 0;
-  w->looks = w->left = false;
-  w->guard.handler = on_fault;
-  w->guard.context = w;
   return true;
 }
 
-/// A worker for the launch, which must leave; null, and a failure, without memory.
-inline Worker* enter_worker(Launch* launch) {
+/// Makes this OS thread a runner of a launch.
+inline void enter_runner(Runner* r, Launch* launch, bool first) {
+  r->launch = launch;
+  r->first = first;
+  r->looks = r->left = false;
+  r->guard.handler = on_fault;
+  enter_guard(&r->guard);
+}
+
+inline void leave_runner(Runner* r) { leave_guard(&r->guard); }
+
+/// A worker for a runner, which must leave; null, and a failure, without memory.
+inline Worker* enter_worker(Runner* r) {
+  Launch* launch = r->launch;
   Worker* w = take_worker(launch);
   if (w != nullptr && !prepare(w, launch)) {
     give_worker(w);
@@ -85,12 +125,11 @@ inline Worker* enter_worker(Launch* launch) {
     refuse(launch, "a block needs more memory than there is", "out_of_memory");
     return nullptr;
   }
-  enter_guard(&w->guard);
+  w->runner = r;
   return w;
 }
 
 inline void leave_worker(Worker* w) {
-  leave_guard(&w->guard);
   if (has_failed(w->launch)) {
     clean_up(w);
   }

@@ -1,0 +1,46 @@
+// How many blocks the modelled GPU, an H200, has resident at once.
+#pragma once
+
+#include "scheduler.hpp"
+
+namespace ck_sim {
+
+constexpr uint32_t kMultiprocessors = 132;
+// What each of these has.
+constexpr uint32_t kThreadsEach = 2048;
+constexpr uint32_t kBlocksEach = 32;
+constexpr uint32_t kSharedEach = 57 << 12;  // 228 KiB
+constexpr uint32_t kSystemShared = 1
+                                   << 10;  // of shared memory that each block takes besides its own
+constexpr uint32_t kSharedUnit = 128;
+constexpr uint32_t kRegistersEach = 65536, kRegisterUnit = 256;  // a warp's are a multiple of that
+constexpr uint32_t kMostRegisters = 255;                         // of a thread
+constexpr uint32_t kWarpUnit = 4;  // warps whose registers are found room for together
+
+/// Blocks of a launch that one multiprocessor holds. A kernel that does not say how many registers
+/// its threads may use counts as if they were few.
+inline uint32_t blocks_each(const Launch& launch) {
+  const ck_sim_kernel& kernel = *launch.kernel;
+  const auto least = [](uint32_t a, uint32_t b) { return a < b ? a : b; };
+  const uint32_t warps = (launch.threads + kWarpSize - 1) / kWarpSize;
+  const uint32_t shared = kernel.packed_shared + launch.shared_bytes + kSystemShared;
+  uint32_t blocks = least(kBlocksEach, kThreadsEach / kWarpSize / warps);
+  blocks = least(blocks, kSharedEach / ((shared + kSharedUnit - 1) / kSharedUnit * kSharedUnit));
+  if (kernel.max_registers != 0) {
+    const uint32_t wanted = least(kernel.max_registers, kMostRegisters) * kWarpSize;
+    const uint32_t registers = (wanted + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
+    blocks = least(blocks, kRegistersEach / registers / kWarpUnit * kWarpUnit / warps);
+  }
+  return blocks == 0 ? 1 : blocks;
+}
+
+/// Blocks of a launch that the GPU holds, in whole clusters, as far as there are stacks for their
+/// threads; one cluster at least.
+inline uint64_t room_of(const Launch& launch) {
+  const uint64_t stacks = most_stacks() / launch.threads;
+  uint64_t room = uint64_t{kMultiprocessors} * blocks_each(launch);
+  room = (room < stacks ? room : stacks) / launch.ranks * launch.ranks;
+  return room < launch.ranks ? launch.ranks : room;
+}
+
+}  // namespace ck_sim
