@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel, RawModule, checked, traffic
+from cudakern.simulator import RawModule, checked, traffic
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -234,9 +234,7 @@ def test_a_sample_of_blocks_that_wait_is_a_deadlock():
 
 LARGEST = """
 import re, sys, numpy as np
-from contextlib import nullcontext
 from pathlib import Path
-from cudakern.simulator import RawKernel, checked
 from tests.simulator.test_room import GRIDS, MODES
 def memory(what):
     return int(re.search(rf"{what}:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
