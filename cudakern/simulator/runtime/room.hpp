@@ -9,10 +9,9 @@ constexpr uint32_t kMultiprocessors = 132;
 // What each of these has.
 constexpr uint32_t kThreadsEach = 2048;
 constexpr uint32_t kBlocksEach = 32;
-constexpr uint32_t kSharedEach = 57 << 12;  // 228 KiB
-constexpr uint32_t kSystemShared = 1
-                                   << 10;  // of shared memory that each block takes besides its own
-constexpr uint32_t kSharedUnit = 128;
+constexpr uint32_t kSharedEach = 57 << 12;                       // 228 KiB; a block takes ...
+constexpr uint32_t kSystemShared = 1 << 10;                      // ... this besides its own, ...
+constexpr uint32_t kSharedUnit = 128;                            // ... in multiples of this
 constexpr uint32_t kRegistersEach = 65536, kRegisterUnit = 256;  // a warp's are a multiple of that
 constexpr uint32_t kMostRegisters = 255;                         // of a thread
 constexpr uint32_t kWarpUnit = 4;  // warps whose registers are found room for together
