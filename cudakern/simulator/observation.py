@@ -60,6 +60,8 @@ class Observed:
             structures.TrafficStruct.from_buffer_copy(options.traffic[i])
             for i in range(options.traffic_count)
         ]
+        #: Writes that may race with readers whom the checker has forgotten, and the first one's.
+        self.forgotten, self.forgotten_at = int(options.forgotten), stack_of(options.forgotten_at)
         count = kernel.structure.basic_blocks if options.executions else 0
         #: How often warps executed each basic block, if anybody counts.
         self.executions = options.executions[:count]

@@ -223,3 +223,36 @@ def test_settings_must_be_integers(argument, odd):
     message = rf"^simulator.checked: {argument} must be (an int|True or False); got "
     with pytest.raises(ck.DTypeError, match=message), ck.simulator.checked(**{argument: odd}):
         pass
+
+
+FORGOTTEN = """extern "C" __global__ void k(int* x) {
+  __shared__ int s;
+  if (threadIdx.x == 0) s = 1;
+  __syncthreads();
+  const int v = s;
+  if (threadIdx.x < 32) {
+    MEET
+    if (threadIdx.x == 0) s = 2;
+  } else {
+    asm volatile("bar.arrive 1, 128;" ::: "memory");
+  }
+  x[threadIdx.x] = v;
+}"""
+
+
+def test_readers_whom_nobody_remembers_are_noted():
+    code = FORGOTTEN.replace("MEET", 'asm volatile("bar.sync 1, 128;" ::: "memory");')
+    for seed in range(3):
+        with checked(seed) as report:
+            RawKernel(code, "k")((1,), (128,), (np.zeros(128, np.int32),))
+        (note,) = report.notes
+        assert note.startswith("k: not checked: k.cu:8: a write of what more warps have read")
+        assert str(report) == f"nothing found in 1 launches\n{note}"
+
+
+def test_readers_before_a_barrier_of_the_block_need_not_be_remembered():
+    code = FORGOTTEN.replace("MEET", "").replace("asm", "//")
+    code = code.replace("const int v = s;", "const int v = s; __syncthreads();")
+    with checked() as report:
+        RawKernel(code, "k")((1,), (128,), (np.zeros(128, np.int32),))
+    assert str(report) == "nothing found in 1 launches"

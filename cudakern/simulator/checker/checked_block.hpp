@@ -42,7 +42,8 @@ struct Events {
 constexpr int kLanes = kWarpSize;
 constexpr int kScopes = 3;  // as far as they differ on one device: block, cluster, all
 
-/// The accesses to four bytes of memory: who wrote last, and two who read since. See shadow.hpp.
+/// The accesses to four bytes of memory: who wrote last, and two who read since: the first one and
+/// the latest. See shadow.hpp.
 struct Cell {
   uint64_t write;
   uint64_t read[2];

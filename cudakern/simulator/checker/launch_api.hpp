@@ -102,4 +102,6 @@ struct ck_sim_options {
   uint64_t finding_count;
   const ck_sim_traffic* traffic;
   uint64_t traffic_count;
+  uint64_t forgotten;  // writes that may race with readers whom the checker has forgotten
+  const ck_sim::Site* forgotten_at;  // the first one's; may be null
 };

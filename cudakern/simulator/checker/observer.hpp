@@ -38,6 +38,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   started.clear();
   findings.clear();
   finding_keys.clear();
+  forgotten = {};
   clear_traffic();
   if (checker.next_serial + launch->blocks > kMaxSerial) {
     renew_serials();
@@ -82,6 +83,8 @@ inline void end_launch(Launch* launch, ck_sim_options* o) {
   o->finding_count = findings.size;
   o->traffic = traffic.sums.data;
   o->traffic_count = traffic.sums.size;
+  o->forgotten = forgotten.count;
+  o->forgotten_at = forgotten.site;
 }
 
 void start_checked_block(Worker* w) {
@@ -339,8 +342,12 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   if (copy.kind != Copy::kArrival) {
     t.dirty = true;
     each_marked(w, self, copy.from, copy.size, kReads, copy.site, [](const Access& a, Cell* cell) {
-      for (uint64_t& read : cell->read) {
-        read = (read & kAsyncTag) != 0 && same_thread(read, a.tag) ? a.tag : read;
+      for (int i = 0; i < 2; ++i) {
+        const bool in_flight = i == 0 || (cell->read[1] & kFarTag) == kAsyncTag;
+        const uint64_t read = cell->read[i];
+        if (in_flight && (read & kAsyncTag) != 0 && same_thread(read, a.tag)) {
+          cell->read[i] = a.tag;
+        }
       }
     });
     each_marked(w, self, copy.to, copy.bytes, kWrites, copy.site,

@@ -18,15 +18,18 @@
 namespace ck_sim {
 
 /// Tags name an access: block serial, thread, time, site; then whether it is an asynchronous copy
-/// that nobody has waited for, and whether the cell is split into bytes or, of a read, whether it
-/// was not coherent.
+/// that nobody has waited for, and whether the cell is split into bytes. Of a cell's reads, the
+/// first tells in place of the latter whether one of them was not coherent. The second one, if it
+/// is in no copy's flight, has two other bits: readers between the two were forgotten; some were of
+/// other blocks than it is.
 constexpr int kSerialBits = 21, kThreadBits = 10, kTimeBits = 18;
 static_assert(kSerialBits + kThreadBits + kTimeBits + kSiteBits + 2 == 64, "a tag is a word");
 constexpr int kTimeShift = kSiteBits + 2, kThreadShift = kTimeShift + kTimeBits;
 constexpr int kSerialShift = kThreadShift + kThreadBits;
 constexpr uint32_t kMaxTime = (1u << kTimeBits) - 1;
 constexpr uint64_t kMaxSerial = (uint64_t{1} << kSerialBits) - 1;
-constexpr uint64_t kAsyncTag = 2, kSplitTag = 1, kNonCoherentTag = 1;
+constexpr uint64_t kAsyncTag = 2, kSplitTag = 1;
+constexpr uint64_t kNonCoherentTag = 1, kMoreTag = 1, kFarTag = 3;
 
 inline uint64_t make_tag(uint64_t serial, uint32_t thread, uint32_t time, uint32_t site) {
   return serial << kSerialShift | static_cast<uint64_t>(thread) << kThreadShift |
@@ -36,8 +39,9 @@ inline uint64_t tag_serial(uint64_t tag) { return tag >> kSerialShift; }
 inline uint32_t tag_thread(uint64_t tag) { return tag >> kThreadShift & ((1u << kThreadBits) - 1); }
 inline uint32_t tag_time(uint64_t tag) { return tag >> kTimeShift & kMaxTime; }
 inline uint32_t tag_site(uint64_t tag) { return tag >> 2 & kMostSites; }
-/// Whether two tags are those of one thread.
+/// Whether two tags are those of one thread; of one warp.
 inline bool same_thread(uint64_t a, uint64_t b) { return (a ^ b) >> kThreadShift == 0; }
+inline bool same_warp(uint64_t a, uint64_t b) { return (a ^ b) >> (kThreadShift + 5) == 0; }
 
 inline Scope narrower(Scope a, Scope b) { return a < b ? a : b; }
 

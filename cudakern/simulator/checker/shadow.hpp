@@ -1,7 +1,8 @@
 // Holds every access against who accessed the same bytes before.
 //
-// Four bytes share a cell: the last write, and two reads since by threads that nothing orders. An
-// access of less splits its cell into one for each byte.
+// Four bytes share a cell: the last write, and two reads since by threads that nothing orders, the
+// first and the latest. If more warps read, the cell knows that some are forgotten. An access of
+// less splits its cell into one for each byte.
 #pragma once
 
 #include "memory_map.hpp"
@@ -15,6 +16,13 @@ struct ByteCells {
 
 inline Vector<ByteCells> split_cells;
 inline Vector<Index3> started;  // the blocks of the launch, by serial
+
+/// Writes that may have met readers whom nobody remembers.
+struct Forgotten {
+  uint64_t count;
+  const Site* site;  // of the first
+};
+inline Forgotten forgotten;
 
 /// An access that is being checked.
 struct Access {
@@ -110,7 +118,8 @@ inline bool must_be_ordered(const Access& a, uint64_t tag, const Site& other,
 /// strict: no other one can see that late.
 inline bool breaks_promise(const Access& a, uint64_t tag, bool other_writes) {
   if (other_writes) return (a.kind & (kNonCoherent | kWrites)) == kNonCoherent;
-  return (tag & kNonCoherentTag) != 0 && (a.w->launch->strict || !same_thread(tag, a.tag));
+  return (sites.at[tag_site(tag)]->access & kNonCoherent) != 0 &&
+         (a.w->launch->strict || !same_thread(tag, a.tag));
 }
 
 /// Whether an earlier access by another thread may meet this one in any order, and must not.
@@ -161,14 +170,50 @@ inline bool is_settled(const Access& a, uint64_t tag) {
             tag_time(tag) <= block.order[a.self].known[tag_thread(tag) % kLanes])));
 }
 
-inline void note_read(const Access& a, Cell* cell) {
-  const uint64_t tag = a.tag | ((a.kind & kNonCoherent) != 0 ? kNonCoherentTag : 0);
-  if (is_settled(a, cell->read[0])) {
-    cell->read[0] = tag;
-  } else if (is_settled(a, cell->read[1]) ||
-             (tag_thread(cell->read[0]) / kLanes == tag_thread(cell->read[1]) / kLanes &&
-              tag_serial(cell->read[0]) == tag_serial(cell->read[1]))) {
-    cell->read[1] = tag;
+/// The second reader of a cell, and what its other bits say.
+inline uint64_t marks_of(const Cell& cell) {
+  return (cell.read[1] & kFarTag) == kAsyncTag ? 0 : cell.read[1] & kFarTag;
+}
+inline uint64_t second_reader(const Cell& cell) { return cell.read[1] ^ marks_of(cell); }
+
+/// Remembers a reader of a cell. `settled` says whether an earlier one came before it.
+template <typename Settled>
+inline void remember_reader(Cell* cell, uint64_t tag, uint64_t first, Settled settled) {
+  uint64_t& begin = cell->read[0];
+  if (settled(begin)) {
+    begin = tag | (begin & kNonCoherentTag);
+    return;
+  }
+  begin |= tag & kNonCoherentTag;
+  tag &= ~kNonCoherentTag;
+  const uint64_t last = second_reader(*cell);
+  uint64_t marks = marks_of(*cell);
+  if (tag_serial(last) < first) {
+    marks = 0;
+  } else if ((last & kAsyncTag) != 0) {
+    return;
+  } else if (!same_warp(last, tag) && !same_warp(last, begin)) {
+    if (!settled(last)) {
+      marks |= tag_serial(last) == tag_serial(tag) ? kMoreTag : kFarTag;
+    } else if (marks != kFarTag) {
+      marks = 0;  // who came before that reader came before the barrier, too
+    }
+  }
+  cell->read[1] = tag | marks;
+}
+
+/// Takes note of a write that may meet readers which its cell has forgotten: all that is known is
+/// that they came before the second one remembered.
+inline void note_forgotten(const Access& a, const Cell& cell) {
+  const CheckedBlock& block = a.w->checked;
+  const uint64_t last = second_reader(cell), marks = marks_of(cell);
+  if (marks == 0 || tag_serial(last) < a.first ||
+      (marks != kFarTag && tag_serial(last) == block.serial && tag_time(last) < block.base)) {
+    return;
+  }
+  const bool strong = is_strong(a.kind) && is_strong(sites.at[tag_site(last)]->access);
+  if (!strong && forgotten.count++ == 0) {
+    forgotten.site = a.site;
   }
 }
 
@@ -177,14 +222,14 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
   const bool fresh = tag_serial(cell->write) < a.first;
   check_against(a, cell->write, true, byte, bytes);
   if ((a.kind & kWrites) == 0) {
-    note_read(a, cell);
+    const uint64_t tag = a.tag | ((a.kind & kNonCoherent) != 0 ? kNonCoherentTag : 0);
+    remember_reader(cell, tag, a.first, [&a](uint64_t other) { return is_settled(a, other); });
     return fresh;
   }
-  for (uint64_t& read : cell->read) {
-    check_against(a, read, false, byte, bytes);
-    read = 0;
-  }
-  cell->write = a.tag;
+  note_forgotten(a, *cell);
+  check_against(a, cell->read[0], false, byte, bytes);
+  check_against(a, second_reader(*cell), false, byte, bytes);
+  *cell = {a.tag, {}};
   return fresh;
 }
 
@@ -201,23 +246,17 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
             (same_thread(other, tag) ||
              (tag_serial(other) == block.serial && tag_time(other) < block.base)));
   };
-  const auto promises = [first](uint64_t read) {
-    return (read & kNonCoherentTag) != 0 && tag_serial(read) >= first;
-  };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
     if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) return false;
     if constexpr (kWrite) {
-      if (!passes(cell->read[0]) || !passes(cell->read[1])) return false;
-      if (promises(cell->read[0]) || promises(cell->read[1])) return false;
-      *cell = {tag, {0, 0}};
+      const uint64_t* read = cell->read;
+      if (!passes(read[0]) || !passes(read[1])) return false;
+      if ((read[0] & kNonCoherentTag) != 0 && tag_serial(read[0]) >= first) return false;
+      if ((read[1] & kMoreTag) != 0 && same_thread(read[1], tag)) return false;
+      *cell = {tag, {}};
     } else {
       if (!(tag_serial(cell->write) < first ? initialized : coherent)) return false;
-      if (passes(cell->read[0])) {
-        cell->read[0] = tag;
-      } else if (passes(cell->read[1]) ||
-                 (cell->read[0] ^ cell->read[1]) >> (kThreadShift + 5) == 0) {  // of one warp
-        cell->read[1] = tag;
-      }
+      remember_reader(cell, tag, first, passes);
     }
   }
   return true;

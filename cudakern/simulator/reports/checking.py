@@ -12,7 +12,7 @@ from cudakern._arguments import as_flag, as_integer
 from cudakern.errors import BindingError, DTypeError, SimulatorError, shown
 from cudakern.simulator import observation
 from cudakern.simulator.known_arrays import named
-from cudakern.simulator.reports.findings import Finding, error_for, findings_of
+from cudakern.simulator.reports.findings import Finding, error_for, findings_of, notes_of
 from cudakern.simulator.reports.traffic import KernelTraffic
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class CheckReport(observation.Session):
         In the order in which they were found. The same two lines of code are named once.
     launches : int
         Launches that were checked.
+    notes : list of str
+        What was not checked to the end, once for each kernel and line; no findings.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class CheckReport(observation.Session):
     strict: bool = False
     findings: list[Finding] = field(default_factory=list)
     launches: int = 0
+    notes: list[str] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     checks = True
 
@@ -59,9 +62,11 @@ class CheckReport(observation.Session):
         """Take note of a launch."""
         self.launches += 1
         self.findings += findings_of(observed)
+        self.notes += [note for note in notes_of(observed) if note not in self.notes]
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.findings)) or f"nothing found in {self.launches} launches"
+        found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
+        return "\n".join((*found, *self.notes))
 
 
 @dataclass(eq=False)

@@ -100,6 +100,14 @@ def findings_of(observed: Observed) -> list[Finding]:
     return findings
 
 
+def notes_of(observed: Observed) -> list[str]:
+    """Return what of a launch was not checked to the end."""
+    if not observed.forgotten:
+        return []
+    at = f"{observed.kernel.name}: not checked: {_shown(observed.forgotten_at)}"
+    return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
+
+
 def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
     source = stack[0] if stack else None
     text = error.message
