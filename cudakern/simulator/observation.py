@@ -16,7 +16,7 @@ from cudakern.simulator import structures
 from cudakern.simulator.known_arrays import reached
 from cudakern.simulator.operands import group
 from cudakern.simulator.ptx.loaded import error_of, reraise
-from cudakern.simulator.source_lines import stack_of
+from cudakern.simulator.source_lines import own_first, stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -161,7 +161,7 @@ def observe(
             checking is None or failure.kind in {"launch", "out_of_memory"}
         ):
             raise failure
-        observed.failure, observed.failed_at = failure, stack_of(report.site)
+        observed.failure, observed.failed_at = failure, own_first(stack_of(report.site))
         if checking is not None:
             checking.add(observed)
         for session in counting:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import re
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -253,7 +256,8 @@ extern "C" __global__ void k(int* x, int i) {
     text = next(finding.message for finding in findings if finding.array == "s")
     assert "k.cu:4: read of 4 bytes at element 0 of shared array s of 16 bytes" in text
     assert "must be ordered with the asynchronous copy at " in text
-    assert "k.cu:3) by block (0, 0, 0), thread (0, 0, 0): nobody has waited for that (block" in text
+    at = r"at k\.cu:3 \(in cuda_pipeline_\w+\.h:\d+(, cuda_pipeline_\w+\.h:\d+)*\) by block"
+    assert re.search(rf"{at} \(0, 0, 0\), thread \(0, 0, 0\): nobody has waited for that", text)
 
 
 @pytest.mark.parametrize(
@@ -315,6 +319,56 @@ def test_lanes_that_have_exited():
         assert findings_of(kernel(barrier), X.copy(), 0, block=32) == []
         (finding,) = findings_of(kernel(line), X.copy(), 0, block=32, strict=strict)
         assert finding.kind == "barrier_divergence"
+
+
+def test_own_lines_come_before_those_of_headers():
+    code = """#include <cub/block/block_scan.cuh>
+#include <cub/block/block_store.cuh>
+#line 1 "k.cu"
+struct Add {
+  int* x;
+  __device__ int operator()(int a, int b) const { return a + b + x[4]; }
+};
+__device__ __forceinline__ void scan(int* x, int& v) {
+  using Scan = cub::BlockScan<int, 64>;
+  __shared__ Scan::TempStorage storage;
+  Scan(storage).InclusiveScan(v, v, Add{x});
+}
+extern "C" __global__ void k(int* x, int n) {
+  int v[1] = {1};
+  if (n == 0) scan(x, v[0]);
+  if (n == 1) cub::StoreDirectBlocked(threadIdx.x, x, v);
+  v[0] = threadIdx.x;
+  if (n == 2) cub::StoreDirectBlocked(0, x, v);
+}"""
+    first, *_ = findings_of(code, X, 0, block=64)
+    assert first.stack[:3] == (("k.cu", 3), ("k.cu", 8), ("k.cu", 12))
+    assert all(file.endswith(".cuh") for file, _ in first.stack[3:])
+    assert re.match(
+        r"k\.cu:3 \(called at k\.cu:8, k\.cu:12; in cub/[\w/]+\.cuh:\d+.*\): ", first.message
+    )
+    first, *_ = findings_of(code, X, 1, block=64)
+    assert first.source == first.stack[0] == ("k.cu", 13)
+    assert re.match(r"k\.cu:13 \(in cub/block/block_store\.cuh:\d+\): write of 4", first.message)
+    (finding,) = findings_of(code, X, 2, block=64)
+    at = r"k\.cu:15 \(in cub/block/block_store\.cuh:\d+\)"
+    assert re.match(rf"{at}: write of 4 .* with the write at {at} by block", finding.message)
+
+
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_own_lines_of_what_ends_a_launch(is_checked):
+    code = """#include <cooperative_groups.h>
+#line 1 "k.cu"
+extern "C" __global__ void k(int* x) {
+  auto warp = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
+  if (threadIdx.x < 16) warp.sync();
+  else __syncthreads();
+}"""
+    with pytest.raises(ck.SimulatorError) as caught, checked() if is_checked else nullcontext():
+        RawKernel(code, "k")((1,), (32,), (X,))
+    assert caught.value.kind == "barrier_divergence"
+    place = r"k\.cu:3 \(in cooperative_groups\.h:\d+(, [\w/.]+\.h:\d+)*\): "
+    assert re.match(f"(barrier_divergence: )?{place}", caught.value.message)
 
 
 def test_strict_barriers():

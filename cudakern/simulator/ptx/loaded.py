@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator import structures
 from cudakern.simulator.limits import MAX_PARAMETER_BYTES, MAX_SHARED_BYTES, check_shape
+from cudakern.simulator.source_lines import own_first, shown, stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,12 +31,16 @@ def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
 
 def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
     """Return the error that a report stands for."""
+    message = report.message.decode(errors="replace")
+    stack = own_first(stack_of(report.site))
+    if stack:
+        message = f"{shown(stack)}: {message.removeprefix(f'{stack[0][0]}:{stack[0][1]}: ')}"
     return SimulatorError(
         report.kind.decode(),
         name,
         () if report.nowhere else tuple(report.block),
         () if report.nowhere else tuple(report.thread),
-        report.message.decode(errors="replace"),
+        message,
     )
 
 

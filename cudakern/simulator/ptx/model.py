@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.ptx.names import is_header
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -86,8 +88,9 @@ class Instruction:
 
     @property
     def place(self) -> Place | None:
-        """The innermost line that is not in NVRTC's own header."""
-        return next(iter(self.places), None)
+        """The innermost line of the user's own; of a header if there is none."""
+        places = self.places
+        return next((place for place in places if not is_header(place[0])), [*places, None][0])
 
 
 @dataclass(frozen=True, slots=True)

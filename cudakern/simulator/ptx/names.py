@@ -1,4 +1,4 @@
-"""Names: what symbols stand for, and what CUDA C++ calls a kernel's parameters."""
+"""Names: what symbols stand for, what CUDA C++ calls a kernel's parameters, whose a file is."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ _NAME = re.compile(r"[\s*&]([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 _LENGTH = re.compile(r"L?(\d{1,9})(?!\d)")
 _LOCAL_LENGTH = re.compile(r"E(\d{1,9})(?!\d)")
 _MAX_LOCALS = 16  # functions around a variable
+#: Files of CUDA, CuPy, libcu++ and CUB, wherever they are installed.
+_HEADER = re.compile(
+    r"(?:/cupy/_core/include|/nvidia/\w+/include|/usr/local/cuda[^/]*|/targets/[\w-]+/include"
+    r"|/_?cccl|/libcudacxx|(?:^|/)cooperative_groups|(?:^|/)cuda/std)/"
+    r"|(?:^|/)(?:cub|thrust)/(?:agent|block|detail|device|grid|iterator|system|thread|warp|util)"
+    r"|(?:^|/)(?:cooperative_groups|cuda_fp16|cuda_bf16|cuda_fp8)\.hp?p?$"
+)
+_INCLUDED = re.compile(r".*/(?:include(?:/cccl)?|_cccl/\w+)/(.+)")
 #: Namespaces without a name, as g++, clang and NVRTC call them.
 _UNNAMED = ("_GLOBAL__N", "_INTERNAL_")
 
@@ -111,3 +119,21 @@ def parameter_names(text: str, kernel: str) -> tuple[str, ...]:
         parameters = _ARGUMENTS.sub("", parameters)
     names = [_NAME.search(parameter) for parameter in parameters.split(",")]
     return tuple("" if match is None or match[1].startswith("__") else match[1] for match in names)
+
+
+def is_header(file: str) -> bool:
+    """Return whether a file is one of CUDA, CuPy, libcu++ or CUB, and not the user's own.
+
+    Examples
+    --------
+    >>> from cudakern.simulator.ptx.names import is_header
+    >>> is_header("/usr/local/cuda/include/cooperative_groups.h"), is_header("cub/kernel.cu")
+    (True, False)
+    """
+    return _HEADER.search(file) is not None and not file.endswith(".cu")
+
+
+def without_folder(file: str) -> str:
+    """Return a header as it is included, any other file as it is."""
+    name = _INCLUDED.fullmatch(file) if is_header(file) else None
+    return file if name is None else name[1]

@@ -86,10 +86,11 @@ class Scope:
         """Return a pointer to where an instruction is, and what it does to memory."""
         file, line = instruction.place or (self.source, instruction.line)
         values: dict[str, object] = {}
+        places = instruction.places or [(file, line)]
+        if self.checked or len(places) > 1:
+            values["stack"] = quoted("\n".join(f"{place[0]}:{place[1]}" for place in places))
         if self.checked:
-            places = instruction.places or [(file, line)]
-            stack = quoted("\n".join(f"{place[0]}:{place[1]}" for place in places))
-            values = {"stack": stack, "access": f"{access:#x}", "needed": f"{needed:#x}"}
+            values |= {"access": f"{access:#x}", "needed": f"{needed:#x}"}
         self.sites.append(site_of(file, line, instruction.name, **values))
         return f"&S[{len(self.sites) - 1}]"
 

@@ -10,7 +10,7 @@ from cudakern.errors import SimulatorError
 from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
 from cudakern.simulator.ptx.names import qualified
-from cudakern.simulator.source_lines import Source, stack_of
+from cudakern.simulator.source_lines import Source, own_first, shown, stack_of
 
 if TYPE_CHECKING:
     import ctypes
@@ -40,9 +40,11 @@ class Finding:
     block, thread : tuple of int
         Coordinates of the block and of the thread, (x, y, z).
     source : (str, int) or None
-        File and line of the access or barrier, None if the compiler kept no trace of it.
+        File and line of the access or barrier, None if the compiler kept no trace of it. Within a
+        header of CUDA, CuPy, libcu++ or CUB, the line of the user's own that led there.
     stack : tuple of (str, int)
-        The source, then where the function it lies in was called, if it was inlined, and so on.
+        The source, then where the function it lies in was called, if it was inlined, and so on;
+        behind all of the user's own lines, those of headers of CUDA, CuPy, libcu++ and CUB.
     array : int, str or None
         Position among the kernel's arguments, or the name of an operator's tensor, of a shared
         array or of a global variable.
@@ -110,17 +112,14 @@ def notes_of(observed: Observed) -> list[str]:
 
 def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
     source = stack[0] if stack else None
-    text = error.message
-    if source is not None:
-        text = f"{_shown(stack)}: {text.removeprefix(f'{source[0]}:{source[1]}: ')}"
-    message = f"{text} (block {error.block}, thread {error.thread})"
+    message = f"{error.message} (block {error.block}, thread {error.thread})"
     place = (error.block, error.thread, source, stack, None, None)
     return Finding(error.kind, error.kernel, *place, message)
 
 
 def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     kind = raw.kind.decode()
-    stack = stack_of(raw.site)
+    stack = own_first(stack_of(raw.site))
     array, index, where = _place_of(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
     access = _access(raw.access, raw.bytes)
@@ -133,7 +132,7 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     else:
         text = f"{access} must come after a write; nothing wrote {where}"
     text += _of_the_array(observed, raw, kind)
-    message = f"{_shown(stack)}: {text} (block {block}, thread {thread})"
+    message = f"{shown(stack)}: {text} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(kind, observed.kernel.name, block, thread, source, stack, array, index, message)
 
@@ -159,7 +158,7 @@ def _race(raw: ctypes.Structure, access: str, where: str) -> str:
             "there while it runs: no barrier of the cluster comes between"
         )
     by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
-    at = _shown(stack_of(raw.other_site))
+    at = shown(own_first(stack_of(raw.other_site)))
     if reason is _Reason.NONCOHERENT:
         only = ", which only strict reports" if raw.only_strict else ""
         return (
@@ -174,13 +173,6 @@ def _narrower(raw: ctypes.Structure) -> str:
     accesses = [site.contents.access for site in (raw.site, raw.other_site)]
     scopes = [SCOPES["gpu"] if access & GUESSES else access & SCOPES["sys"] for access in accesses]
     return next(f".{word}" for word, scope in SCOPES.items() if scope == min(scopes))
-
-
-def _shown(stack: tuple[Source, ...]) -> str:
-    if not stack:
-        return "an unknown line"
-    called = f" (called at {', '.join(f'{f}:{n}' for f, n in stack[1:])})" if stack[1:] else ""
-    return f"{stack[0][0]}:{stack[0][1]}{called}"
 
 
 def _access(access: int, size: int) -> str:

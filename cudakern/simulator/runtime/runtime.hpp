@@ -53,13 +53,14 @@ struct View {
 
 /// An instruction that can wait, fail or, in checked launches, access memory.
 struct Site {
-  const char* file;
+  const char* file;  // the user's own, not a library's header, if any
   int line;
   const char* opcode;  // with its modifiers
+  // "file:line" of it and of the calls around it, innermost first, by '\n'; null if all is said
+  const char* stack;
   // The rest is of checked launches; else zeros.
-  const char* stack;  // "file:line" of it and of the calls around it, innermost first, by '\n'
-  uint32_t access;    // what it does to memory, see below; 0 for nothing
-  uint32_t needed;    // of a load: bytes whose values are used, a bit each; others are copied
+  uint32_t access;          // what it does to memory, see below; 0 for nothing
+  uint32_t needed;          // of a load: bytes whose values are used, a bit each; others are copied
   mutable uint32_t number;  // the checker's, for this launch; 0 at first
 };
 
