@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from cudakern.simulator.parameter_types import Numbers
     from cudakern.simulator.ptx.loaded import LoadedKernel
 
 
@@ -169,12 +170,14 @@ def pack(
     name: str,
     kernel: LoadedKernel,
     arguments: Sequence[Any],
+    pointed: Sequence[Numbers | None],
     parameter_names: Sequence[str] | None = None,
 ) -> PackedArguments:
     """Return arguments as the parameters of a kernel, which errors call ``name``.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
+    ``pointed`` tells what each parameter points to, as far as that is known.
     Operands are made if ``parameter_names`` are given, as many as are known.
 
     BindingError tells that their number is wrong or one does not fit its parameter, DTypeError that
@@ -206,6 +209,7 @@ def pack(
             continue
         if size != _POINTER_BYTES:
             raise _misfit(name, i, "an array", size)
+        _check_numbers(name, i, argument.dtype, pointed[i])
         if parameter_names is not None:
             parameter = parameter_names[i] if len(parameter_names) == len(sizes) else ""
             operands.append(operand_of(i, argument, len(packed), parameter))
@@ -236,6 +240,24 @@ def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) 
         return
     if sort in unfit:
         raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {what}")
+
+
+def _check_numbers(
+    kernel: str, position: int, dtype: np.dtype[Any], wanted: Numbers | None
+) -> None:
+    """Raise BindingError for floats whose bits the kernel would take for other numbers."""
+    if wanted is None or dtype.kind != "f":
+        return
+    if wanted.kind == "f" and dtype.itemsize == np.dtype(wanted.dtype).itemsize:
+        return
+    argument, size = f"args[{position}]", np.dtype(wanted.dtype).itemsize
+    sort = "integers" if wanted.kind == "i" else f"numbers of {size} bytes"
+    why = f"since the parameter is a pointer to {wanted.name}"
+    requirement = f"must hold {sort}, {why}; got {dtype}; "
+    requirement += f"its bits are {argument}.view(np.{wanted.dtype})"
+    if wanted.dtype.startswith("f"):
+        requirement += f", its values {argument}.astype(np.{wanted.dtype})"
+    raise BindingError(kernel, argument, requirement)
 
 
 def _misfit(kernel: str, position: int, argument: object, size: int) -> BindingError:

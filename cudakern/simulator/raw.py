@@ -19,6 +19,7 @@ from cudakern.simulator.arguments import pack
 from cudakern.simulator.guarded_arrays import guarded
 from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.loading import ModuleLoader
+from cudakern.simulator.parameter_types import pointed
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx.compile import Code
 from cudakern.simulator.ptx.loaded import address_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cudakern.simulator.limits import Grid
+    from cudakern.simulator.parameter_types import Numbers
     from cudakern.simulator.ptx.loaded import LoadedKernel, LoadedModule
 
 _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
@@ -63,6 +65,7 @@ class _Library:
         self._symbols: dict[str, str] = {}  # of name expressions
         self._modules: dict[bool, LoadedModule] = {}
         self._kernels: dict[tuple[str, bool], LoadedKernel] = {}
+        self._pointed: dict[str, list[Numbers | None]] = {}
 
     def module(self, *, checked: bool = False) -> LoadedModule:
         """Return the module for plain or for observed launches, compiled at first use."""
@@ -152,6 +155,15 @@ class _Library:
         """Return what the text calls a kernel's parameters, as far as that is found."""
         text = self.code.text
         return () if compiling.is_ptx(text) else parameter_names(text, qualified(name))
+
+    def pointed(self, name: str, count: int) -> list[Numbers | None]:
+        """Return what each of so many parameters of a kernel points to, as far as that is known."""
+        known = self._pointed.get(name)
+        if known is None:
+            text = "" if compiling.is_ptx(self.code.text) else self.code.text
+            known = pointed(self.symbol(name), text, self.code.options, count)
+            self._pointed[name] = known
+        return known
 
     def variable(self, name: str) -> np.ndarray:
         """Return the bytes of a variable."""
@@ -381,7 +393,8 @@ class RawKernel:
         kernel = self._library.kernel(self.name, checked=observed)
         size = (grid, block, self._checked_shared(shared_mem))
         names = self._library.parameter_names(self.name) if observed else None
-        packed = pack(self.name, kernel, self._checked_arguments(args), names)
+        types = self._library.pointed(self.name, len(kernel.parameter_sizes))
+        packed = pack(self.name, kernel, self._checked_arguments(args), types, names)
         cooperative = bool(self.enable_cooperative_groups)
         if observed:
             observation.observe(kernel, size, packed, cooperative=cooperative)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-
-import re
 from contextlib import nullcontext
 
 import numpy as np

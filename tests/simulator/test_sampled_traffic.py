@@ -66,7 +66,7 @@ def evenly(blocks, run):
 @pytest.mark.parametrize("run", [1, 3, 10, 200])
 def test_blocks_are_spread_over_a_grid_of_full_size(module, grid, run, capfd):
     with traffic(blocks=run) as report:
-        module.get_function("places")(grid, (32,), (zeros(1), zeros(1)))
+        module.get_function("places")(grid, (32,), (np.zeros(1, np.int32), np.zeros(1, np.int32)))
     count = int(np.prod(grid))
     ran = [tuple(map(int, line.split(" of "))) for line in capfd.readouterr().out.splitlines()]
     assert sorted(ran) == [(block, count) for block in evenly(count, min(run, count))]
