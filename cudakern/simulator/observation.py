@@ -61,7 +61,8 @@ class Observed:
             for i in range(options.traffic_count)
         ]
         #: Writes that may race with readers whom the checker has forgotten, and the first one's.
-        self.forgotten, self.forgotten_at = int(options.forgotten), stack_of(options.forgotten_at)
+        self.forgotten = int(options.forgotten)
+        self.forgotten_at = own_first(stack_of(options.forgotten_at))
         count = kernel.structure.basic_blocks if options.executions else 0
         #: How often warps executed each basic block, if anybody counts.
         self.executions = options.executions[:count]

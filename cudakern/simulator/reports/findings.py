@@ -106,7 +106,7 @@ def notes_of(observed: Observed) -> list[str]:
     """Return what of a launch was not checked to the end."""
     if not observed.forgotten:
         return []
-    at = f"{observed.kernel.name}: not checked: {_shown(observed.forgotten_at)}"
+    at = f"{observed.kernel.name}: not checked: {shown(observed.forgotten_at)}"
     return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
 
 
