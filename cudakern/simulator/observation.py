@@ -161,6 +161,8 @@ def observe(
         if failure is not None and (
             checking is None or failure.kind in {"launch", "out_of_memory"}
         ):
+            if checking is not None and observed.findings:
+                checking.add(observed)  # what was found until then
             raise failure
         observed.failure, observed.failed_at = failure, own_first(stack_of(report.site))
         if checking is not None:

@@ -17,8 +17,9 @@ struct Random {
   }
 };
 
-constexpr int kGrowRounds = 8;    // without progress, before more blocks are started, ...
-constexpr int kQuietRounds = 64;  // ... or states compared
+constexpr int kGrowRounds = 4;    // without progress, before more blocks are started, ...
+constexpr int kQuietRounds = 16;  // ... or states compared
+constexpr uint32_t kGrowth = 4;   // times as many blocks
 constexpr uint32_t kMostWaiting = 16;
 constexpr unsigned char kPoison = 0xFF;
 
@@ -222,7 +223,7 @@ inline void grow_or_fail(Rounds* r) {
   const bool can_grow = r->wanted < launch->room && clusters_left(r) != 0;
   ++r->quiet;
   if (can_grow && r->quiet >= kGrowRounds) {
-    r->wanted = r->wanted < launch->room / 2 ? 2 * r->wanted : launch->room;
+    r->wanted = r->wanted < launch->room / kGrowth ? kGrowth * r->wanted : launch->room;
     r->quiet = 0;
   } else if (!can_grow && is_deadlock(r)) {
     fail_waiting(r);

@@ -82,7 +82,7 @@ inline bool add_places(Places* p) {
 inline bool add_cluster(Places* p) {
   Launch* launch = p->runner.launch;
   const uint32_t ranks = launch->ranks;
-  if (has_blocks_left(launch)) {
+  if (can_grow(launch)) {
     const uint32_t resident = __atomic_add_fetch(&launch->resident, ranks, __ATOMIC_SEQ_CST);
     if (resident <= launch->room && add_places(p)) {
       if (take_blocks(launch, p->workers + p->count - ranks)) {

@@ -132,11 +132,13 @@ static void grow(Places* p, uint32_t clusters) {
 static void run_places(Places* p) {
   Launch* launch = p->runner.launch;
   Watch watch;
-  grow(p, launch->cooperative ? launch->room : 1);
-  while (p->count != 0 && !has_failed(launch)) {
-    if (watch.pass(*p)) {
-      grow(p, p->count / launch->ranks);
+  for (;;) {
+    const uint32_t wanted = __atomic_load_n(&launch->places, __ATOMIC_RELAXED);
+    if (p->count / launch->ranks < wanted) {
+      grow(p, wanted - p->count / launch->ranks);
     }
+    if (p->count == 0 || has_failed(launch)) return;
+    watch.pass(*p);
     for (uint32_t i = 0; i < p->count && !has_failed(launch);) {
       i += run_at(p, i) ? 0 : launch->ranks;
     }
@@ -224,6 +226,7 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
       accept_launch(&launch, kernel, shape) &&
       count_resident(&launch, shape->resident, shape->grows != 0)) {
     launch.runners = count_runners(launch, shape->resident);
+    launch.places = launch.cooperative ? launch.room / launch.ranks : 1;
     enter_arrays(&launch, arrays, launch.parameter_bytes, bytes);
     run_launch(&launch, shape->eager != 0);
     leave_arrays(&launch);

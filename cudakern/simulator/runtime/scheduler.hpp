@@ -146,9 +146,10 @@ struct Launch {
   uint32_t resident;  // blocks
   uint32_t workers;   // that have come
   alignas(64) uint32_t workspace[2];
-  alignas(64) uint64_t progress;  // grows whenever a waiting thread could perhaps go on
-  uint64_t stuck, confirmed;      // see watch.hpp
-  int active;                     // runners
+  alignas(64) uint64_t progress;     // grows whenever a waiting thread could perhaps go on
+  uint64_t quiet, stuck, confirmed;  // see watch.hpp
+  uint32_t places;                   // clusters that each runner may have resident
+  int active;                        // runners
 };
 
 /// An OS thread that runs resident blocks in turns.

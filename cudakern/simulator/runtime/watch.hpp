@@ -1,5 +1,6 @@
-// Finds deadlocks among runners: one all of whose threads wait or are in a cycle is stuck; when all
-// are, each looks for one more cycle, in case another wrote just before it got stuck, and confirms.
+// Finds out that all runners wait: for blocks that nobody runs, of which each then takes some more,
+// or forever. One all of whose threads wait or are in a cycle is stuck; when all are, each looks
+// for one more cycle, in case another wrote just before it got stuck, and confirms.
 #pragma once
 
 #include <sched.h>
@@ -33,33 +34,48 @@ inline bool all_counted(const Launch* launch, const uint64_t* census, uint64_t p
 /// Watches the rounds that a runner's blocks take.
 class Watch {
  public:
-  /// After a round in which threads ran, and none changed anything. True if more blocks should be
-  /// run: perhaps one is waited for that nobody runs.
-  bool pass(const Places& places) {
+  /// After a round.
+  void pass(const Places& places) {
     Launch* launch = places.runner.launch;
     const uint64_t now = __atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST);
     if (now != progress_) {
       *this = Watch();
       progress_ = now;
-      return false;
+      return;
     }
     sched_yield();
     passes_ += places.count;
-    if (passes_ < kBusyPasses) return false;
+    if (passes_ < kBusyPasses) return;
     const uint64_t time = nanoseconds();
     if (since_ == 0) {
       since_ = time;
     } else if (can_grow(launch)) {
-      return time - since_ > kGrowTime;
+      if (time - since_ > kGrowTime) {
+        ask_for_places(places);
+      }
     } else if (time - since_ > kGiveUpTime) {
       report(places);
     } else if (time - since_ > kQuietTime) {
       compare(places);
     }
-    return false;
   }
 
  private:
+  /// Has all runners take more blocks once they all wait: perhaps for one that nobody runs.
+  void ask_for_places(const Places& places) {
+    Launch* launch = places.runner.launch;
+    if (!quiet_) {
+      quiet_ = true;
+      count_in(&launch->quiet, progress_);
+    }
+    if (all_counted(launch, &launch->quiet, progress_)) {
+      const uint32_t twice = 2 * (places.count / launch->ranks);
+      if (__atomic_load_n(&launch->places, __ATOMIC_RELAXED) < twice) {
+        __atomic_store_n(&launch->places, twice, __ATOMIC_RELAXED);
+      }
+    }
+  }
+
   void compare(const Places& places) {
     Launch* launch = places.runner.launch;
     if (search_.repeats(digest_of(places))) {
@@ -99,7 +115,7 @@ class Watch {
   uint32_t passes_ = 0;
   uint64_t since_ = 0;
   CycleSearch search_;
-  bool stuck_ = false, confirming_ = false, confirmed_ = false;
+  bool quiet_ = false, stuck_ = false, confirming_ = false, confirmed_ = false;
 };
 
 }  // namespace ck_sim
