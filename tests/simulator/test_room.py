@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -175,6 +176,10 @@ extern "C" __global__ void pairs(volatile int* v) {
     while (v[b ^ 8] == 0);
   }
 }
+extern "C" __global__ void fault_first(int* v) {
+  if (blockIdx.x < 4) v[-1] = 0;
+  if (threadIdx.x == 0) while (atomicAdd(v, 0) == 0);
+}
 extern "C" __global__ void never(volatile int* v) {
   if (threadIdx.x == 0) while (v[blockIdx.x] == 0);
 }
@@ -219,6 +224,13 @@ def test_no_room_for_the_block_that_is_waited_for(mode):
     assert v.tolist() == [1] * 132
 
 
+def test_what_was_found_before_there_was_no_room_is_kept():
+    kernel = KERNELS.get_function("fault_first")
+    with pytest.raises(ck.SimulatorError, match="no room for more blocks"), checked() as report:
+        kernel((5000,), (32,), (np.zeros(1, np.int32),))
+    assert [f.kind for f in report.findings] == ["out_of_bounds"]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_deadlock_of_all_blocks(mode):
     with pytest.raises(ck.SimulatorError) as caught, MODES[mode]():
@@ -233,7 +245,7 @@ def test_a_sample_of_blocks_that_wait_is_a_deadlock():
 
 
 LARGEST = """
-import re, sys, numpy as np
+import os, re, sys, threading, numpy as np
 from pathlib import Path
 from tests.simulator.test_room import GRIDS, MODES
 def memory(what):
@@ -245,16 +257,25 @@ def run(blocks, threads):
         GRIDS.get_function("reversed")((blocks,), (threads,), (x, y))
     assert np.array_equal(y, np.arange(n)[::-1])
 run(2, 1024)
-before = memory("VmRSS")
+before, ended, most = memory("VmRSS"), threading.Event(), 0
+def watch():
+    global most
+    while not ended.wait(0.01):
+        most = max(most, len(os.listdir("/proc/self/task")))
+watching = threading.Thread(target=watch)
+watching.start()
 run(132, 1024)
-print(memory("VmHWM"), memory("VmRSS") - before)
+ended.set()
+watching.join()
+print(memory("VmHWM"), memory("VmRSS") - before, most)
 """
 
 
 @pytest.mark.parametrize("mode", ["plain", "checked"])
-def test_memory_of_132_blocks_of_1024_threads(mode):
+def test_memory_and_threads_of_132_blocks_of_1024_threads(mode):
     command = [sys.executable, "-c", LARGEST, mode]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    most, kept = map(int, result.stdout.split())
+    most, kept, threads = map(int, result.stdout.split())
     assert most < 2 * 2**30  # measured: 0.8 GiB
     assert kept < 200 * 2**20
+    assert threads < 2 + max(2, os.cpu_count()) + 8  # NumPy may have some
