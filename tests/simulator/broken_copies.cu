@@ -214,3 +214,50 @@ extern "C" __global__ void k(int* x, int* out) {
   wait(&bar, 0);
   out[t] = s[63 - t];  // fault
 }
+//// race: bulk_copy_out_without_a_fence(ramp(256), zeros(256), array="s",
+////     READY="__syncthreads();", BEFORE="", WRITE="s[t] = x[t];")
+//// race: bulk_copy_out_fenced_before_the_write(ramp(256), zeros(256), array="s",
+////     READY="__syncthreads();", BEFORE="see_copies();", WRITE="s[t] = x[t];")
+//// race: bulk_copy_out_fenced_by_another_one(ramp(256), zeros(256), array="s",
+////     READY="__syncthreads(); if (t == 32) see_copies();", BEFORE="", WRITE="s[t] = x[t];")
+//// race: bulk_copy_out_with_a_fence_of_memory(ramp(256), zeros(256), array="s",
+////     READY="__threadfence(); __syncthreads(); __threadfence();", BEFORE="", WRITE="s[t] = x[t];")
+//// race: bulk_copy_out_with_a_fence_of_global_memory(ramp(256), zeros(256), array="s",
+////     READY="asm volatile(\"fence.proxy.async.global;\" ::: \"memory\"); __syncthreads();",
+////     BEFORE="", WRITE="s[t] = x[t];")
+//// race: bulk_copy_out_fenced_by_some_of_the_writers(ramp(256), zeros(256), array="s",
+////     READY="if (t < 40) see_copies(); __syncthreads();", BEFORE="", WRITE="s[t] = x[t];")
+//// race: bulk_copy_out_of_what_another_copy_brought(ramp(256), zeros(256), array="s",
+////     READY="wait_group<0>(); __syncthreads();", BEFORE="",
+////     WRITE="if (t < 16) copy_16(s + 4 * t, x + 4 * t); commit();")
+extern "C" __global__ void k(int* x, int* out) {
+  const int t = threadIdx.x;
+  __shared__ __align__(16) int s[64];
+  BEFORE
+  WRITE  // fault
+  READY
+  if (t == 0) {
+    bulk_out(out, s, 256);  // fault
+    bulk_wait();
+  }
+}
+//// race: bulk_copy_in_of_what_the_kernel_wrote(zeros(256), zeros(256), array=0, FENCE="",
+////     CLEAR="")
+//// race: bulk_copy_in_onto_what_was_cleared(zeros(256), zeros(256), array="s", strict=True,
+////     FENCE="asm volatile(\"fence.proxy.async.global;\" ::: \"memory\");", CLEAR="s[t] = 0;")
+extern "C" __global__ void k(int* x, int* out) {
+  const int t = threadIdx.x;
+  __shared__ unsigned long long bar;
+  __shared__ __align__(16) int s[64];
+  CLEAR  // fault
+  x[t] = t;  // fault
+  FENCE
+  if (t == 0) init(&bar, 1);
+  __syncthreads();
+  if (t == 0) {
+    expect(&bar, 256);
+    bulk_in(s, x, 256, &bar);  // fault
+  }
+  wait(&bar, 0);
+  out[t] = s[63 - t];
+}

@@ -141,3 +141,48 @@ extern "C" __global__ void k(int* x, int* out) {
   x[t] = -s[t];
   for (int i = 0; i < 4; ++i) out[t + i] = s[t + i];
 }
+//// bulk_copy_that_its_thread_fences(ints(rng, 64), poison(64, np.int32), block=64,
+////     READY="__syncthreads(); if (t == 0) see_copies();") -> x, _: {1: x}
+//// bulk_copy_that_another_thread_fences(ints(rng, 64), poison(64, np.int32), block=64,
+////     READY="__syncthreads(); if (t == 40) see_copies(); __syncthreads();") -> x, _: {1: x}
+//// bulk_copy_that_every_thread_fences(ints(rng, 64), poison(64, np.int32), block=64,
+////     READY="asm volatile(\"fence.proxy.async;\" ::: \"memory\"); __syncthreads();") -> x, _: {1: x}
+//// bulk_copy_after_writes_handed_over_by_a_named_barrier(ints(rng, 64), poison(64, np.int32),
+////     block=64, READY="see_copies(); asm volatile(\"bar.sync 1, 64;\" ::: \"memory\"); __syncwarp();")
+////     -> x, _: {1: x}
+//// bulk_copy_after_writes_handed_over_by_an_mbarrier(ints(rng, 64), poison(64, np.int32), block=64,
+////     READY="see_copies(); arrive(&bar); wait(&bar, 0);") -> x, _: {1: x}
+//// bulk_copy_fenced_after_writes_handed_over_by_an_mbarrier(ints(rng, 64), poison(64, np.int32),
+////     block=64, READY="arrive(&bar); wait(&bar, 0); see_copies();") -> x, _: {1: x}
+//// bulk_copies_of_many_turns(ints(rng, 64), poison(64, np.int32), block=64,
+////     READY="for (int i = 0; i < 9; ++i) { s[t] = x[t]; see_copies(); __syncthreads(); if (t == 0) { bulk_out(out, s, 256); bulk_wait(); } __syncthreads(); }")
+////     -> x, _: {1: x}
+extern "C" __global__ void k(const int* x, int* out) {
+  const int t = threadIdx.x;
+  __shared__ unsigned long long bar;
+  __shared__ __align__(16) int s[64];
+  if (t == 0) init(&bar, 64);
+  __syncthreads();
+  s[t] = x[t];
+  READY
+  if (t == 0) {
+    bulk_out(out, s, 256);
+    bulk_wait();
+  }
+}
+//// bulk_copy_out_of_what_one_brought(ints(rng, 64), poison(64, np.int32), block=64)
+////     -> x, _: {1: x}
+extern "C" __global__ void k(const int* x, int* out) {
+  const int t = threadIdx.x;
+  __shared__ unsigned long long bar;
+  __shared__ __align__(16) int s[64];
+  if (t == 0) init(&bar, 1);
+  __syncthreads();
+  if (t == 0) {
+    expect(&bar, 256);
+    bulk_in(s, x, 256, &bar);
+    wait(&bar, 0);
+    bulk_out(out, s, 256);
+    bulk_wait();
+  }
+}

@@ -40,7 +40,8 @@ struct Events {
 };
 
 constexpr int kLanes = kWarpSize;
-constexpr int kScopes = 3;  // as far as they differ on one device: block, cluster, all
+constexpr int kScopes = 3;       // as far as they differ on one device: block, cluster, all
+constexpr int kProxySpaces = 2;  // that a fence between proxies is for: global, shared
 
 /// The accesses to four bytes of memory: who wrote last, and two who read since: the first one and
 /// the latest. See shadow.hpp.
@@ -72,7 +73,9 @@ struct ThreadOrder {
   Taken taken[2];
   const Release* released;        // the latest release
   const Release* fence[kScopes];  // what the latest fence of at least each scope released
-  bool dirty;                     // it accessed memory since its latest release
+  // What the latest fence between proxies did for each space, until it is passed on: proxies.hpp.
+  const Release* proxy[kProxySpaces];
+  bool dirty;  // it accessed memory since its latest release
 };
 
 /// The aligned barriers that the lanes of a warp came to. Before others come to one, a lane comes

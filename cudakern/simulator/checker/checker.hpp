@@ -7,8 +7,7 @@
 
 namespace ck_sim {
 
-constexpr uint32_t kWide = 64;          // bytes of the largest single access, at least
-constexpr uint32_t kBegins = 1u << 31;  // of Access::kind: an asynchronous copy, which begins
+constexpr uint32_t kWide = 64;  // bytes of the largest single access, at least
 
 struct Checker {
   bool checks, counts;   // which of the reports is asked for
@@ -520,8 +519,13 @@ char* ck_sim_write_range(char* address, uint64_t bytes, const ck_sim::Site* site
 void ck_sim_fence(const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = worker;
-  if (checker.checks) {
-    fence(w, number_of(w, w->running), site->access, scope_of(site));
+  if (!checker.checks) return;
+  const uint32_t self = number_of(w, w->running);
+  if ((site->access & kProxy) == 0) {
+    fence(w, self, site->access, scope_of(site));
+  } else {
+    const Space space = space_of(site);
+    fence_proxies(w, self, space == Space::kGeneric ? 3 : space == Space::kGlobal ? 1 : 2);
   }
 }
 void ck_sim_enter_local(ck_sim_local* variable) {

@@ -52,6 +52,7 @@ enum ck_sim_reason : uint32_t {
   ck_sim_in_flight,    // the other one is an asynchronous copy that nobody has waited for
   ck_sim_same,         // both write the same value: in strict launches only
   ck_sim_noncoherent,  // the kernel writes what a load takes for read only
+  ck_sim_proxy,        // one is a bulk copy's, and no fence of its proxy is between
   ck_sim_ended,        // the block has ended whose shared memory it is, or may have
   ck_sim_volatiles,    // both are strong, one is volatile: in strict launches only
 };

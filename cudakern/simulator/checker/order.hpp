@@ -80,6 +80,8 @@ struct Knowledge {
   const Knowledge* other;
   const Knowledge* next;
   mutable uint64_t visit;
+  const Release* fenced;  // by a fence between proxies; null for what is none
+  uint32_t spaces;        // ... for these, a bit each
 };
 
 /// The order of the current launch.
@@ -154,9 +156,13 @@ struct Order {
     return false;
   }
 
-  /// Whether `known` has a release that is `wanted`.
+  /// Whether `known` has a release that is `wanted`, or is knowledge that is.
   template <typename Wanted>
   bool includes(const Knowledge* known, Wanted wanted) {
+    return includes(known, wanted, [](const Knowledge&) { return false; });
+  }
+  template <typename Wanted, typename WantedKnowledge>
+  bool includes(const Knowledge* known, Wanted wanted, WantedKnowledge wanted_knowledge) {
     ++visit;
     stack.clear();
     stack.push(known);
@@ -164,6 +170,7 @@ struct Order {
       for (const Knowledge* k = stack[--stack.size]; k != nullptr && k->visit != visit;
            k = k->next) {
         k->visit = visit;
+        if (wanted_knowledge(*k)) return true;
         if (k->other != nullptr) {
           stack.push(k->other);
         }
@@ -195,9 +202,12 @@ inline bool comes_before(const Worker* w, uint32_t self, uint64_t tag) {
          order.includes(t.knowledge, [tag](const Release& r) { return Order::has(r, tag); });
 }
 
+void pass_on_fences(ThreadOrder& t);
+
 /// What a thread did and knows by now.
 inline const Release* release(Worker* w, uint32_t self, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
+  pass_on_fences(t);
   const Release* last = t.released;
   if (last != nullptr && !t.dirty && last->knowledge == t.knowledge && last->warp == t.published &&
       last->base == w->checked.base && last->scope == scope) {
@@ -382,6 +392,45 @@ inline void gather_fences(Worker* w, uint32_t base) {
   }
 }
 
+/// Threads know after a barrier of the fences between proxies before it. If nobody has accessed
+/// memory since its fence, one stands for those of all.
+inline void gather_proxy_fences(Worker* w, uint32_t base, Union* known) {
+  CheckedBlock& block = w->checked;
+  const uint32_t threads = w->launch->threads, start = block.base == 0 ? 1 : block.base;
+  Knowledge all = {};
+  bool clean = true;
+  Union fenced;
+  for (uint32_t k = 0; k < threads; ++k) {
+    const ThreadOrder& t = block.order[k];
+    uint32_t spaces = 0;
+    for (int i = 0; i < kProxySpaces; ++i) {
+      spaces |= t.proxy[i] != nullptr ? 1u << i : 0u;
+      clean = clean && (t.proxy[i] == nullptr || t.proxy[i]->knowledge == t.knowledge);
+    }
+    clean = clean && !t.dirty &&
+            (spaces != 0 ? all.spaces == 0 || spaces == all.spaces : t.time == start);
+    if (spaces != 0) {
+      all.spaces = spaces;
+      fenced.add(t.knowledge);
+    }
+  }
+  if (all.spaces == 0) return;
+  for (uint32_t k = 0; k < threads; ++k) {
+    ThreadOrder& t = block.order[k];
+    if (!clean) {
+      pass_on_fences(t);
+    }
+    memset(t.proxy, 0, sizeof t.proxy);
+    known->add(t.knowledge);
+  }
+  if (clean) {
+    all.fenced =
+        order.make<Release>({block.serial, 0, base - 1, base, Scope::kSys, nullptr, fenced.all});
+    all.next = known->all;
+    known->all = order.make(all);
+  }
+}
+
 /// Everything before a barrier of the whole block comes before everything after it. Unless strict,
 /// the barrier is a fence for the relaxed reads before it, too, and carries fences before it to the
 /// relaxed writes after it, whoever makes those: much code takes that for granted.
@@ -401,6 +450,7 @@ inline void meet_block(Worker* w) {
   if (!w->launch->strict) {
     gather_fences(w, base);
   }
+  gather_proxy_fences(w, base, &known);
   w->checked.base = base;
   for (uint32_t i = 0; i < threads; ++i) {
     ThreadOrder& t = w->checked.order[i];
@@ -417,6 +467,7 @@ inline void meet_lanes(Worker* w, uint32_t first, unsigned mask) {
   for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = __builtin_ctz(rest);
     ThreadOrder& t = w->checked.order[first + static_cast<uint32_t>(lane)];
+    pass_on_fences(t);
     t.known[lane] = t.time;
     for (int i = 0; i < kLanes; ++i) {
       joined[i] = t.known[i] > joined[i] ? t.known[i] : joined[i];

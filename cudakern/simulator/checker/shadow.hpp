@@ -6,9 +6,11 @@
 #pragma once
 
 #include "memory_map.hpp"
-#include "order.hpp"
+#include "proxies.hpp"
 
 namespace ck_sim {
+
+constexpr uint32_t kBegins = 1u << 31;  // of Access::kind: an asynchronous copy, which begins
 
 struct ByteCells {
   Cell byte[4];
@@ -71,7 +73,10 @@ inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32
   finding->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
   finding->offset += byte;
   finding->reason = reason;
-  finding->only_strict = reason == ck_sim_noncoherent && same_thread(tag, a.tag) && !other_writes;
+  finding->only_strict =
+      reason == ck_sim_same || reason == ck_sim_volatiles ||
+      (reason == ck_sim_noncoherent && same_thread(tag, a.tag) && !other_writes) ||
+      (reason == ck_sim_proxy && (a.kind & kWrites) != 0);
 }
 
 /// An access to the shared memory of a block that has ended, or may have.
@@ -151,11 +156,23 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
   return true;
 }
 
+/// Whether a bulk copy begins that need not see a write: no fence of its proxy is between.
+inline bool passes_by(const Access& a, uint64_t write) {
+  if ((a.kind & kBegins) == 0 || (a.site->access & kProxy) == 0 || tag_serial(write) < a.first ||
+      (sites.at[tag_site(write)]->access & kProxy) != 0 ||
+      ((a.kind & kWrites) != 0 && !a.w->launch->strict)) {
+    return false;
+  }
+  return !is_fenced(a.w, a.self, write, a.space == ck_sim_global ? 0 : 1);
+}
+
 inline void check_against(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
                           uint32_t bytes) {
   ck_sim_reason reason;
   if (meets(a, tag, other_writes, byte, bytes, &reason)) {
     report_race(a, tag, other_writes, byte, reason);
+  } else if (other_writes && passes_by(a, tag)) {
+    report_race(a, tag, other_writes, byte, ck_sim_proxy);
   }
 }
 

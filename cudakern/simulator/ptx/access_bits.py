@@ -20,6 +20,7 @@ PIECE = constant(_HEADER, "kPiece")
 MBARRIER = constant(_HEADER, "kMbarrier")
 ALIGNED = constant(_HEADER, "kAligned")
 NONCOHERENT = constant(_HEADER, "kNonCoherent")
+PROXY = constant(_HEADER, "kProxy")
 #: By the words of PTX; scopes the narrowest first.
 SCOPES: dict[str, int] = {
     scope.name.lower(): scope << constant(_HEADER, "kScopeShift")

@@ -14,6 +14,7 @@ Words are separated by commas::
     fails                        it can end the launch
     aligned                      all lanes of a warp must come to it together
     noncoherent                  it reads what nobody may write while the kernel runs
+    proxy                        it is of the asynchronous proxy, or a fence between that and others
     ends                         its basic block: the thread goes on elsewhere, or not at all
     nothing                      of all this
 """
@@ -37,6 +38,7 @@ _WORDS = {
     "mbarrier": bits.MBARRIER,
     "aligned": bits.ALIGNED,
     "noncoherent": bits.NONCOHERENT,
+    "proxy": bits.PROXY,
     **dict.fromkeys(("fences", "returns", "moves", "waits", "fails", "ends", "nothing"), 0),
 }
 _ORDERS = {
@@ -88,6 +90,7 @@ class Effects:
         if self.accesses_memory:
             lanes, size = lanes_in(name_words) or 1, size_in(name_words) or 0
             access |= lanes * size if self.size is None else self.size
+        if self.accesses_memory or "proxy" in self:
             access |= _first(name_words, bits.SPACES, 0)
         if self.accesses_memory or self.order:
             access |= self._order_bits(name_words)

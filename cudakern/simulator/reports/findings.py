@@ -140,32 +140,37 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
 def _race(raw: ctypes.Structure, access: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
+    only = ", which only strict reports" if raw.only_strict else ""
+    if reason is _Reason.ENDED:
+        return (
+            f"{access} at {where} must come before the end of that block, whose shared memory is "
+            f"there while it runs: no barrier of the cluster comes between{only}"
+        )
     other = _access(raw.other_access, 0)
+    by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
+    at = shown(own_first(stack_of(raw.other_site)))
+    if reason is _Reason.PROXY:
+        return (
+            f"{access} at {where} by a bulk copy must come after fence.proxy.async, and that after "
+            f"the {other} at {at} by {by}: no such fence is between{only}"
+        )
+    if reason is _Reason.NONCOHERENT:
+        return (
+            f"{access} at {where} must not meet the {other} at {at} by {by}: one is ld.global.nc, "
+            f"as of const __restrict__ or __ldg, of what is only read while the kernel runs{only}"
+        )
     why = "no barrier does, nor a release with an acquire"
     if reason is _Reason.NARROW:
         why = f"the scope of one, {_narrower(raw)}, leaves the other thread out"
     elif reason is _Reason.IN_FLIGHT:
         other, why = "asynchronous copy", "nobody has waited for that"
     elif reason is _Reason.SAME:
-        why += "; they write the same value, which only strict reports"
+        why += "; they write the same value"
     elif reason is _Reason.VOLATILES:
-        why += "; both are strong and one is volatile, which only strict reports"
+        why += "; both are strong and one is volatile"
     elif reason is _Reason.LANES:
         why += "; both are volatile, which puts lanes of a warp in no order, as __syncwarp does"
-    elif reason is _Reason.ENDED:
-        return (
-            f"{access} at {where} must come before the end of that block, whose shared memory is "
-            "there while it runs: no barrier of the cluster comes between"
-        )
-    by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
-    at = shown(own_first(stack_of(raw.other_site)))
-    if reason is _Reason.NONCOHERENT:
-        only = ", which only strict reports" if raw.only_strict else ""
-        return (
-            f"{access} at {where} must not meet the {other} at {at} by {by}: one is ld.global.nc, "
-            f"as of const __restrict__ or __ldg, of what is only read while the kernel runs{only}"
-        )
-    return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}"
+    return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}{only}"
 
 
 def _narrower(raw: ctypes.Structure) -> str:

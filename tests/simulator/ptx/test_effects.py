@@ -78,9 +78,9 @@ ANSWERS = {
     "cp.async.ca.shared.global": "reads writes shared",
     "cp.async.cg.shared::cta.global.L2::128B": "reads writes shared",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes": (
-        "8 reads writes atomic strong cluster shared::cluster"
+        "8 reads writes atomic strong cluster shared::cluster proxy"
     ),
-    "cp.async.bulk.global.shared::cta.bulk_group": "reads writes global",
+    "cp.async.bulk.global.shared::cta.bulk_group": "reads writes global proxy",
     "cp.async.bulk.prefetch.L2.global": "",
     "cp.async.commit_group": "",
     "cp.async.wait_all": "",
@@ -104,7 +104,9 @@ ANSWERS = {
     "membar.cta": "acquires releases cta",
     "membar.gl": "acquires releases gpu",
     "membar.sys": "acquires releases sys",
-    "fence.proxy.async": "",
+    "fence.proxy.async": "proxy",
+    "fence.proxy.async.global": "global proxy",
+    "fence.proxy.async.shared::cta": "shared proxy",
     "membar.proxy.alias": "",
     "barrier.cluster.arrive": "releases cluster",
     "barrier.cluster.arrive.relaxed.aligned": "cluster aligned",

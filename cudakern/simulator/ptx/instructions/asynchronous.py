@@ -9,7 +9,7 @@ HEADER = "ptx.hpp"
 
 #: What a bulk copy does to its mbarrier, at whose site it is checked; and an asynchronous store.
 _COUNTED = {
-    "counted": "reads, writes, atomic, 8 bytes, relaxed cluster",
+    "counted": "reads, writes, atomic, 8 bytes, relaxed cluster, proxy",
     "arrival": "reads, writes, atomic, 8 bytes, release cluster",
 }
 _ARRIVALS = (
@@ -39,7 +39,7 @@ SPACE: shared::cta shared::cluster
 9.7.9.25.4.1 cp.async.bulk.SPACE.global.mbarrier::complete_tx::bytes$hint
     [a], [b], n:u32, [c]$policy ($counted) = ck_sim_bulk_later({a}, {b}, {n}, {c}, {site});
 9.7.9.25.4.1 cp.async.bulk.global.shared::cta.bulk_group$hint [a], [b], n:u32$policy
-    (reads, writes, n bytes) = ck_sim_bulk_later({a}, {b}, {n}, nullptr, {site});
+    (reads, writes, n bytes, proxy) = ck_sim_bulk_later({a}, {b}, {n}, nullptr, {site});
 9.7.9.25.4.1 cp.async.bulk.prefetch.L2.global$hint [a], n:u32$policy (nothing) =
     (void){a}; (void){n};
 """,
@@ -58,9 +58,9 @@ SPACE: shared::cluster
 TYPE: b32 b64 u32 u64 s32 s64 f32 f64
 VECTOR: v2 v4
 9.7.9.12 st.async{.weak}{.SPACE}.mbarrier::complete_tx::bytes.TYPE [a], b, [c]
-    (writes, moves; $arrival) = store_now({a}, {b}, {c}, {site}, {arrival});
+    (writes, moves, proxy; $arrival) = store_now({a}, {b}, {c}, {site}, {arrival});
 9.7.9.12 st.async{.weak}{.SPACE}.mbarrier::complete_tx::bytes.VECTOR.TYPE [a], b, [c]
-    (writes, moves; $arrival) = store_now({a}, {b}, {c}, {site}, {arrival});
+    (writes, moves, proxy; $arrival) = store_now({a}, {b}, {c}, {site}, {arrival});
 SPACE: shared shared::cta
 9.7.13.15.9 mbarrier.init{.SPACE}.b64 [a], n:u32 (writes, mbarrier) =
     ck_sim_mbarrier_init({a}, {n}, {site});

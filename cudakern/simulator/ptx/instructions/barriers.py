@@ -47,9 +47,11 @@ SCOPE: cta cluster gpu sys
 RESTRICTED: acquire.sync_restrict::shared::cluster release.sync_restrict::shared::cta
     mbarrier_init.release
 9.7.13.4 fence.RESTRICTED.cluster (fences, acq_rel gpu) = fence({site});
-KIND: alias async async.global async.shared::cta async.shared::cluster
-9.7.13.4 fence.proxy.KIND (fences) = fence({site});
-9.7.13.4 membar.proxy.KIND (fences) = fence({site});
+KIND: async async.global async.shared::cta async.shared::cluster
+9.7.13.4 fence.proxy.KIND (fences, proxy) = fence({site});
+9.7.13.4 membar.proxy.KIND (fences, proxy) = fence({site});
+9.7.13.4 fence.proxy.alias (fences) = fence({site});
+9.7.13.4 membar.proxy.alias (fences) = fence({site});
 # A launch starts when the one before it has ended.
 ACTION: launch_dependents wait
 9.7.13.13 griddepcontrol.ACTION (nothing) = (void)0;

@@ -1,0 +1,64 @@
+// What the asynchronous proxy, by which bulk copies access memory, sees of others' writes: those
+// before a fence between the proxies that comes before the copy. Who makes the fence is all one.
+#pragma once
+
+#include "order.hpp"
+
+namespace ck_sim {
+
+inline Vector<const Release*> proxy_fences;  // that a search has found
+
+/// Adds to what a thread knows the proxy fences that it alone knows of.
+inline void pass_on_fences(ThreadOrder& t) {
+  for (int i = 0; i < kProxySpaces; ++i) {
+    const Release* what = t.proxy[i];
+    if (what == nullptr) continue;
+    Knowledge node = {};
+    node.next = t.knowledge;
+    node.fenced = what;
+    for (int k = i; k < kProxySpaces; ++k) {
+      if (t.proxy[k] == what) {
+        node.spaces |= 1u << k;
+        t.proxy[k] = nullptr;
+      }
+    }
+    t.knowledge = order.make(node);
+  }
+}
+
+/// A fence between the proxies, for some spaces, a bit each.
+inline void fence_proxies(Worker* w, uint32_t self, uint32_t spaces) {
+  ThreadOrder& t = w->checked.order[self];
+  const Release* what = release(w, self, Scope::kSys);
+  for (int i = 0; i < kProxySpaces; ++i) {
+    if ((spaces >> i & 1) != 0) {
+      t.proxy[i] = what;
+    }
+  }
+}
+
+/// Whether a thread knows of a proxy fence that knew of a write.
+inline bool is_fenced(Worker* w, uint32_t self, uint64_t tag, int space) {
+  ThreadOrder& t = w->checked.order[self];
+  pass_on_fences(t);
+  if (t.knowledge == nullptr) return false;
+  proxy_fences.clear();
+  const bool found = order.includes(
+      t.knowledge, [](const Release&) { return false; },
+      [tag, space](const Knowledge& k) {
+        if (k.fenced == nullptr || (k.spaces >> space & 1) == 0) return false;
+        proxy_fences.push(k.fenced);
+        return Order::has(*k.fenced, tag);
+      });
+  if (found) return true;
+  for (size_t i = proxy_fences.size; i > 0; --i) {
+    const Knowledge* known = proxy_fences[i - 1]->knowledge;
+    if (known != nullptr &&
+        order.includes(known, [tag](const Release& r) { return Order::has(r, tag); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace ck_sim
