@@ -85,3 +85,33 @@ extern "C" __global__ void k(int* lock, int* total) {
   total[0] += 1;  // fault
   GIVE
 }
+//// race: flag_reset_by_who_has_not_seen_it(zeros(1), zeros(1), grid=2, block=1, array=0, SEE="")
+//// race: flag_reset_after_a_weak_read(zeros(1), zeros(1), grid=2, block=1, array=0,
+////     SEE="out[0] = *flag;  // fault")
+//// race: flag_reset_after_an_atomic_of_the_block(zeros(1), zeros(1), grid=2, block=1, array=0,
+////     SEE="while (atomicAdd_block(flag, 0) == 0) {}  // fault")
+extern "C" __global__ void k(int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    atomicExch(flag, 1);  // fault
+  } else {
+    SEE
+    *flag = 2;  // fault
+  }
+}
+//// race: data_behind_a_flag_that_is_only_reset(zeros(1), zeros(1), zeros(1), grid=2, block=1,
+////     array=0)
+// The flag itself is known; what its writer did before is not.
+extern "C" __global__ void k(int* data, int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;  // fault
+    __threadfence();
+    atomicExch(flag, 1);
+  } else {
+    int seen;
+    do {
+      asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    } while (seen == 0);
+    *flag = 0;
+    out[0] = data[0];  // fault
+  }
+}

@@ -104,3 +104,61 @@ __device__ double add(double* address, double value) {
 extern "C" __global__ void k(const double* x, double* sum) {
   add(sum, x[blockIdx.x * blockDim.x + threadIdx.x]);
 }
+//// lock_that_goes_round_and_is_reset(ints(rng, (4, 64)), zeros(64), zeros(1), grid=4, block=64)
+////     -> x, *_: {1: x.sum(0, dtype=np.int32), 2: zeros(1)}
+// As of Marlin. The last block has seen the addition of the one before it, which so comes first.
+__device__ void wait_for(int* lock, int turn) {
+  if (threadIdx.x == 0) {
+    int seen;
+    do {
+      asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(seen) : "l"(lock) : "memory");
+    } while (seen != turn);
+  }
+  __syncthreads();
+}
+__device__ void give_on(int* lock, bool last) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (last) {
+    *lock = 0;
+    return;
+  }
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  asm volatile("red.relaxed.gpu.global.add.s32 [%0], 1;" ::"l"(lock) : "memory");
+}
+extern "C" __global__ void k(const int* x, int* sums, int* lock) {
+  wait_for(lock, blockIdx.x);
+  sums[threadIdx.x] += x[blockIdx.x * 64 + threadIdx.x];
+  give_on(lock, blockIdx.x == gridDim.x - 1);
+}
+//// flag_reset_after_a_relaxed_read(poison(1, np.int32), zeros(1), grid=2, block=1)
+////     -> *_: {1: zeros(1)}
+// What the other block wrote before the flag is not known; nobody reads it.
+extern "C" __global__ void k(int* data, int* flag) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;
+    atomicExch(flag, 1);
+  } else {
+    int seen;
+    do {
+      asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    } while (seen == 0);
+    *flag = 0;
+  }
+}
+//// release_before_a_relaxed_store(poison(1, np.int32), zeros(1), poison(1, np.int32), grid=2,
+////     block=1)
+////     -> *_: {2: np.full(1, 42, np.int32)}
+#include <cuda/atomic>
+extern "C" __global__ void k(int* data, int* flag, int* out) {
+  const cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+  if (blockIdx.x == 0) {
+    data[0] = 42;
+    ready.store(1, cuda::std::memory_order_release);
+    ready.store(2, cuda::std::memory_order_relaxed);
+  } else {
+    while (ready.load(cuda::std::memory_order_acquire) != 2) {
+    }
+    out[0] = data[0];
+  }
+}

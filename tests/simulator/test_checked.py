@@ -156,14 +156,16 @@ def test_a_write_is_held_against_each_warp_that_read():
 
 
 def test_a_store_acquires_nothing():
-    code = """extern "C" __global__ void k(int* flag, int* data, int* out) {
+    # Nor do fences around stores order anything, but for fence.sc, which __threadfence is.
+    code = """#define FENCE asm volatile("fence.acq_rel.gpu;" ::: "memory")
+    extern "C" __global__ void k(int* flag, int* data, int* out) {
       if (threadIdx.x == 0) {
         data[0] = 1;
-        __threadfence();
+        FENCE;
         *(volatile int*)flag = 1;
       } else if (threadIdx.x == 32) {
         *(volatile int*)flag = 2;
-        __threadfence();
+        FENCE;
         out[0] = data[0];
       }
     }"""

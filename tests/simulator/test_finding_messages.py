@@ -241,6 +241,14 @@ def test_a_scope_that_is_too_narrow():
     assert ": the scope of one, .cta, leaves the other thread out (block" in text
 
 
+def test_volatile_accesses_of_one_warp():
+    code = kernel("__shared__ volatile int s[1]; s[0] = threadIdx.x;")
+    (finding,) = findings_of(code, X, 0, block=32)
+    why = "that both are volatile does not order lanes of a warp"
+    assert f": {UNORDERED}; {why} (block" in finding.message
+    assert "strict" not in finding.message
+
+
 def test_an_asynchronous_copy_that_nobody_waits_for():
     code = """#include <cuda_pipeline.h>
 #line 1 "k.cu"
@@ -265,6 +273,10 @@ extern "C" __global__ void k(int* x, int i) {
         (
             "*(volatile int*)x = threadIdx.x;",
             "; both are strong and one is volatile, which only strict reports",
+        ),
+        (
+            "if (threadIdx.x % 32 == 0) threadIdx.x ? *(volatile char*)x = 1 : atomicAdd(x, 1);",
+            "; both are strong and one is of fewer bytes, which only strict reports",
         ),
     ],
 )

@@ -51,6 +51,7 @@ struct Cell {
 };
 
 struct Knowledge;
+struct Pending;
 struct Release;
 struct WarpTimes;
 
@@ -59,6 +60,7 @@ struct Taken {
   const void* channel;
   size_t first, count;
   Scope scope;
+  bool sequential;
 };
 
 /// What a thread knows about the others: which of their accesses came before its own. Times count a
@@ -70,12 +72,15 @@ struct ThreadOrder {
   const Knowledge* knowledge;  // what came from other warps and blocks by acquiring
   Knowledge* seen;             // what relaxed reads saw: known from the next fence on
   Knowledge* spare;            // of those lists, to be used again
-  Taken taken[2];
-  const Release* released;        // the latest release
-  const Release* fence[kScopes];  // what the latest fence of at least each scope released
+  Pending* pending;            // what strong accesses met: known from the next fence.sc on
+  Taken taken[4];
+  const Release* released;             // the latest release
+  const Release* fence[kScopes];       // what the latest fence of at least each scope released
+  const Release* sequential[kScopes];  // ... and the latest fence.sc
   // What the latest fence between proxies did for each space, until it is passed on: proxies.hpp.
   const Release* proxy[kProxySpaces];
-  bool dirty;  // it accessed memory since its latest release
+  bool dirty;     // it accessed memory since its latest release
+  bool operated;  // an access of it has released
 };
 
 /// The aligned barriers that the lanes of a warp came to. Before others come to one, a lane comes

@@ -342,6 +342,13 @@ inline void note_remote(const Access& a) {
   remote[rank * threads + a.self] = {a.tag, a.site, a.kind, a.bytes, a.window_offset};
 }
 
+/// Whether an access is a strong read that can acquire: of an atomic, if its value goes somewhere.
+inline bool sees_value(uint32_t kind) {
+  if ((kind & kStrong) == 0) return false;
+  if ((kind & kAtomic) == 0) return (kind & kReads) != 0;
+  return (kind & kReturns) != 0 || (kind & (kAcquires | kMbarrier)) == kAcquires;
+}
+
 /// Checks an access; false if it must not happen.
 __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment) {
   Place place;
@@ -375,8 +382,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
   if (place.written != nullptr) {
     check_local(a, place);
   } else if (place.cells != nullptr) {
-    if ((a.kind & kStrong) != 0 && (a.kind & kReads) != 0 &&
-        (a.kind & (kAtomic | kReturns)) != kAtomic) {
+    if (sees_value(a.kind)) {
       observe(a.w, a.self, channel_key(a), (a.kind & kAcquires) != 0, scope_of(a.site));
     }
     a.tag = make_tag(a.w->checked.serial, a.self, t.time, a.site->number);
@@ -384,8 +390,12 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
     if (fresh != 0 && (a.kind & kReads) != 0) {
       check_written(a, place, fresh);
     }
-    if ((a.kind & (kStrong | kWrites | kAtomic)) == (kStrong | kWrites)) {
-      publish(a.w, a.self, channel_key(a), (a.kind & kReleases) != 0, scope_of(a.site), true);
+    if ((a.kind & (kStrong | kAtomic)) == kStrong) {
+      const bool writes = (a.kind & kWrites) != 0;
+      if (writes) {
+        publish(a.w, a.self, channel_key(a), (a.kind & kReleases) != 0, scope_of(a.site), true);
+      }
+      order_fences(a.w, a.self, channel_key(a), writes, scope_of(a.site));
     }
   }
   return true;

@@ -55,6 +55,7 @@ enum ck_sim_reason : uint32_t {
   ck_sim_proxy,        // one is a bulk copy's, and no fence of its proxy is between
   ck_sim_ended,        // the block has ended whose shared memory it is, or may have
   ck_sim_volatiles,    // both are strong, one is volatile: in strict launches only
+  ck_sim_sizes,        // both are strong, and overlap in part: in strict launches only
 };
 
 struct ck_sim_finding {

@@ -10,6 +10,13 @@
 // fence on. Scopes say who may take what. A thread keeps what it took as ranges of channels, so
 // that "does this thread know of that access?" is a search backwards, done only when two accesses
 // of different warps meet.
+//
+// Two fence.sc are in order if what a thread accesses after the first must come before what another
+// one accesses before the second: strong accesses of one address, of which one writes, or between
+// which somebody else did. So a fence.sc knows what channels hold of others, whatever was read.
+//
+// Who reads what a strong write wrote comes after that write, and so does what comes after the
+// read; nothing else that the writer did. That is kept by address, as whose reads saw the write.
 #pragma once
 
 #include "findings.hpp"
@@ -58,17 +65,22 @@ struct Release {
   const Knowledge* knowledge;
 };
 
-/// What strong writes left at an address.
+/// What strong accesses left at an address.
 struct Channel {
   struct Entry {
     const Release* release;
-    Scope scope;  // of the release and the write together
+    Scope scope;      // of the release and the access together
+    bool written;     // the access was a write: who reads it can acquire
+    bool sequential;  // the release is that of a fence.sc
   };
   Vector<Entry> entries;
-  size_t first;      // since the latest store
-  uint64_t visit;    // the search that saw it last, ...
-  size_t low, high;  // ... and which entries that saw
-  bool narrow;       // whether a scope is less than all
+  Vector<Entry> reads;  // left by reads, which come before the next write and what follows that
+  uint32_t writes;      // that have made entries of reads
+  bool sequential;      // whether an entry is
+  size_t first;         // since the latest store
+  uint64_t visit;       // the search that saw it last, ...
+  size_t low, high;     // ... and which entries that saw
+  bool narrow;          // whether a scope is less than all
 };
 
 /// A list: entries that were taken of a channel, or all of `other`; then those of `next`.
@@ -77,6 +89,7 @@ struct Knowledge {
   size_t first, count;
   uint64_t serial;  // of the block that took them
   Scope scope;      // in which it did
+  bool sequential;  // by a fence.sc, from what other fence.sc released
   const Knowledge* other;
   const Knowledge* next;
   mutable uint64_t visit;
@@ -84,9 +97,53 @@ struct Knowledge {
   uint32_t spaces;        // ... for these, a bit each
 };
 
+/// Entries of a channel that a thread's next fence.sc will take, as far as they are sequential.
+struct Pending {
+  Channel* channel;
+  size_t first, count;
+  Scope scope;
+  bool listed;
+  Pending* next;
+};
+
+/// What a thread released by accesses of an address, for each scope at least.
+struct Operations {
+  const Release* release[kScopes];
+};
+
+/// Which of a channel's `reads` is a thread's, if there were so many writes.
+struct Reading {
+  size_t place;
+  uint32_t writes;
+  bool known;
+};
+
+/// That a read saw a strong write: their tags.
+struct Observation {
+  uint64_t write, read;
+  Observation* next;
+};
+
+/// The observations of four bytes.
+struct Observed {
+  Observation* all;
+  uint64_t forgotten;  // how often
+};
+
+inline uint64_t mix(uint64_t a, uint64_t b) {
+  const uint64_t key = (a ^ b * 0x9E3779B97F4A7C15u) * 0xC2B2AE3D27D4EB4Fu;
+  return (key ^ key >> 29) | 1;
+}
+
 /// The order of the current launch.
 struct Order {
   Map<Channel*> channels;
+  Map<Operations> operations;  // by channel and thread
+  Map<Pending*> pending;       // by channel, thread and scope
+  Map<Reading> readings;       // likewise
+  Map<Observed> observed;      // by address
+  Map<char> seen;              // observations that have been made
+  bool sequential;             // whether there was a fence.sc
   Pool pool;
   uint64_t visit;
   Vector<const Knowledge*> stack;
@@ -97,9 +154,16 @@ struct Order {
     for (size_t i = 0; i < channels.capacity; ++i) {
       if (channels.slots[i].key != 0) {
         free(channels.slots[i].value->entries.data);
+        free(channels.slots[i].value->reads.data);
       }
     }
     channels.clear();
+    operations.clear();
+    pending.clear();
+    readings.clear();
+    observed.clear();
+    seen.clear();
+    sequential = false;
     pool.clear();
     stack.clear();
   }
@@ -131,7 +195,7 @@ struct Order {
   template <typename Wanted>
   bool search(const Knowledge* k, Wanted wanted) {
     Channel& channel = *k->channel;
-    const bool remembers = !channel.narrow && k->scope >= Scope::kGpu;
+    const bool remembers = !channel.narrow && k->scope >= Scope::kGpu && !k->sequential;
     const bool again = remembers && channel.visit == visit;
     for (size_t i = k->count; i > k->first; --i) {
       if (again && i <= channel.high && i > channel.low) {
@@ -139,6 +203,7 @@ struct Order {
         continue;
       }
       const Channel::Entry& entry = channel.entries[i - 1];
+      if (!(k->sequential ? entry.sequential : entry.written)) continue;
       const Release& r = *entry.release;
       const Scope scope = narrower(entry.scope, k->scope);
       if (scope < Scope::kGpu && scope < distance(r.serial, k->serial)) continue;
@@ -232,22 +297,47 @@ inline Channel* channel_of(uint64_t key) {
   return channel;
 }
 
-inline void leave(Channel* channel, const Release* what, Scope scope) {
+inline Channel* find_channel(uint64_t key) {
+  Channel** channel = order.channels.find(key);
+  return channel == nullptr ? nullptr : *channel;
+}
+
+inline void leave(Channel* channel, const Release* what, Scope scope, bool sequential = false) {
+  channel->sequential = channel->sequential || sequential;
   const size_t size = channel->entries.size;
   for (size_t i = size; i > channel->first && i + 4 > size; --i) {
-    const Channel::Entry& entry = channel->entries[i - 1];
-    if (entry.release == what && entry.scope >= scope) return;
+    Channel::Entry& entry = channel->entries[i - 1];
+    if (entry.release == what && entry.scope >= scope && entry.written) {
+      entry.sequential = entry.sequential || sequential;
+      return;
+    }
   }
-  channel->entries.push({what, scope});
+  channel->entries.push({what, scope, true, sequential});
   channel->narrow = channel->narrow || scope < Scope::kGpu;
+}
+
+/// Leaves at a channel what a thread released for each scope.
+inline void leave_each(Channel* channel, const Release* const (&by_scope)[kScopes], Scope scope,
+                       bool sequential = false) {
+  const Release* last = nullptr;
+  for (int i = kScopes - 1; i >= 0; --i) {
+    const Release* what = by_scope[i];
+    if (what != nullptr && what != last) {
+      leave(channel, what, narrower(what->scope, scope), sequential);
+    }
+    last = what;
+  }
 }
 
 /// Later reads of an address take nothing of what was left there until now.
 inline void forget(uint64_t key) {
-  Channel** channel = order.channels.find(key);
-  if (channel != nullptr) {
-    (*channel)->first = (*channel)->entries.size;
+  if (Channel* channel = find_channel(key)) {
+    channel->first = channel->entries.size;
   }
+}
+
+inline uint64_t key_of_thread(const Worker* w, uint32_t self) {
+  return w->checked.serial << kThreadBits | self;
 }
 
 /// A strong write. A store replaces what others left at the address; an atomic adds to it.
@@ -257,20 +347,26 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
   if (replaces) {
     forget(key);
   }
-  if (!releases && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) return;
-  Channel* channel = channel_of(key);
+  const uint64_t operation = mix(key, key_of_thread(w, self));
   if (releases) {
-    leave(channel, release(w, self, scope), scope);
+    const Release* what = release(w, self, scope);
+    leave(channel_of(key), what, scope);
+    t.operated = true;
+    Operations& operations = order.operations.get(operation);
+    for (int i = 0; i < kScopes && i <= static_cast<int>(scope); ++i) {
+      operations.release[i] = what;
+    }
     return;
   }
-  const Release* last = nullptr;
-  for (int i = kScopes - 1; i >= 0; --i) {
-    const Release* what = t.fence[i];
-    if (what != nullptr && what != last) {
-      leave(channel, what, narrower(what->scope, scope));
-    }
-    last = what;
-    Vector<const Release*>& fenced = w->checked.fenced[i];
+  // What the thread released here before, it releases again.
+  const Operations* again = t.operated ? order.operations.find(operation) : nullptr;
+  if (again == nullptr && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) return;
+  Channel* channel = channel_of(key);
+  if (again != nullptr) {
+    leave_each(channel, again->release, scope);
+  }
+  leave_each(channel, t.fence, scope);
+  for (Vector<const Release*>& fenced : w->checked.fenced) {
     for (size_t k = 0; k < fenced.size; ++k) {
       leave(channel, fenced[k], narrower(fenced[k]->scope, scope));
     }
@@ -281,25 +377,39 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
 inline void take(ThreadOrder& t, const Knowledge& k) {
   for (const Taken& last : t.taken) {
     if (last.channel == k.channel && last.first == k.first && last.count == k.count &&
-        last.scope == k.scope) {
+        last.scope == k.scope && last.sequential == k.sequential) {
       return;
     }
   }
-  t.taken[1] = t.taken[0];
-  t.taken[0] = {k.channel, k.first, k.count, k.scope};
+  memmove(t.taken + 1, t.taken, sizeof t.taken - sizeof *t.taken);
+  t.taken[0] = {k.channel, k.first, k.count, k.scope, k.sequential};
   t.knowledge = order.make(k);
+}
+
+/// Entries of a channel, or those that fence.sc left; to be known beside `next`.
+inline Knowledge entries_of(Channel* channel, size_t first, size_t count, uint64_t serial,
+                            Scope scope, const Knowledge* next, bool sequential = false) {
+  return {channel, first, count, serial, scope, sequential, nullptr, next, 0};
 }
 
 /// A strong read.
 inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope scope) {
-  Channel** slot = order.channels.find(key);
-  if (slot == nullptr || (*slot)->entries.size == (*slot)->first) return;
-  Channel* channel = *slot;
+  Channel* channel = find_channel(key);
+  if (channel == nullptr) return;
   const size_t first = channel->first, count = channel->entries.size;
   ThreadOrder& t = w->checked.order[self];
   const uint64_t serial = w->checked.serial;
+  // Who acquires knows what its relaxed reads of the same address have seen, too.
+  for (Knowledge* k = acquires ? t.seen : nullptr; k != nullptr;
+       k = const_cast<Knowledge*>(k->next)) {
+    if (k->channel == channel && (k->first != first || k->scope != scope)) {
+      const Scope both = narrower(k->scope, scope);
+      take(t, entries_of(channel, k->first, k->count, serial, both, t.knowledge));
+    }
+  }
+  if (count == first) return;
   if (acquires) {
-    take(t, {channel, first, count, serial, scope, nullptr, t.knowledge, 0});
+    take(t, entries_of(channel, first, count, serial, scope, t.knowledge));
     return;
   }
   for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
@@ -314,8 +424,76 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
   } else {
     t.spare = const_cast<Knowledge*>(seen->next);
   }
-  *seen = {channel, first, count, serial, scope, nullptr, t.seen, 0};
+  *seen = entries_of(channel, first, count, serial, scope, t.seen);
   t.seen = seen;
+}
+
+/// What a read left at a channel, it leaves once; a later fence.sc of the same thread has it all.
+inline void leave_reads(Worker* w, uint32_t self, Channel* channel, Scope scope) {
+  const Release* last = nullptr;
+  for (const Release* what : w->checked.order[self].sequential) {
+    if (what == nullptr || what == last) continue;
+    last = what;
+    const Channel::Entry entry = {what, narrower(what->scope, scope), false, true};
+    const uint64_t place = reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(entry.scope);
+    Reading& reading = order.readings.get(mix(place, key_of_thread(w, self)));
+    if (reading.known && reading.writes == channel->writes) {
+      channel->reads[reading.place] = entry;
+    } else {
+      reading = {channel->reads.size, channel->writes, true};
+      channel->reads.push(entry);
+    }
+  }
+}
+
+/// A strong access, as far as fence.sc before and after it are concerned.
+inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Scope scope) {
+  if (!order.sequential) return;
+  ThreadOrder& t = w->checked.order[self];
+  const bool leaves = t.sequential[0] != nullptr;
+  Channel* channel = leaves ? channel_of(key) : find_channel(key);
+  if (channel == nullptr) return;
+  if (writes && channel->reads.size != 0) {
+    for (size_t i = 0; i < channel->reads.size; ++i) {
+      channel->entries.push(channel->reads[i]);
+    }
+    channel->reads.clear();
+    channel->sequential = true;
+    ++channel->writes;
+  }
+  if (channel->sequential) {
+    const uint64_t place = reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(scope);
+    Pending*& pending = order.pending.get(mix(place, key_of_thread(w, self)));
+    if (pending == nullptr) {
+      pending = order.make<Pending>({channel, 0, 0, scope, false, nullptr});
+    }
+    pending->count = channel->entries.size;
+    if (!pending->listed && pending->count > pending->first) {
+      pending->listed = true;
+      pending->next = t.pending;
+      t.pending = pending;
+    }
+  }
+  if (leaves && writes) {
+    leave_each(channel, t.sequential, scope, true);
+  } else if (leaves) {
+    leave_reads(w, self, channel, scope);
+  }
+}
+
+/// A fence.sc, which follows those that must come before it.
+inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
+  ThreadOrder& t = w->checked.order[self];
+  for (Pending* p = t.pending; p != nullptr; p = p->next) {
+    const Scope both = narrower(p->scope, scope);
+    take(t, entries_of(p->channel, p->first, p->count, w->checked.serial, both, t.knowledge, true));
+  }
+  if (scope < Scope::kGpu) return;  // a wider one may follow
+  for (Pending* p = t.pending; p != nullptr; p = p->next) {
+    p->listed = false;
+    p->first = p->count;
+  }
+  t.pending = nullptr;
 }
 
 /// A fence. If it acquires, its thread knows from now on what its strong reads have seen. If it
@@ -326,7 +504,7 @@ inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
     Knowledge* last = nullptr;
     for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
       const Scope both = narrower(k->scope, scope);
-      take(t, {k->channel, k->first, k->count, k->serial, both, nullptr, t.knowledge, 0});
+      take(t, entries_of(k->channel, k->first, k->count, k->serial, both, t.knowledge));
       last = k;
     }
     if (last != nullptr && scope >= Scope::kGpu) {  // else a wider one may follow
@@ -335,12 +513,55 @@ inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
       t.seen = nullptr;
     }
   }
+  const bool sequential = (access & kSequential) != 0;
+  if (sequential) {
+    follow_fences(w, self, scope);
+    order.sequential = true;
+  }
   if ((access & kReleases) != 0) {
     const Release* what = release(w, self, scope);
     for (int i = 0; i < kScopes && i <= static_cast<int>(scope); ++i) {
       t.fence[i] = what;
+      t.sequential[i] = sequential ? what : t.sequential[i];
     }
   }
+}
+
+/// A read saw what a strong write of another thread wrote.
+inline void note_observation(uint64_t address, uint64_t write, uint64_t read) {
+  Observed& observed = order.observed.get(address / 4 + 1);
+  const uint64_t thread = read >> kThreadShift;
+  char& seen = order.seen.get(mix(mix(address / 4, write), mix(thread, observed.forgotten)));
+  if (seen != 0) return;
+  seen = 1;
+  observed.all = order.make<Observation>({write, read, observed.all});
+}
+
+/// An earlier write is replaced, which some may have observed.
+inline void forget_observations(uint64_t address, uint64_t write) {
+  Observed* observed = order.observed.find(address / 4 + 1);
+  if (observed == nullptr) return;
+  ++observed->forgotten;
+  for (Observation** o = &observed->all; *o != nullptr;) {
+    if ((*o)->write == write) {
+      *o = (*o)->next;
+    } else {
+      o = &(*o)->next;
+    }
+  }
+}
+
+/// Whether a thread comes after one that saw a write.
+inline bool comes_after_observers(const Worker* w, uint32_t self, uint64_t address, uint64_t write,
+                                  uint64_t tag) {
+  const Observed* observed = order.observed.find(address / 4 + 1);
+  for (const Observation* o = observed == nullptr ? nullptr : observed->all; o != nullptr;
+       o = o->next) {
+    if (o->write == write && (same_thread(o->read, tag) || comes_before(w, self, o->read))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// What several threads know together.
@@ -352,7 +573,7 @@ struct Union {
     if (knowledge == nullptr || knowledge == last || knowledge == all) return;
     all = all == nullptr
               ? knowledge
-              : order.make<Knowledge>({nullptr, 0, 0, 0, Scope::kCta, knowledge, all, 0});
+              : order.make<Knowledge>({nullptr, 0, 0, 0, Scope::kCta, false, knowledge, all, 0});
     last = knowledge;
   }
 };

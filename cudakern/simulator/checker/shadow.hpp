@@ -74,7 +74,7 @@ inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32
   finding->offset += byte;
   finding->reason = reason;
   finding->only_strict =
-      reason == ck_sim_same || reason == ck_sim_volatiles ||
+      reason == ck_sim_same || reason == ck_sim_volatiles || reason == ck_sim_sizes ||
       (reason == ck_sim_noncoherent && same_thread(tag, a.tag) && !other_writes) ||
       (reason == ck_sim_proxy && (a.kind & kWrites) != 0);
 }
@@ -100,6 +100,21 @@ inline Scope reach(const Site* site) {
   return is_mbarrier && scope < Scope::kCluster ? Scope::kCluster : scope;
 }
 
+/// Bytes of each element of a vector, which are accesses of their own.
+inline uint32_t element_bytes(const Site* site) {
+  const char* word = strstr(site->opcode, ".v");
+  while (word != nullptr && (word[2] < '2' || word[2] > '8')) {
+    word = strstr(word + 2, ".v");
+  }
+  return bytes_of(site) / (word == nullptr ? 1 : static_cast<uint32_t>(word[2] - '0'));
+}
+
+/// Whether the thread of an access has seen an earlier write, or follows who has.
+inline bool follows_read_of(const Access& a, uint64_t tag, uint32_t byte) {
+  const uint64_t address = reinterpret_cast<uint64_t>(a.address) + byte;
+  return order.observed.size != 0 && comes_after_observers(a.w, a.self, address, tag, a.tag);
+}
+
 /// Whether two strong accesses of different threads must not meet in any order.
 inline bool must_be_ordered(const Access& a, uint64_t tag, const Site& other,
                             ck_sim_reason* reason) {
@@ -114,8 +129,9 @@ inline bool must_be_ordered(const Access& a, uint64_t tag, const Site& other,
     *reason = ck_sim_lanes;
     return true;
   }
-  *reason = ck_sim_volatiles;
-  return a.w->launch->strict && ((a.kind | other.access) & kVolatile) != 0;
+  if (!a.w->launch->strict) return false;
+  *reason = element_bytes(a.site) == element_bytes(&other) ? ck_sim_volatiles : ck_sim_sizes;
+  return *reason == ck_sim_sizes || ((a.kind | other.access) & kVolatile) != 0;
 }
 
 /// Whether one of two accesses is a load of what must not be written while the kernel runs, in
@@ -125,6 +141,10 @@ inline bool breaks_promise(const Access& a, uint64_t tag, bool other_writes) {
   if (other_writes) return (a.kind & (kNonCoherent | kWrites)) == kNonCoherent;
   return (sites.at[tag_site(tag)]->access & kNonCoherent) != 0 &&
          (a.w->launch->strict || !same_thread(tag, a.tag));
+}
+
+inline bool invalidates(const Site* site) {
+  return strncmp(site->opcode, "mbarrier.inval", 14) == 0;
 }
 
 /// Whether an earlier access by another thread may meet this one in any order, and must not.
@@ -143,8 +163,12 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
   const Site* other = sites.at[tag_site(tag)];
   const bool both_strong = is_strong(a.kind) && is_strong(other->access);
   if (both_strong && !must_be_ordered(a, tag, *other, reason)) return false;
-  if (comes_before(a.w, a.self, tag)) return false;
+  if (comes_before(a.w, a.self, tag) || (other_writes && follows_read_of(a, tag, byte)))
+    return false;
   if (both_strong) return true;
+  // libcu++'s pipeline invalidates its mbarriers once the lanes of each warp have met at a match,
+  // which orders nothing. Who waits for one later is found by that.
+  if ((other->access & (kMbarrier | kWrites)) == kMbarrier && invalidates(a.site)) return false;
   const bool strict = a.w->launch->strict;
   *reason = ck_sim_unordered;
   // The same value, written twice?
@@ -185,6 +209,17 @@ inline bool is_settled(const Access& a, uint64_t tag) {
           (tag_time(tag) < block.base ||
            (tag_thread(tag) / kLanes == a.self / kLanes &&
             tag_time(tag) <= block.order[a.self].known[tag_thread(tag) % kLanes])));
+}
+
+/// Takes note that a strong read saw the write of another thread, if that was strong, too.
+inline void note_seen(const Access& a, const Cell* cell, uint32_t byte) {
+  if (is_settled(a, cell->write) || (cell->write & kAsyncTag) != 0) return;
+  const Site* other = sites.at[tag_site(cell->write)];
+  const Scope needed = order.distance(a.w->checked.serial, tag_serial(cell->write));
+  if ((other->access & (kStrong | kMbarrier)) == kStrong &&
+      narrower(scope_of(a.site), scope_of(other)) >= needed) {
+    note_observation(reinterpret_cast<uint64_t>(a.address) + byte, cell->write, a.tag);
+  }
 }
 
 /// The second reader of a cell, and what its other bits say.
@@ -239,9 +274,15 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
   const bool fresh = tag_serial(cell->write) < a.first;
   check_against(a, cell->write, true, byte, bytes);
   if ((a.kind & kWrites) == 0) {
+    if ((a.kind & (kStrong | kAtomic)) == kStrong) {
+      note_seen(a, cell, byte);
+    }
     const uint64_t tag = a.tag | ((a.kind & kNonCoherent) != 0 ? kNonCoherentTag : 0);
     remember_reader(cell, tag, a.first, [&a](uint64_t other) { return is_settled(a, other); });
     return fresh;
+  }
+  if (order.observed.size != 0) {
+    forget_observations(reinterpret_cast<uint64_t>(a.address) + byte, cell->write);
   }
   note_forgotten(a, *cell);
   check_against(a, cell->read[0], false, byte, bytes);

@@ -19,6 +19,7 @@ RETURNS = constant(_HEADER, "kReturns")
 PIECE = constant(_HEADER, "kPiece")
 MBARRIER = constant(_HEADER, "kMbarrier")
 ALIGNED = constant(_HEADER, "kAligned")
+SEQUENTIAL = constant(_HEADER, "kSequential")
 NONCOHERENT = constant(_HEADER, "kNonCoherent")
 PROXY = constant(_HEADER, "kProxy")
 #: By the words of PTX; scopes the narrowest first.

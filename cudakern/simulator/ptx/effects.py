@@ -46,7 +46,7 @@ _ORDERS = {
     "acquire": bits.ACQUIRES,
     "release": bits.RELEASES,
     "acq_rel": bits.ACQUIRES | bits.RELEASES,
-    "sc": bits.ACQUIRES | bits.RELEASES,
+    "sc": bits.ACQUIRES | bits.RELEASES | bits.SEQUENTIAL,
 }
 _BYTES = re.compile(r"(\d+|[a-z]) bytes")
 _ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(bits.SCOPES)})")

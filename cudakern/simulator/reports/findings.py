@@ -168,8 +168,10 @@ def _race(raw: ctypes.Structure, access: str, where: str) -> str:
         why += "; they write the same value"
     elif reason is _Reason.VOLATILES:
         why += "; both are strong and one is volatile"
+    elif reason is _Reason.SIZES:
+        why += "; both are strong and one is of fewer bytes"
     elif reason is _Reason.LANES:
-        why += "; both are volatile, which puts lanes of a warp in no order, as __syncwarp does"
+        why += "; that both are volatile does not order lanes of a warp"
     return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}{only}"
 
 

@@ -80,6 +80,7 @@ constexpr uint32_t kPiece = 1u << 19;     // a load of one of several neighbours
 constexpr int kSpaceShift = 20;           // three bits: a Space
 constexpr uint32_t kMbarrier = 1u << 23;  // at which accesses of the whole cluster meet
 constexpr uint32_t kAligned = 1u << 24;   // all lanes of a warp must come to it together
+constexpr uint32_t kSequential = 1u << 25;   // a fence.sc
 constexpr uint32_t kNonCoherent = 1u << 26;  // a load of what is only read while the kernel runs
 constexpr uint32_t kProxy = 1u << 27;  // of the asynchronous proxy; a fence between that and others
 enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };

@@ -40,7 +40,7 @@ SEM: release relaxed
     ck_sim_cluster_wait({site});
 # Memory accesses of the host are ordered no less than these ask for.
 LEVEL: cta gl sys
-9.7.13.4 membar.LEVEL (fences, acq_rel gpu) = fence({site});
+9.7.13.4 membar.LEVEL (fences, sc gpu) = fence({site});
 SEM: sc acq_rel acquire release
 SCOPE: cta cluster gpu sys
 9.7.13.4 fence{.SEM}.SCOPE (fences, acq_rel gpu) = fence({site});
