@@ -349,31 +349,8 @@ inline bool sees_value(uint32_t kind) {
   return (kind & kReturns) != 0 || (kind & (kAcquires | kMbarrier)) == kAcquires;
 }
 
-/// Checks an access; false if it must not happen.
-__attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment) {
-  Place place;
-  if (a.site->number == 0) {
-    ck_sim_stop("launch", "a checked launch must have at most 8191 instructions that access memory",
-                a.site);
-  }
-  if (!locate(a, &place)) {
-    stop_counting(a, "out_of_bounds");
-    if (a.ended) {
-      report_ended(a);
-    } else {
-      report_outside(a);
-    }
-    return false;
-  }
-  if (reinterpret_cast<uint64_t>(a.address) % alignment != 0) {
-    stop_counting(a, "misaligned");
-    report(a, "misaligned");
-    return false;
-  }
-  if (checker.counts && (a.kind & kBegins) == 0) {
-    count_access(a);
-  }
-  if (!checker.checks) return true;
+/// Holds an access to memory that is there against those before it.
+inline void check_memory(Access& a, const Place& place) {
   ThreadOrder& t = a.w->checked.order[a.self];
   t.dirty = true;
   if (a.remote != nullptr) {
@@ -397,6 +374,36 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
       }
       order_fences(a.w, a.self, channel_key(a), writes, scope_of(a.site));
     }
+  }
+}
+
+/// Checks an access; false if it must not happen. Whether an atomic writes that may fail is known
+/// when it has happened: see end_atomic.
+__attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment) {
+  Place place;
+  if (a.site->number == 0) {
+    ck_sim_stop("launch", "a checked launch must have at most 8191 instructions that access memory",
+                a.site);
+  }
+  if (!locate(a, &place)) {
+    stop_counting(a, "out_of_bounds");
+    if (a.ended) {
+      report_ended(a);
+    } else {
+      report_outside(a);
+    }
+    return false;
+  }
+  if (reinterpret_cast<uint64_t>(a.address) % alignment != 0) {
+    stop_counting(a, "misaligned");
+    report(a, "misaligned");
+    return false;
+  }
+  if (checker.counts && (a.kind & kBegins) == 0) {
+    count_access(a);
+  }
+  if (checker.checks && !sites.may_fail[a.site->number]) {
+    check_memory(a, place);
   }
   return true;
 }

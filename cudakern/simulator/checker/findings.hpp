@@ -24,6 +24,7 @@ inline uint64_t hash_text(const char* text) {
 struct Sites {
   const Site* at[kMostSites + 1];
   uint64_t places[kMostSites + 1];  // of each, a hash of its source line and the calls around it
+  bool may_fail[kMostSites + 1];    // whether it exchanges what it compares
   uint32_t count;
 
   /// The number of a site, from 1; 0 when there are too many, which ends the launch.
@@ -32,6 +33,7 @@ struct Sites {
       site->number = ++count;
       at[count] = site;
       places[count] = hash_text(site->stack) * 31 + hash_text(site->file) + uint64_t(site->line);
+      may_fail[count] = strstr(site->opcode, ".cas") != nullptr;
     }
     return site->number;
   }

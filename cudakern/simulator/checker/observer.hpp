@@ -240,11 +240,15 @@ void order_forget(const void* key) { forget(key_of(key)); }
 /// After an atomic; one that failed wrote nothing.
 void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
   checker.writes += update == ck_sim_changed;
+  if (!checker.checks || address == checker.nowhere) return;
   const bool writes = update != ck_sim_failed;
-  if (!checker.checks || (!writes && !order.sequential) || address == checker.nowhere) return;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   Place place;
   if (!locate(a, &place)) return;
+  if (sites.may_fail[site->number]) {
+    a.kind &= writes ? ~0u : ~kWrites;
+    check_memory(a, place);
+  }
   if (writes) {
     publish(w, a.self, channel_key(a), (site->access & kReleases) != 0, scope_of(site), false);
   }

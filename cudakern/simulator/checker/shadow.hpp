@@ -274,7 +274,7 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
   const bool fresh = tag_serial(cell->write) < a.first;
   check_against(a, cell->write, true, byte, bytes);
   if ((a.kind & kWrites) == 0) {
-    if ((a.kind & (kStrong | kAtomic)) == kStrong) {
+    if ((a.kind & kStrong) != 0) {
       note_seen(a, cell, byte);
     }
     const uint64_t tag = a.tag | ((a.kind & kNonCoherent) != 0 ? kNonCoherentTag : 0);
