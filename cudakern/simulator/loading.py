@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from cudakern._forks import Lock
 from cudakern.engines.cache import one_line, resources
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator.headers import constant
-from cudakern.simulator.ptx.library import library
+from cudakern.simulator.ptx.library import library, stack_at
 from cudakern.simulator.ptx.loaded import LoadedModule
 from cudakern.simulator.structures import (
     KernelStruct,
@@ -91,12 +91,13 @@ class ModuleLoader:
             # First: the kernels' library asks for it by name.
             runtime = _runtime(toolchain, checked=checked)
             path = toolchain.runtime(checked=checked)  # of several threads, one builds it
-        path = library(ptx, toolchain, path, checked=checked)
+        runtime_path, path = path, library(ptx, toolchain, path, checked=checked)
         opened = _open(path)
+        stack = None if checked else partial(stack_at, ptx, toolchain, runtime_path, path)
         with self._lock:
             module = self._modules.get((ptx.key, toolchain, checked))
             if module is None or module.path != path:
-                module = LoadedModule(path, opened, runtime)
+                module = LoadedModule(path, opened, runtime, stack)
                 other = self._modules.get((ptx.key, toolchain, not checked))
                 if other is not None:
                     module.share_variables(other)

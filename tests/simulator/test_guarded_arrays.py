@@ -142,7 +142,7 @@ def test_overrun(name):
     x = aligned(nbytes)
     error = fails("poke", np.ones(1000, np.uint8), x, first, count)
     assert f"it reached {where} of the memory of argument 1, which has {nbytes} by" in error.message
-    assert error.message.startswith("an access" if is_fault else "a write")
+    assert error.message.startswith("module.cu:7: an access" if is_fault else "a write")
     assert error.block == error.thread == ((0, 0, 0) if is_fault else ())
 
 

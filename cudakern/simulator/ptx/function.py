@@ -128,7 +128,7 @@ class FunctionText:
             elif isinstance(statement, Instruction):
                 if id(statement) in self._blocks:
                     yield f"count_block(me, {self._blocks[id(statement)]});"
-                yield self._line(statement)
+                yield self.scope.line(statement) + self._line(statement)
 
     def _line(self, instruction: Instruction) -> str:
         """Return the statements of an instruction, under its guard."""

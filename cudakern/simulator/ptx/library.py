@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern._lazy import load
 from cudakern.engines.cache import found
+from cudakern.simulator.ptx.model import LINE_STEP, LINES
 from cudakern.simulator.toolchain import runtime_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cudakern.simulator.ptx.compile import Ptx
+    from cudakern.simulator.ptx.model import Stack
     from cudakern.simulator.toolchain import Toolchain
 
 _UNNAMED = re.compile(r"\W+")
@@ -21,6 +27,8 @@ _HERE = Path(__file__).resolve().parent
 #: NVRTC has optimised already. With -O1, compiling takes 1.3 times as long (37 kernels, g++ 12),
 #: and operators run in 0.8 to 1.15 of the time (14 calls).
 _OPTIONS = ("-I.", "-Og")
+#: What has the compiler tell which line each instruction is of.
+_LINE_TABLES = ("-g1", "-gdwarf-4", "-gz=none")
 #: What processors have that makes functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 
@@ -31,18 +39,57 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = Fa
     KernelCompileError tells that the text is no PTX, or that NVRTC made none;
     EngineUnavailableError that there is no folder to build in.
     """
-    options = (*_OPTIONS, *(("-DCK_SIM_CHECKED",) if checked else ()), *features())
+    options = ("-DCK_SIM_CHECKED",) if checked else ()
+
+    def text() -> str:
+        return _translated(ptx, checked=checked)
+
+    return _built(ptx, toolchain, runtime, options, text)
+
+
+def stack_at(ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address: int) -> Stack:
+    """Return where in the source the code of a plain library is from, ``address`` from its start.
+
+    The module is compiled once more for that, with tables of lines. Compilers promise to make the
+    same code then; if one has not, nothing is known. The errors are those of `library`.
+    """
+    stacks: list[Stack] = []
+    text = _translated(ptx, stacks=stacks)
+    lined = _built(ptx, toolchain, runtime, _LINE_TABLES, lambda: text)
+    code_lines = load("cudakern.simulator.code_lines")
+    line = 0
+    with suppress(struct.error, LookupError, ValueError):  # tables that are not as they should be
+        if code_lines.same_code(plain, lined):
+            line = code_lines.line_of(lined, address, LINES) or 0
+    return (
+        stacks[line // LINE_STEP - 1] if LINE_STEP <= line < LINE_STEP * (len(stacks) + 1) else ()
+    )
+
+
+def _translated(ptx: Ptx, *, checked: bool = False, stacks: list[Stack] | None = None) -> str:
+    # What has its library does without the tables of instructions.
+    module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
+    translate = load("cudakern.simulator.ptx.translate").translate
+    text: str = translate(module, ptx.source, checked=checked, stacks=stacks)
+    return text
+
+
+def _built(
+    ptx: Ptx,
+    toolchain: Toolchain,
+    runtime: Path,
+    more: tuple[str, ...],
+    text: Callable[[], str],
+) -> Path:
+    """Return a library of a module by the compiler's further options, unless it is cached."""
+    options = (*_OPTIONS, *more, *features())
     digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)
     stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
     name = f"{stem}-{digest}.so"
     file = found(name)
     if file is not None:
         return file.path
-    # What has its library does without the tables of instructions.
-    module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
-    translate = load("cudakern.simulator.ptx.translate").translate
-    text = translate(module, ptx.source, checked=checked)
-    parts = (("kernel.cpp", text), *_headers())
+    parts = (("kernel.cpp", text()), *_headers())
     return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, TypeVar
 
-from cudakern.errors import BindingError, KernelCompileError, SimulatorError
+from cudakern.errors import BindingError, CudakernError, KernelCompileError, SimulatorError
 from cudakern.simulator import structures
 from cudakern.simulator.limits import MAX_PARAMETER_BYTES, MAX_SHARED_BYTES, check_shape
 from cudakern.simulator.source_lines import own_first, shown, stack_of
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudakern.simulator.limits import Grid
+    from cudakern.simulator.ptx.model import Stack
 
 
+#: What the runtime says where it knows no line.
+_TELLS_LINE = ": cudakern.simulator.checked tells the line"
 _Row = TypeVar("_Row", bound=ctypes.Structure)
 #: How many blocks run side by side: at least 2, so that waiting for each other works.
 _RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)
@@ -29,10 +33,15 @@ def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
     return ctypes.c_uint64.from_address(variable.place)
 
 
-def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
-    """Return the error that a report stands for."""
+def error_of(
+    name: str, report: ctypes.Structure, module: LoadedModule | None = None
+) -> SimulatorError:
+    """Return the error that a report stands for; of a plain launch, its module tells more."""
     message = report.message.decode(errors="replace")
     stack = own_first(stack_of(report.site))
+    if not stack and report.code and module is not None:
+        stack = own_first(module.stack_at(report.code))
+        message = message.removesuffix(_TELLS_LINE) if stack else message
     if stack:
         message = f"{shown(stack)}: {message.removeprefix(f'{stack[0][0]}:{stack[0][1]}: ')}"
     return SimulatorError(
@@ -118,7 +127,7 @@ class LoadedKernel:
                 report = structures.ReportStruct()
             if run(kernel, parameters, required, starts, count, shape, arrays, report):
                 reraise(report)
-                raise error_of(name, report)
+                raise error_of(name, report, self.module)
             reports.append(report)
 
         return launch
@@ -176,10 +185,17 @@ class LoadedModule:
     ``instructions``, and the ``shared_objects`` of kernels.
     """
 
-    def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL) -> None:
+    def __init__(
+        self,
+        path: Path,
+        library: ctypes.CDLL,
+        runtime: ctypes.CDLL,
+        stack_at: Callable[[int], Stack] | None = None,
+    ) -> None:
         self.path = path
         self.runtime = runtime
         self._library = library
+        self._stack_at = stack_at
 
         def table(name: str, row: type[_Row]) -> list[_Row]:
             count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
@@ -200,6 +216,15 @@ class LoadedModule:
         #: The first row of the library's own table of them.
         self.variable_table = structures.VariableStruct.in_dll(library, "ck_sim_variables")
         self.instructions = table("instruction", structures.InstructionStruct)
+
+    def stack_at(self, address: int) -> Stack:
+        """Return where in the source the code at an address of the process is from, if known."""
+        kernel = next(iter(self.kernels.values())).structure
+        if self._stack_at is None or not kernel.code <= address < kernel.code_end:
+            return ()
+        with suppress(CudakernError, OSError):
+            return self._stack_at(address - kernel.code)
+        return ()
 
     def share_variables(self, other: LoadedModule) -> None:
         """Have variables lie where they do in another library of the same module.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.ptx.forms import Table
     from cudakern.simulator.ptx.function import Writer
-    from cudakern.simulator.ptx.model import Function, Module
+    from cudakern.simulator.ptx.model import Function, Module, Stack
     from cudakern.simulator.ptx.scope import SharedLayout
 
 _MAX_VARIABLE_BYTES = 1 << 30
@@ -46,14 +46,19 @@ def writers_of(rows: Table) -> Mapping[str, Writer]:
     return writers
 
 
-def translate(module: Module, source: str, *, checked: bool = False) -> str:
+def translate(
+    module: Module, source: str, *, checked: bool = False, stacks: list[Stack] | None = None
+) -> str:
     """Return a module in C++; if it is checked, the checker is asked before each access to memory.
+
+    If there is a list for ``stacks``, those of instructions are put there, and directives tell
+    which one each statement is of.
 
     Errors name ``source`` where the PTX tells no file. KernelCompileError tells that a variable or
     an alias is none that the simulator can have. What is wrong with an entry is told when that is
     asked for.
     """
-    return _Translator(module, source, checked=checked).text()
+    return _Translator(module, source, checked=checked, stacks=stacks).text()
 
 
 class _Translator(Scope):

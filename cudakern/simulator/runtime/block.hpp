@@ -112,7 +112,7 @@ inline void start_fresh(Worker* w) {
 }
 
 /// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
-inline void on_fault(void*, const siginfo_t* info) {
+inline void on_fault(void*, const siginfo_t* info, const void* code) {
   Worker* w = worker;
   Thread* thread = w->running;
   char text[300];
@@ -138,10 +138,13 @@ inline void on_fault(void*, const siginfo_t* info) {
     // of 16 where a vector must lie.
     message = "memory must be mapped where it is accessed, and vectors aligned; one access was not";
   } else {
-    snprintf(text, sizeof text, "memory must be mapped where it is accessed; address %p is not",
-             info->si_addr);
+    const bool is_null = reinterpret_cast<uint64_t>(info->si_addr) < 65536;
+    snprintf(text, sizeof text, "memory must be mapped where it is accessed; address %p is not%s",
+             info->si_addr, is_null ? ": a null pointer, or near one" : "");
   }
-  fail(w->launch, kind, thread->view, nullptr, "%s", message);
+  if (fail(w->launch, kind, thread->view, nullptr, "%s", message)) {
+    w->launch->report->code = code;
+  }
   suspend(w, thread);
 }
 
