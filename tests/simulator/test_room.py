@@ -32,6 +32,11 @@ extern "C" __global__ void count(int* x) {
   cooperative_groups::this_grid().sync();
 }
 extern "C" __global__ void nothing() {}
+extern "C" __global__ void faults(int* x, int block) {
+  cooperative_groups::this_grid().sync();
+  if (blockIdx.x == block) atomicAdd((int*)(size_t)x[threadIdx.x], 1);
+  cooperative_groups::this_grid().sync();
+}
 extern "C" __global__ void shared(int* x) {
   __shared__ int s[10000];
   s[threadIdx.x] = x[threadIdx.x];
@@ -65,6 +70,17 @@ def test_grids_one_after_the_other(resident):
         for blocks in (1, 2, 7, 3):
             GRIDS.get_function("count")((blocks,), (32,), (x,))
     assert x[0] == 32 * 13
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("block", [0, 77, 149])
+def test_a_fault_amid_resident_blocks(block, mode):
+    x = np.full(64, 16, np.int32)
+    with pytest.raises(ck.SimulatorError) as caught, MODES[mode]():
+        GRIDS.get_function("faults")((150,), (64,), (x, block))
+    assert caught.value.kind == "out_of_bounds"
+    assert caught.value.block == (block, 0, 0)
+    test_all_blocks_of_a_grid_meet(150, 64, mode)
 
 
 ROOM = {  # threads of a block, bytes of dynamic shared memory: blocks of a multiprocessor

@@ -226,7 +226,8 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
       accept_launch(&launch, kernel, shape) &&
       count_resident(&launch, shape->resident, shape->grows != 0)) {
     launch.runners = count_runners(launch, shape->resident);
-    launch.places = launch.cooperative ? launch.room / launch.ranks : 1;
+    const uint32_t clusters = launch.cooperative ? launch.room / launch.ranks : 1;
+    launch.places = (clusters + launch.runners - 1) / launch.runners;
     enter_arrays(&launch, arrays, launch.parameter_bytes, bytes);
     run_launch(&launch, shape->eager != 0);
     leave_arrays(&launch);
