@@ -144,7 +144,7 @@ extern "C" __global__ void k(unsigned* done, int* out) {
   if (threadIdx.x == 0 && atomicInc(done, gridDim.x - 1) == gridDim.x - 1) out[0] = 1;  // fault
 }
 //// race: read_only_load_of_what_the_thread_wrote(zeros(64), zeros(64), array=0,
-////     WRITE="x[t] = 3;", READ="__ldg(x + t)", AFTER="")
+////     WRITE="x[t] = 3;", READ="look(x + t)", AFTER="")
 //// race: read_only_load_of_what_others_wrote(zeros(64), zeros(64), array=0,
 ////     WRITE="x[t] = 3; __syncthreads();", READ="__ldg(x + 63 - t)", AFTER="")
 //// race: read_only_load_of_what_atomics_counted(zeros(64), zeros(64), array=0,
@@ -155,6 +155,11 @@ extern "C" __global__ void k(unsigned* done, int* out) {
 ////     WRITE="", READ="__ldg((const char*)x + t)", AFTER="__syncthreads(); x[(63 - t) / 4] = 0;")
 //// race: read_only_load_of_what_the_thread_writes_afterwards(zeros(64), zeros(64), array=0,
 ////     WRITE="", READ="__ldg(x + t)", AFTER="x[t] = v + 1;", strict=True)
+__device__ __forceinline__ int look(const int* at) {
+  int v;  // compilers take __ldg for one that sees the thread's own write
+  asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
+  return v;
+}
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   WRITE  // fault

@@ -386,6 +386,7 @@ def test_strict_barriers():
     assert findings_of(code, X, 0, block=64) == []
     (finding,) = findings_of(code, X, 0, block=64, strict=True)
     assert finding.kind == "barrier_divergence"
+    assert "32 exited and 0 wait elsewhere, which only strict reports (block" in finding.message
     with pytest.raises(ck.SimulatorError, match="barrier_divergence"), checked(strict=True):
         RawKernel(code, "k")((1,), (64,), (X, 0))
 

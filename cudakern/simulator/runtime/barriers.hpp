@@ -98,15 +98,18 @@ inline void forget(BlockBarrier* barrier) {
   order_forget(barrier);
 }
 
-/// Fails the launch: a barrier does not get the threads that must come.
-inline void report_barrier(Worker* w, unsigned number, const View& view, const Site& site) {
+/// Fails the launch: a barrier does not get the threads that must come. `only_strict`: others than
+/// those that have exited have come.
+inline void report_barrier(Worker* w, unsigned number, const View& view, const Site& site,
+                           bool only_strict = false) {
   const BlockBarrier& barrier = w->barriers[number];
   const uint32_t threads = w->launch->threads;
   fail(w->launch, "barrier_divergence", view, &site,
        "%s:%d: %u threads of the block must reach barrier %u; %u came, %u exited and %u wait "
-       "elsewhere",
+       "elsewhere%s",
        site.file, site.line, barrier.threads == 0 ? threads : barrier.threads, number,
-       barrier.arrived, w->done, threads - w->done - barrier.arrived);
+       barrier.arrived, w->done, threads - w->done - barrier.arrived,
+       only_strict ? ", which only strict reports" : "");
 }
 
 /// Whether threads have exited that count as arrived.
@@ -165,7 +168,7 @@ inline void order_barrier(Worker* w, unsigned number, uint32_t waiting) {
 inline void complete(Worker* w, unsigned number) {
   BlockBarrier* barrier = &w->barriers[number];
   if (w->launch->strict && counts_exited(w, *barrier)) {
-    report_barrier(w, number, *barrier->first, *barrier->site);
+    report_barrier(w, number, *barrier->first, *barrier->site, true);
     return;
   }
   uint32_t waiting = 0, holding = 0;
