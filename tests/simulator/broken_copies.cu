@@ -261,3 +261,23 @@ extern "C" __global__ void k(int* x, int* out) {
   wait(&bar, 0);
   out[t] = s[63 - t];
 }
+//// race: mbarrier_of_a_cluster_at_the_scope_of_the_block(ramp(64), zeros(64), grid=2, block=32,
+////     strict=True)
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
+  const int t = threadIdx.x, rank = blockIdx.x;
+  __shared__ unsigned long long bar;
+  __shared__ int s[32];
+  unsigned to, other;
+  if (t == 0) init(&bar, 32);
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(to) : "r"(shared(s + t)), "r"(1 - rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(other) : "r"(shared(&bar)), "r"(1 - rank));
+  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to), "r"(x[t]) : "memory");  // fault
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
+               ::"r"(other) : "memory");
+  wait(&bar, 0);
+  out[32 * rank + t] = s[31 - t];  // fault
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+}

@@ -33,6 +33,7 @@ def require_fault(broken, findings):
     assert faults
     assert all(_lines(broken, f) & fault_lines(broken.code) for f in findings)
     assert all(f.message and "\n" not in f.message for f in findings)
+    assert {"which only strict reports" in f.message for f in findings} == {broken.strict}
     if broken.array is not None:
         assert {f.array for f in faults} == {broken.array}
     if broken.index is not None:

@@ -56,6 +56,7 @@ def test_result_and_nothing_found(correct):
         launch(correct, 3)
         findings, report.findings = report.findings, []
     assert bool(findings) != correct.strict
+    assert all("which only strict reports" in finding.message for finding in findings)
 
 
 def test_launches_are_ordered():

@@ -388,7 +388,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
   if (!locate(a, &place)) {
     stop_counting(a, "out_of_bounds");
     if (a.ended) {
-      report_ended(a);
+      report_ended(a, false);
     } else {
       report_outside(a);
     }

@@ -115,6 +115,23 @@ void start_checked_block(Worker* w) {
   }
 }
 
+inline Vector<RemoteAccess> lost_accesses;
+
+inline void report_remote(Worker* owner, uint32_t thread, const RemoteAccess& one,
+                          bool only_strict) {
+  Access a = {};
+  a.w = owner;
+  a.self = thread;
+  a.site = one.site;
+  a.kind = one.kind;
+  a.bytes = one.bytes;
+  a.tag = one.tag;
+  a.space = ck_sim_remote;
+  a.object = owner->group.rank;
+  a.offset = static_cast<int64_t>(one.offset);
+  report_ended(a, only_strict);
+}
+
 /// What others of the cluster did to the shared memory of a block must have come before its end:
 /// one of its threads must know of it.
 inline void end_shared_memory(Worker* w) {
@@ -151,20 +168,22 @@ inline void end_shared_memory(Worker* w) {
     return left == 0;
   };
   if (known.all != nullptr && order.includes(known.all, settles_all)) return;
+  // What is left is wrong; if strict, some of it perhaps only so.
+  Vector<RemoteAccess>& lost = lost_accesses;
+  lost.clear();
   for (size_t i = 0; i < remote.size; ++i) {
-    const RemoteAccess& one = remote[i];
-    if (one.site == nullptr) continue;
-    Access a = {};
-    a.w = w;
-    a.self = static_cast<uint32_t>(i % threads);
-    a.site = one.site;
-    a.kind = one.kind;
-    a.bytes = one.bytes;
-    a.tag = one.tag;
-    a.space = ck_sim_remote;
-    a.object = w->group.rank;
-    a.offset = static_cast<int64_t>(one.offset);
-    report_ended(a);
+    lost.push(remote[i]);
+  }
+  if (w->launch->strict && known.all != nullptr) {
+    memset(bases, 0, sizeof bases);
+    order.lenient = true;
+    order.includes(known.all, settles_all);
+    order.lenient = false;
+  }
+  for (size_t i = 0; i < lost.size; ++i) {
+    if (lost[i].site != nullptr) {
+      report_remote(w, static_cast<uint32_t>(i % threads), lost[i], remote[i].site == nullptr);
+    }
   }
 }
 
@@ -232,6 +251,10 @@ inline uint64_t key_of(const void* key) {
 void order_release(Worker* w, Thread* self, const void* key, Scope scope) {
   leave(channel_of(key_of(key)), release(w, number_of(w, self), scope), scope);
 }
+void order_exit(Worker* w, Thread* self, const void* key) {
+  const Release* what = release(w, number_of(w, self), Scope::kCluster);
+  leave(channel_of(key_of(key)), what, Scope::kCluster, false, w->launch->strict);
+}
 void order_acquire(Worker* w, Thread* self, const void* key, Scope scope) {
   observe(w, number_of(w, self), key_of(key), true, scope);
 }
@@ -257,17 +280,26 @@ void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site
 
 // mbarriers
 
-/// Unless strict, operations without a scope order across the cluster, as libraries write them.
+/// Operations without a scope order across the cluster, as libraries write them. If strict, that is
+/// lenient: what they order by themselves comes first.
 inline Scope scope_of_mbarrier(const Worker* w, const Site* site) {
   const Scope scope = scope_of(site);
   return w->launch->strict || scope > Scope::kCluster ? scope : Scope::kCluster;
+}
+inline bool is_too_narrow(const Worker* w, const Site* site) {
+  return w->launch->strict && scope_of(site) < Scope::kCluster;
 }
 
 char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
   if (!check_access(a, 8)) return nowhere();
   if (checker.checks && (site->access & kReleases) != 0) {
-    publish(w, a.self, channel_key(a), true, scope_of_mbarrier(w, site), false);
+    const uint64_t key = channel_key(a);
+    publish(w, a.self, key, true, scope_of_mbarrier(w, site), false);
+    if (is_too_narrow(w, site)) {
+      const Release* what = release(w, a.self, Scope::kCluster);
+      leave(channel_of(key), what, Scope::kCluster, false, true);
+    }
   }
   return mbarrier;
 }
@@ -275,8 +307,15 @@ char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
 void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
   Place place;
-  if (checker.checks && locate(a, &place)) {
-    observe(w, a.self, channel_key(a), (site->access & kAcquires) != 0, scope_of_mbarrier(w, site));
+  if (!checker.checks || !locate(a, &place)) return;
+  const bool acquires = (site->access & kAcquires) != 0;
+  const uint64_t key = channel_key(a);
+  observe(w, a.self, key, acquires, scope_of_mbarrier(w, site));
+  Channel* channel = find_channel(key);
+  if (acquires && is_too_narrow(w, site) && channel != nullptr) {
+    take_leniently(w->checked.order[a.self],
+                   entries_of(channel, channel->first, channel->entries.size, w->checked.serial,
+                              Scope::kCluster, nullptr));
   }
 }
 

@@ -72,6 +72,7 @@ struct Channel {
     Scope scope;      // of the release and the access together
     bool written;     // the access was a write: who reads it can acquire
     bool sequential;  // the release is that of a fence.sc
+    bool lenient;     // PTX does not say so
   };
   Vector<Entry> entries;
   Vector<Entry> reads;  // left by reads, which come before the next write and what follows that
@@ -95,6 +96,7 @@ struct Knowledge {
   mutable uint64_t visit;
   const Release* fenced;  // by a fence between proxies; null for what is none
   uint32_t spaces;        // ... for these, a bit each
+  bool lenient;           // PTX does not say so
 };
 
 /// Entries of a channel that a thread's next fence.sc will take, as far as they are sequential.
@@ -144,6 +146,7 @@ struct Order {
   Map<Observed> observed;      // by address
   Map<char> seen;              // observations that have been made
   bool sequential;             // whether there was a fence.sc
+  bool lenient;                // whether a search follows what a strict launch marks as lenient
   Pool pool;
   uint64_t visit;
   Vector<const Knowledge*> stack;
@@ -204,6 +207,7 @@ struct Order {
       }
       const Channel::Entry& entry = channel.entries[i - 1];
       if (!(k->sequential ? entry.sequential : entry.written)) continue;
+      if (entry.lenient && !lenient) continue;
       const Release& r = *entry.release;
       const Scope scope = narrower(entry.scope, k->scope);
       if (scope < Scope::kGpu && scope < distance(r.serial, k->serial)) continue;
@@ -235,6 +239,7 @@ struct Order {
       for (const Knowledge* k = stack[--stack.size]; k != nullptr && k->visit != visit;
            k = k->next) {
         k->visit = visit;
+        if (k->lenient && !lenient) continue;
         if (wanted_knowledge(*k)) return true;
         if (k->other != nullptr) {
           stack.push(k->other);
@@ -302,17 +307,19 @@ inline Channel* find_channel(uint64_t key) {
   return channel == nullptr ? nullptr : *channel;
 }
 
-inline void leave(Channel* channel, const Release* what, Scope scope, bool sequential = false) {
+inline void leave(Channel* channel, const Release* what, Scope scope, bool sequential = false,
+                  bool lenient = false) {
   channel->sequential = channel->sequential || sequential;
   const size_t size = channel->entries.size;
   for (size_t i = size; i > channel->first && i + 4 > size; --i) {
     Channel::Entry& entry = channel->entries[i - 1];
-    if (entry.release == what && entry.scope >= scope && entry.written) {
+    if (entry.release == what && entry.scope >= scope && entry.written &&
+        (lenient || !entry.lenient)) {
       entry.sequential = entry.sequential || sequential;
       return;
     }
   }
-  channel->entries.push({what, scope, true, sequential});
+  channel->entries.push({what, scope, true, sequential, lenient});
   channel->narrow = channel->narrow || scope < Scope::kGpu;
 }
 
@@ -368,7 +375,7 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
   leave_each(channel, t.fence, scope);
   for (Vector<const Release*>& fenced : w->checked.fenced) {
     for (size_t k = 0; k < fenced.size; ++k) {
-      leave(channel, fenced[k], narrower(fenced[k]->scope, scope));
+      leave(channel, fenced[k], narrower(fenced[k]->scope, scope), false, w->launch->strict);
     }
   }
 }
@@ -434,7 +441,7 @@ inline void leave_reads(Worker* w, uint32_t self, Channel* channel, Scope scope)
   for (const Release* what : w->checked.order[self].sequential) {
     if (what == nullptr || what == last) continue;
     last = what;
-    const Channel::Entry entry = {what, narrower(what->scope, scope), false, true};
+    const Channel::Entry entry = {what, narrower(what->scope, scope), false, true, false};
     const uint64_t place = reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(entry.scope);
     Reading& reading = order.readings.get(mix(place, key_of_thread(w, self)));
     if (reading.known && reading.writes == channel->writes) {
@@ -652,9 +659,16 @@ inline void gather_proxy_fences(Worker* w, uint32_t base, Union* known) {
   }
 }
 
-/// Everything before a barrier of the whole block comes before everything after it. Unless strict,
-/// the barrier is a fence for the relaxed reads before it, too, and carries fences before it to the
-/// relaxed writes after it, whoever makes those: much code takes that for granted.
+/// Has a thread of a strict launch know entries of a channel, which PTX does not say that it does.
+inline void take_leniently(ThreadOrder& t, Knowledge entries) {
+  entries.lenient = true;
+  entries.next = t.knowledge;
+  t.knowledge = order.make(entries);
+}
+
+/// Everything before a barrier of the whole block comes before everything after it. The barrier is
+/// a fence for the relaxed reads before it, too, and carries fences before it to the relaxed writes
+/// after it, whoever makes those: much code takes that for granted. If strict, that is lenient.
 inline void meet_block(Worker* w) {
   uint32_t base = 0;
   Union known;
@@ -664,13 +678,14 @@ inline void meet_block(Worker* w) {
     if (t.seen != nullptr && !w->launch->strict) {
       fence(w, i, kAcquires, Scope::kGpu);
     }
+    for (const Knowledge* k = t.seen; k != nullptr; k = k->next) {
+      take_leniently(t, *k);
+    }
     base = t.time > base ? t.time : base;
     known.add(t.knowledge);
   }
   base += base < kMaxTime;
-  if (!w->launch->strict) {
-    gather_fences(w, base);
-  }
+  gather_fences(w, base);
   gather_proxy_fences(w, base, &known);
   w->checked.base = base;
   for (uint32_t i = 0; i < threads; ++i) {

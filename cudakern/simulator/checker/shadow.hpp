@@ -47,8 +47,9 @@ struct Access {
   bool constant;           // of a variable of the module
 };
 
-inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0) {
-  const uint64_t object = a.space << 16 ^ a.object;
+inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0,
+                              bool only_strict = false) {
+  const uint64_t object = a.space << 16 ^ a.object ^ (only_strict ? 1u << 24 : 0u);
   if (!is_new(kind, a.site->number, other_site, object)) return nullptr;
   ck_sim_finding& finding = add_finding(kind, a.w->threads[a.self].view);
   finding.site = a.site;
@@ -58,32 +59,15 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
   finding.offset = a.offset;
   finding.bytes = a.bytes;
   finding.access = a.kind & (kWrites | kAtomic);
+  finding.only_strict = only_strict;
   return &finding;
 }
 
-inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
-                        ck_sim_reason reason) {
-  ck_sim_finding* finding = report(a, "race", tag_site(tag));
-  if (finding == nullptr) return;
-  const Site* other = sites.at[tag_site(tag)];
-  const Index3 block = started[tag_serial(tag) - order.first_serial];
-  memcpy(finding->other_block, &block, sizeof block);
-  memcpy(finding->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
-  finding->other_site = other;
-  finding->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
-  finding->offset += byte;
-  finding->reason = reason;
-  finding->only_strict =
-      reason == ck_sim_same || reason == ck_sim_volatiles || reason == ck_sim_sizes ||
-      (reason == ck_sim_noncoherent && same_thread(tag, a.tag) && !other_writes) ||
-      (reason == ck_sim_proxy && (a.kind & kWrites) != 0);
-}
-
 /// An access to the shared memory of a block that has ended, or may have.
-inline void report_ended(const Access& a) {
+inline void report_ended(const Access& a, bool only_strict) {
   Access any = a;
   any.object = 0;  // once for all blocks
-  ck_sim_finding* finding = report(any, "race");
+  ck_sim_finding* finding = report(any, "race", 0, only_strict);
   if (finding == nullptr) return;
   finding->object = a.object;
   const Index3 block = started[tag_serial(a.tag) - order.first_serial];
@@ -180,6 +164,9 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
   return true;
 }
 
+/// Which space a proxy fence for an access is for.
+inline int proxy_space(const Access& a) { return a.space == ck_sim_global ? 0 : 1; }
+
 /// Whether a bulk copy begins that need not see a write: no fence of its proxy is between.
 inline bool passes_by(const Access& a, uint64_t write) {
   if ((a.kind & kBegins) == 0 || (a.site->access & kProxy) == 0 || tag_serial(write) < a.first ||
@@ -187,7 +174,47 @@ inline bool passes_by(const Access& a, uint64_t write) {
       ((a.kind & kWrites) != 0 && !a.w->launch->strict)) {
     return false;
   }
-  return !is_fenced(a.w, a.self, write, a.space == ck_sim_global ? 0 : 1);
+  return !is_fenced(a.w, a.self, write, proxy_space(a));
+}
+
+/// Whether a launch that is not strict would not report a race.
+inline bool only_strict_reports(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
+                                ck_sim_reason reason) {
+  if (!a.w->launch->strict) return false;
+  switch (reason) {
+    case ck_sim_in_flight:
+      return false;
+    case ck_sim_same:
+    case ck_sim_volatiles:
+    case ck_sim_sizes:
+      return true;
+    case ck_sim_noncoherent:
+      return same_thread(tag, a.tag) && !other_writes;
+    default:
+      break;
+  }
+  order.lenient = true;
+  const bool ordered =
+      reason == ck_sim_proxy
+          ? (a.kind & kWrites) != 0 || is_fenced(a.w, a.self, tag, proxy_space(a))
+          : comes_before(a.w, a.self, tag) || (other_writes && follows_read_of(a, tag, byte));
+  order.lenient = false;
+  return ordered;
+}
+
+inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
+                        ck_sim_reason reason) {
+  const bool only_strict = only_strict_reports(a, tag, other_writes, byte, reason);
+  ck_sim_finding* finding = report(a, "race", tag_site(tag), only_strict);
+  if (finding == nullptr) return;
+  const Site* other = sites.at[tag_site(tag)];
+  const Index3 block = started[tag_serial(tag) - order.first_serial];
+  memcpy(finding->other_block, &block, sizeof block);
+  memcpy(finding->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
+  finding->other_site = other;
+  finding->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
+  finding->offset += byte;
+  finding->reason = reason;
 }
 
 inline void check_against(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,

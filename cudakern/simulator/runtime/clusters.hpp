@@ -42,8 +42,8 @@ inline void leave_cluster(Worker* w) {
 /// Counts a thread that has exited: it keeps nobody at the barrier.
 inline void exit_cluster(Worker* w, Thread* thread) {
   Cluster* cluster = w->cluster;
-  if (!w->launch->strict && !thread->cluster_arrived) {
-    order_release(w, thread, &cluster->keys[cluster->phase & 1], Scope::kCluster);
+  if (!thread->cluster_arrived) {
+    order_exit(w, thread, &cluster->keys[cluster->phase & 1]);
   }
   ++cluster->exited;
   cluster->gone += thread->cluster_arrived && thread->cluster_phase == cluster->phase;

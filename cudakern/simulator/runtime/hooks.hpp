@@ -26,6 +26,8 @@ CK_SIM_HOOK(void order_block(Worker*), {})
 CK_SIM_HOOK(void order_lanes(Worker*, uint32_t, unsigned, const Site*), {})
 /// What a thread did comes before what those do who acquire from this key.
 CK_SIM_HOOK(void order_release(Worker*, Thread*, const void*, Scope), {})
+/// A thread has exited and counts as arrived where others acquire from this key.
+CK_SIM_HOOK(void order_exit(Worker*, Thread*, const void*), {})
 CK_SIM_HOOK(void order_acquire(Worker*, Thread*, const void*, Scope), {})
 /// A key is new.
 CK_SIM_HOOK(void order_forget(const void*), {})
