@@ -261,40 +261,94 @@ __attribute__((noinline)) inline void stop_counting(const Access& a, const char*
   ck_sim_stop(kind, text, a.site);
 }
 
-/// Bytes, a bit each, whose values matter to what reads them.
-inline uint32_t needed_bytes(const Access& a) {
-  if ((a.kind & (kAtomic | kBegins)) == 0) return a.site->needed;
-  return (a.kind & kAtomic) != 0 ? ~0u >> (32 - a.bytes) : 0;
-}
-
 /// Whether a neighbour was written that is copied together with this access, which may be padding.
 inline bool is_padding(const Access& a, const Cell* cell) {
   const bool before = a.offset >= 4 && tag_serial(cell[-1].write) >= a.first;
   return before || tag_serial(cell[(a.bytes + 3) / 4].write) >= a.first;
 }
 
-inline void check_written(const Access& a, const Place& place, uint32_t fresh) {
-  const uint32_t all = ~0u >> (32 - a.bytes);
+/// A number for the thread of an access, which others do not have.
+inline uint64_t thread_of(const Worker* w, uint32_t self) {
+  return w->checked.serial * kMaxThreads + self + 1;
+}
+
+/// Adds the bytes that nothing has written to what a read finds undefined.
+inline void add_unwritten(Access& a, const Place& place, uint32_t fresh) {
   for (uint32_t i = 0; place.unwritten != nullptr && i < a.bytes; ++i) {
     fresh &= ~(place.unwritten[i] == 0 ? 1u << i : 0u);
   }
-  const bool known = place.initialized && place.unwritten == nullptr;
-  if (known || ((fresh & needed_bytes(a)) == 0 && fresh != all)) return;
-  if ((a.kind & kPiece) == 0 || place.cells == nullptr || !is_padding(a, place.cells)) {
-    report(a, "uninitialized");
+  if (fresh == 0 || (place.initialized && place.unwritten == nullptr)) return;
+  const bool padding =
+      (a.kind & kPiece) != 0 && place.cells != nullptr && is_padding(a, place.cells);
+  const uint32_t access = a.kind & (kWrites | kAtomic);
+  const Origin origin = {a.site->number, false,  a.space,  a.object,
+                         a.bytes,        access, a.offset, a.name};
+  a.undefined |= undefined_values.begin(origin, thread_of(a.w, a.self));
+  a.undefined |= padding ? 0 : kNoPadding;
+  a.undefined_bytes |= fresh;
+}
+
+inline void use_undefined(const Access& a, ck_sim_use use) {
+  const View& view = a.w->threads[a.self].view;
+  report_undefined(view, thread_of(a.w, a.self), a.undefined, use, a.site);
+}
+
+/// After a read: what its thread gets is followed from here on, but an atomic uses it at once.
+inline void give_undefined(const Access& a) {
+  const View& view = a.w->threads[a.self].view;
+  if ((a.kind & kBegins) != 0) return;
+  if ((a.site->access & kAtomic) != 0) {
+    use_undefined(a, ck_sim_use_atomic);
+  } else {
+    view.undefined |= a.undefined | (a.undefined_bytes & kUndefinedBytes);
+    view.undefined_behind |= a.undefined_bytes >> 16;
   }
 }
 
-inline void check_local(const Access& a, const Place& place) {
+/// Whether all bytes of an element are undefined, and that is no padding; or some that are
+/// computed.
+inline bool is_whole(const Access& a, uint32_t element) {
+  const uint32_t all = ~0u >> (32 - element);
+  bool whole = false;
+  for (uint32_t i = 0; i < a.bytes; i += element) {
+    whole = whole || (a.undefined_bytes >> i & all) == all;
+  }
+  const bool some = a.undefined_bytes != 0 && (a.undefined & kComputed) != 0;
+  return some || (whole && (a.undefined & kNoPadding) != 0);
+}
+
+/// Whether others see at once what is written there: other blocks, and the host.
+inline bool is_seen(const Access& a) {
+  return a.space == ck_sim_global || a.space == ck_sim_variable_;
+}
+
+/// Before a write: an undefined value is used if others see it. Otherwise memory holds it.
+inline void use_stored(Access& a, uint32_t element) {
+  if (a.undefined_bytes != 0 && is_seen(a) && is_whole(a, element)) {
+    use_undefined(a, ck_sim_use_store);
+    a.undefined_bytes = 0;
+  }
+}
+
+inline void check_local(Access& a, const Place& place) {
   uint32_t fresh = 0;
   for (uint32_t i = 0; i < a.bytes; ++i) {
     unsigned char& bits = place.written[(place.bit + i) / 8];
     const unsigned char bit = static_cast<unsigned char>(1u << (place.bit + i) % 8);
-    fresh |= (bits & bit) == 0 ? 1u << i : 0u;
-    bits |= (a.kind & kWrites) != 0 ? bit : 0;
+    const uint64_t address = reinterpret_cast<uint64_t>(a.address) + i;
+    if ((a.kind & kWrites) == 0) {
+      const uint64_t held = (bits & bit) != 0 ? 0 : undefined_values.held_at(address, 1);
+      fresh |= (bits & bit) == 0 && held == 0 ? 1u << i : 0u;
+      add(a, held, i);
+    } else if ((a.undefined_bytes >> i & 1) != 0) {
+      bits &= static_cast<unsigned char>(~bit);
+      undefined_values.hold(address, 1, a.undefined | 1);
+    } else {
+      bits |= bit;
+    }
   }
-  if (fresh != 0 && (a.kind & kReads) != 0) {
-    check_written(a, {nullptr, nullptr, nullptr, 0, false}, fresh);
+  if (fresh != 0) {
+    add_unwritten(a, {nullptr, nullptr, nullptr, 0, false}, fresh);
   }
 }
 
@@ -349,12 +403,16 @@ inline bool sees_value(uint32_t kind) {
   return (kind & kReturns) != 0 || (kind & (kAcquires | kMbarrier)) == kAcquires;
 }
 
-/// Holds an access to memory that is there against those before it.
-inline void check_memory(Access& a, const Place& place) {
+/// Holds an access to memory that is there against those before it. `element` are the bytes of one
+/// of several that it writes, or 0.
+inline void check_memory(Access& a, const Place& place, uint32_t element = 0) {
   ThreadOrder& t = a.w->checked.order[a.self];
   t.dirty = true;
   if (a.remote != nullptr) {
     note_remote(a);
+  }
+  if (element != 0) {
+    use_stored(a, element);
   }
   if (place.written != nullptr) {
     check_local(a, place);
@@ -365,7 +423,7 @@ inline void check_memory(Access& a, const Place& place) {
     a.tag = make_tag(a.w->checked.serial, a.self, t.time, a.site->number);
     const uint32_t fresh = check_cells(a, place.cells);
     if (fresh != 0 && (a.kind & kReads) != 0) {
-      check_written(a, place, fresh);
+      add_unwritten(a, place, fresh);
     }
     if ((a.kind & (kStrong | kAtomic)) == kStrong) {
       const bool writes = (a.kind & kWrites) != 0;
@@ -375,11 +433,15 @@ inline void check_memory(Access& a, const Place& place) {
       order_fences(a.w, a.self, channel_key(a), writes, scope_of(a.site));
     }
   }
+  if (a.undefined_bytes != 0 && (a.kind & kReads) != 0) {
+    give_undefined(a);
+  }
 }
 
 /// Checks an access; false if it must not happen. Whether an atomic writes that may fail is known
 /// when it has happened: see end_atomic.
-__attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment) {
+__attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment,
+                                                   uint32_t element = 0) {
   Place place;
   if (a.site->number == 0) {
     ck_sim_stop("launch", "a checked launch must have at most 8191 instructions that access memory",
@@ -403,7 +465,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
     count_access(a);
   }
   if (checker.checks && !sites.may_fail[a.site->number]) {
-    check_memory(a, place);
+    check_memory(a, place, element);
   }
   return true;
 }
@@ -508,7 +570,11 @@ inline char* on_range(const char* address, uint64_t bytes, uint32_t kind, const 
   for (uint64_t i = 0; i < bytes && passes; i += step) {
     Access a = access_of(w, w->running, address + i, step, kind, site);
     passes = check_access(a, 1);
+    if (is_whole(a, step)) {
+      use_undefined(a, ck_sim_use_other);
+    }
   }
+  w->running->view.undefined = 0;
   checker.writes += (kind & kWrites) != 0;
   return passes ? const_cast<char*>(address) : nullptr;
 }
@@ -520,6 +586,39 @@ char* ck_sim_read(const char* address, const ck_sim::Site* site) {
 }
 char* ck_sim_write(char* address, const void* value, const ck_sim::Site* site) {
   return ck_sim::on_access<true>(address, value, site);
+}
+char* ck_sim_write_undefined(char* address, const void* value, const uint64_t* undefined,
+                             uint32_t element, const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = worker;
+  checker.writes += 1;
+  Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
+  a.value = static_cast<const char*>(value);
+  for (uint32_t i = 0; i < a.bytes / element; ++i) {
+    const uint64_t bytes = undefined[i] & kUndefinedBytes & (~0u >> (32 - element));
+    add(a, bytes == 0 ? 0 : (undefined[i] & ~kUndefinedBytes) | bytes, i * element);
+  }
+  return check_access(a, a.bytes, element) ? a.address : nowhere();
+}
+void ck_sim_used(uint64_t undefined, ck_sim_use use, const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = worker;
+  if (checker.checks) {
+    const uint64_t thread = thread_of(w, number_of(w, w->running));
+    report_undefined(w->running->view, thread, undefined, use, site);
+  }
+}
+uint64_t ck_sim_inactive(const ck_sim::View* reader, unsigned source, unsigned present,
+                         const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = worker;
+  if (!checker.checks || sites.number(site) == 0) return 0;
+  const uint32_t self = number_of(w, w->running) / kLanes * kLanes + reader->lane;
+  const uint32_t reason = (reader->warp >> source & 1) == 0                ? ck_sim_absent
+                          : (w->warps[self / kLanes].exited >> source & 1) ? ck_sim_exited
+                                                                           : ck_sim_unnamed;
+  const Origin origin = {site->number, true, reason, source, 0, present, 0, nullptr};
+  return undefined_values.begin(origin, thread_of(w, self)) | kNoPadding | 0xF;
 }
 char* ck_sim_atomic(char* address, const ck_sim::Site* site) {
   using namespace ck_sim;
@@ -549,6 +648,7 @@ void ck_sim_enter_local(ck_sim_local* variable) {
   ck_sim::Thread* self = ck_sim::worker->running;
   variable->outer = self->locals;
   self->locals = variable;
+  ck_sim::undefined_values.release(variable->start, variable->bytes);
   memset(variable->start, 0xFF, variable->bytes);  // not what others left: a seed decides all
 }
 void ck_sim_leave_local(ck_sim_local* variable) {

@@ -20,16 +20,19 @@ inline uint64_t hash_text(const char* text) {
   return key;
 }
 
-/// The instructions of a launch that access memory, by number. A number fits into a tag.
+/// The instructions of a launch that access memory, by number. A number fits into a tag. One that
+/// writes undefined values has a second number for those, counted from the last one down.
 struct Sites {
   const Site* at[kMostSites + 1];
   uint64_t places[kMostSites + 1];  // of each, a hash of its source line and the calls around it
   bool may_fail[kMostSites + 1];    // whether it exchanges what it compares
   uint32_t count;
+  uint32_t seconds;                 // numbers
+  uint16_t second[kMostSites + 1];  // number of each, or 0
 
   /// The number of a site, from 1; 0 when there are too many, which ends the launch.
   uint32_t number(const Site* site) {
-    if (site->number == 0 && count < kMostSites) {
+    if (site->number == 0 && count + seconds < kMostSites) {
       site->number = ++count;
       at[count] = site;
       places[count] = hash_text(site->stack) * 31 + hash_text(site->file) + uint64_t(site->line);
@@ -37,10 +40,23 @@ struct Sites {
     }
     return site->number;
   }
+  /// The number of a site that writes undefined values.
+  uint32_t second_of(const Site* site) {
+    uint16_t& other = second[site->number];
+    if (other == 0 && count + seconds < kMostSites) {
+      other = static_cast<uint16_t>(kMostSites - seconds++);
+      at[other] = site;
+      places[other] = places[site->number];
+    }
+    return other;
+  }
+  bool is_second(uint32_t number) const { return number > kMostSites - seconds; }
   void clear() {
     for (; count > 0; --count) {
       at[count]->number = 0;
+      second[count] = 0;
     }
+    seconds = 0;
   }
 };
 

@@ -58,6 +58,13 @@ enum ck_sim_reason : uint32_t {
   ck_sim_sizes,        // both are strong, and overlap in part: in strict launches only
 };
 
+/// Why a shuffle has nothing to read: `space` of its finding; `object` is the lane that it read.
+enum ck_sim_lack : uint32_t {
+  ck_sim_absent,  // the block has no such lane
+  ck_sim_exited,
+  ck_sim_unnamed,  // by the mask; `access` tells the lanes that take part
+};
+
 struct ck_sim_finding {
   char kind[24];
   uint32_t block[3], thread[3];
@@ -74,6 +81,7 @@ struct ck_sim_finding {
   // Of an address in no array: where the nearest address at or below it stands; or nowhere.
   uint32_t origin_space, origin_object;
   uint64_t origin_offset;
+  uint32_t use;  // of an undefined value, at the other site
 };
 
 /// What the requests of one kind at one instruction add up to.

@@ -35,6 +35,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   order.clear();
   sites.clear();
   split_cells.clear();
+  undefined_values.clear();
   started.clear();
   findings.clear();
   finding_keys.clear();
@@ -112,6 +113,7 @@ void start_checked_block(Worker* w) {
     if (i % kLanes == 0) {
       c.barriers[i / kLanes] = {};
     }
+    w->threads[i].view.undefined = w->threads[i].view.undefined_behind = 0;
   }
 }
 
@@ -244,6 +246,16 @@ void order_lanes(Worker* w, uint32_t first, unsigned mask, const Site* site) {
   }
 }
 
+void share_undefined(Thread* lanes, unsigned mask) {
+  uint64_t undefined = 0;
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    undefined |= lanes[__builtin_ctz(rest)].view.undefined;
+  }
+  for (unsigned rest = undefined == 0 ? 0 : mask; rest != 0; rest &= rest - 1) {
+    lanes[__builtin_ctz(rest)].view.undefined = undefined | kWholeRegister;
+  }
+}
+
 inline uint64_t key_of(const void* key) {
   return reinterpret_cast<uint64_t>(key) ^ uint64_t { 1 } << 63;
 }
@@ -356,8 +368,13 @@ inline void count_range(Access a) {
 }
 
 bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
-  const auto passes = [](Access& a) { return check_access(a, 1); };
+  const auto passes = [copy](Access& a) {
+    const bool may = check_access(a, 1);
+    copy->undefined = copy->undefined || a.undefined_bytes != 0;
+    return may;
+  };
   copy->site = site;
+  copy->undefined = false;
   if (copy->kind == Copy::kArrival) return true;
   if (!each_piece(w, self, copy->from, copy->size, kReads | kBegins, site, passes) ||
       !each_piece(w, self, copy->to, copy->bytes, kWrites | kBegins, site, passes)) {
@@ -375,6 +392,39 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
               [](const Access& a, Cell* cell) { cell->write = a.tag | kAsyncTag; });
   t.time += t.time < kMaxTime;  // what the thread does from now on is no part of it
   return true;
+}
+
+/// What is undefined of a few bytes that a copy reads.
+inline void find_undefined(Access& a) {
+  Place place;
+  if (!locate(a, &place) || place.cells == nullptr) return;
+  uint32_t fresh = 0;
+  each_cell(a, place.cells, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {
+    if (tag_serial(cell->write) < a.first) {
+      fresh |= ((1u << bytes) - 1) << byte;
+    } else if (left_undefined(cell->write)) {
+      add(a, held_by(a, byte, bytes), byte);
+    }
+  });
+  add_unwritten(a, place, fresh);
+}
+
+/// Has the target of a copy hold undefined values of its source.
+inline void copy_undefined(Worker* w, Thread* self, const Copy& copy) {
+  for (uint32_t i = 0; i < copy.size; i += 4) {
+    Access from = access_of(w, self, copy.from + i, 4, kReads, copy.site);
+    find_undefined(from);
+    Access to = access_of(w, self, copy.to + i, 4, kWrites, copy.site);
+    Place place;
+    if (from.undefined_bytes == 0 || !locate(to, &place) || place.cells == nullptr) continue;
+    to.undefined = from.undefined;
+    to.undefined_bytes = from.undefined_bytes;
+    use_stored(to, 4);
+    each_cell(to, place.cells, [&to](Cell* cell, uint32_t byte, uint32_t bytes) {
+      to.tag = cell->write;
+      write_cell(to, cell, byte, bytes);
+    });
+  }
 }
 
 void end_copy(Worker* w, Thread* self, const Copy& copy) {
@@ -400,6 +450,9 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
                 [time](const Access& a, Cell* cell) {
                   cell->write = make_tag(tag_serial(a.tag), a.self, time, a.site->number);
                 });
+    if (copy.undefined) {
+      copy_undefined(w, self, copy);
+    }
   }
   if (copy.mbarrier == nullptr) return;
   Access a = access_of(w, self, copy.mbarrier, 8, kAtomic | kStrong | kReads | kWrites, copy.site);
@@ -409,6 +462,19 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
                                                         Scope::kCluster, nullptr, nullptr})
                                  : release(w, number, Scope::kCta);
   leave(channel_of(channel_key(a)), what, what->scope);
+}
+
+void check_printed(const char* address, uint32_t bytes, const Site* site) {
+  Worker* w = worker;
+  if (!checker.checks) return;
+  Access a = access_of(w, w->running, address, bytes, kReads, site);
+  Place place;
+  if (a.site->number != 0 && locate(a, &place) && place.written != nullptr) {
+    check_local(a, place);
+  }
+  if (a.undefined_bytes != 0) {
+    use_undefined(a, ck_sim_use_print);
+  }
 }
 
 // The heap of malloc

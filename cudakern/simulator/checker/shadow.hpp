@@ -5,8 +5,8 @@
 // less splits its cell into one for each byte.
 #pragma once
 
-#include "memory_map.hpp"
 #include "proxies.hpp"
+#include "undefined.hpp"
 
 namespace ck_sim {
 
@@ -33,6 +33,9 @@ struct Access {
   const Site* site;
   uint32_t kind;      // as in Site::access, or kBegins
   const char* value;  // of a write, as far as that is known
+  // Of what is written, or found by a read: a word without bytes, and these, a bit each.
+  uint64_t undefined;
+  uint32_t undefined_bytes;
   uint64_t tag;
   uint64_t first;  // tags with an older serial are of other launches or blocks
   char* address;
@@ -296,10 +299,41 @@ inline void note_forgotten(const Access& a, const Cell& cell) {
   }
 }
 
+/// The tag of a write of an undefined value.
+inline uint64_t undefined_tag(uint64_t tag, const Site* site) {
+  const uint64_t second = sites.second_of(site);
+  return second == 0 ? tag : (tag & ~(uint64_t{kMostSites} << 2)) | second << 2;
+}
+/// Whether a write, which is one of this launch, left an undefined value.
+inline bool left_undefined(uint64_t tag) { return sites.is_second(tag_site(tag)); }
+
+/// Has a cell hold what is written to it.
+inline void write_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
+  const uint32_t all = (a.kind & kAtomic) != 0 ? 0 : a.undefined_bytes;
+  const uint32_t own = all >> byte & ((1u << bytes) - 1);
+  cell->write = own == 0 ? a.tag : undefined_tag(a.tag, a.site);
+  if (own != 0) {
+    undefined_values.hold(reinterpret_cast<uint64_t>(a.address) + byte, bytes, a.undefined | own);
+  }
+}
+
+/// The undefined values that a cell of a read holds.
+inline uint64_t held_by(const Access& a, uint32_t byte, uint32_t bytes) {
+  return undefined_values.held_at(reinterpret_cast<uint64_t>(a.address) + byte, bytes);
+}
+/// Adds some of the bytes to what an access finds undefined.
+inline void add(Access& a, uint64_t undefined, uint32_t byte) {
+  a.undefined |= undefined & ~kUndefinedBytes;
+  a.undefined_bytes |= static_cast<uint32_t>(undefined & kUndefinedBytes) << byte;
+}
+
 /// One cell, of `bytes` bytes from `byte` of the access. Returns whether nothing had written it.
-inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
+inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   const bool fresh = tag_serial(cell->write) < a.first;
   check_against(a, cell->write, true, byte, bytes);
+  if (!fresh && left_undefined(cell->write) && (a.kind & kReads) != 0) {
+    add(a, held_by(a, byte, bytes), byte);
+  }
   if ((a.kind & kWrites) == 0) {
     if ((a.kind & kStrong) != 0) {
       note_seen(a, cell, byte);
@@ -315,6 +349,7 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
   check_against(a, cell->read[0], false, byte, bytes);
   check_against(a, second_reader(*cell), false, byte, bytes);
   *cell = {a.tag, {}};
+  write_cell(a, cell, byte, bytes);
   return fresh;
 }
 
@@ -340,7 +375,9 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
       if ((read[1] & kMoreTag) != 0 && same_thread(read[1], tag)) return false;
       *cell = {tag, {}};
     } else {
-      if (!(tag_serial(cell->write) < first ? initialized : coherent)) return false;
+      if (!(tag_serial(cell->write) < first ? initialized
+                                            : coherent && !left_undefined(cell->write)))
+        return false;
       remember_reader(cell, tag, first, passes);
     }
   }
@@ -387,7 +424,7 @@ inline void each_cell(const Access& a, Cell* first, Look look) {
 
 /// All cells of an access of at most 32 bytes. Returns those bytes, a bit each, that nothing had
 /// written.
-inline uint32_t check_cells(const Access& a, Cell* first) {
+inline uint32_t check_cells(Access& a, Cell* first) {
   uint32_t fresh = 0;
   each_cell(a, first, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {
     if (check_cell(a, cell, byte, bytes)) {

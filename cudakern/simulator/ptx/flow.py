@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx import access_bits as bits
+from cudakern.simulator.ptx.effects import lanes_in, size_in
 from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.model import (
-    TYPE_BYTES,
     Address,
     Immediate,
     Instruction,
@@ -22,34 +22,20 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.ptx.model import Function, Operand, Statement
 
-_ALL = (1 << 32) - 1  # bytes of a register, a bit each
-
-
-class _Move(NamedTuple):
-    """So many bytes of a register, from one on, become those of another."""
-
-    source: str
-    source_byte: int
-    target: str
-    target_byte: int
-    size: int
-
 
 class Flow:
     """The registers of a function."""
 
     def __init__(self, body: Sequence[Statement]) -> None:
-        self._needed: dict[str, int] = {}  # bytes that more is done with than moving them
         self._read: set[str] = set()
         self._definitions: dict[str, list[Instruction]] = {}
-        self._moves: list[_Move] = []
         instructions = [statement for statement in body if isinstance(statement, Instruction)]
         for instruction in instructions:
             self._note(instruction)
-        self._follow_moves()
         loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
-        #: Loads by the base of their address and the line they stand at.
-        self._neighbours = Counter((_base(load), load.stack) for load in loads)
+        #: Where loads start and end, by the base of their address and the line they stand at.
+        self._starts = {(_base(load), load.stack, _range(load)[0]) for load in loads}
+        self._ends = {(_base(load), load.stack, _range(load)[1]) for load in loads}
         exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
         compared: dict[tuple[str, int] | None, set[str]] = {}
         for place, names in {(self._place(e.operands[1:2]), e.operands[2:3]) for e in exchanges}:
@@ -61,60 +47,29 @@ class Flow:
             and _names(load.operands[:1]) & compared.get(self._place(load.operands[1:2]), set())
         } - _stored_loads(body)
 
-    def access(self, instruction: Instruction) -> tuple[int, int]:
-        """Return what an instruction does to memory, as bits, and which bytes it needs."""
+    def access(self, instruction: Instruction) -> int:
+        """Return what an instruction does to memory, as bits."""
         row = row_of(instruction)
         if row is None:
-            return 0, 0
+            return 0
         access, effects = row.access, row.form.effects
         if "returns" in effects and _names(instruction.operands[:1]) & self._read:
             access |= bits.RETURNS | bits.READS
         if id(instruction) in self._guesses and not access & bits.STRONG:
             access |= bits.GUESSES
         if "moves" in effects and "reads" in effects:
-            needed = self._needed_of(instruction)
-            has_neighbours = self._neighbours[_base(instruction), instruction.stack] > 1
-            return access | (bits.PIECE if has_neighbours and not needed else 0), needed
-        return access, needed_by(access)
-
-    def _needed_of(self, load: Instruction) -> int:
-        size = TYPE_BYTES.get(load.words[-1], 0)
-        target = load.operands[0]
-        items = target.items if isinstance(target, Vector) else (target,)
-        names = (item.name if isinstance(item, Register) else "" for item in items)
-        masks = (self._needed.get(name, 0) & (1 << size) - 1 for name in names)
-        return sum(mask << size * i for i, mask in enumerate(masks))
+            place = _base(instruction), instruction.stack
+            start, end = _range(instruction)
+            if (*place, end) in self._starts or (*place, start) in self._ends:
+                access |= bits.PIECE
+        return access
 
     def _note(self, instruction: Instruction) -> None:
         row = row_of(instruction)
         count = row.results(instruction) if row is not None else 0
-        results, sources = instruction.operands[:count], instruction.operands[count:]
-        for name in _names(results):
+        for name in _names(instruction.operands[:count]):
             self._definitions.setdefault(name, []).append(instruction)
-        self._read |= _names(sources)
-        if row is None or "moves" not in row.form.effects:
-            self._need(sources)
-        else:
-            self._need(source for source in sources if isinstance(source, Address))
-            if results and sources:
-                self._moves += _moves(instruction)
-        if instruction.guard is not None:
-            self._need([instruction.guard])
-
-    def _need(self, operands: Iterable[Operand]) -> None:
-        self._needed.update(dict.fromkeys(_names(operands), _ALL))
-
-    def _follow_moves(self) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for move in reversed(self._moves):
-                mask = self._needed.get(move.target, 0) >> move.target_byte & (1 << move.size) - 1
-                before = self._needed.get(move.source, 0)
-                after = before | mask << move.source_byte
-                if after != before:
-                    self._needed[move.source] = after
-                    changed = True
+        self._read |= _names(instruction.operands[count:])
 
     # Compare and exchange
 
@@ -148,12 +103,6 @@ class Flow:
         return name, offset % 2**64
 
 
-def needed_by(access: int) -> int:
-    """Return which bytes an access needs that uses all that it reads."""
-    is_read = access & bits.READS and not access & bits.ATOMIC
-    return (1 << (access & bits.BYTES)) - 1 if is_read else 0
-
-
 def _stored_loads(body: Iterable[Statement]) -> set[int]:
     """Return the identities of loads whose very values are stored before the next label."""
     stored: set[int] = set()
@@ -173,25 +122,19 @@ def _stored_loads(body: Iterable[Statement]) -> set[int]:
     return stored
 
 
+def _range(load: Instruction) -> tuple[int, int]:
+    """Return where a load starts and ends, counted from the base of its address."""
+    address = load.operands[1]
+    base = address.base if isinstance(address, Address) else None
+    start = base.offset if isinstance(base, Register) else 0
+    return start, start + (lanes_in(load.words) or 1) * (size_in(load.words) or 0)
+
+
 def _base(load: Instruction) -> str:
     """Return the name that a load's address starts with."""
     address = load.operands[1]
     base = address.base if isinstance(address, Address) else None
     return base.name if isinstance(base, Register) else ""
-
-
-def _moves(instruction: Instruction) -> Iterator[_Move]:
-    """Yield the moves from register to register of a mov, which packs and unpacks vectors, too."""
-    target, source, *_ = instruction.operands
-    size = TYPE_BYTES.get(instruction.words[-1], 0)
-    vector = next((side for side in instruction.operands if isinstance(side, Vector)), None)
-    part = size // max(len(vector.items), 1) if vector is not None else size
-    for i, item in enumerate((target,) if vector is None else vector.items):
-        into, origin = (item, source) if vector is target or vector is None else (target, item)
-        if isinstance(into, Register) and isinstance(origin, Register):
-            origin_byte = i * part if vector is target else 0
-            into_byte = i * part if vector is source else 0
-            yield _Move(origin.name, origin_byte, into.name, into_byte, part)
 
 
 def _names(operands: Iterable[Operand]) -> set[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
 from cudakern.simulator.ptx.effects import lanes_in
-from cudakern.simulator.ptx.flow import Flow, needed_by
+from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.instructions import row_of, table
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import (
@@ -51,6 +51,11 @@ _CARRY = re.compile(r"\bcc\b")
 _FORGET_TURNS = "turns = 0; "
 
 
+def _words_at(size: int) -> int:
+    """Return where words of undefined bytes stand behind what a function passes."""
+    return -(-size // 8) * 8
+
+
 class CppVariable(NamedTuple):
     """The variable that a register is in C++."""
 
@@ -60,6 +65,22 @@ class CppVariable(NamedTuple):
 
 class RefusedError(Exception):
     """A function has what the simulator does not execute."""
+
+
+class Follower(Protocol):
+    """What follows undefined values through a function: `undefined.Undefined`."""
+
+    def declarations(self) -> Iterable[str]:
+        """Declare variables."""
+
+    def begin_block(self) -> None:
+        """Begin a basic block."""
+
+    def followed(self, statement: str) -> tuple[str, str, str]:
+        """Extend a statement; say what comes before and behind its guard."""
+
+    def stored(self, items: Sequence[Operand]) -> str:
+        """Return a further argument of what stores values."""
 
 
 class FunctionText:
@@ -86,6 +107,11 @@ class FunctionText:
         self._returned: list[str] = []
         self._uses_carry = False
         self._flow = Flow(function.body or ()) if scope.checked else None
+        self.follower: Follower | None = None  # in checked launches
+        self._site = ""  # of the instruction, if it is asked for
+        self._passed: dict[
+            str, str
+        ] = {}  # of what functions pass: where words of undefined bytes are
         self._blocks = scope.blocks[function.name].numbers if scope.checked else {}
         self._labels_above: dict[str, int] = {}  # -> how often others had been involved there
         self._involved = 0  # how often others have been, so far
@@ -117,6 +143,8 @@ class FunctionText:
         # The compiler drops the zeros that nothing reads. Without them, what a text does not assign
         # would be any value: an address of the process itself, for one.
         registers = [f"{kind} {'{}, '.join(names)}{{}};" for kind, names in by_type.items()]
+        if self.follower is not None:
+            registers += self.follower.declarations()
         parts = (*self._declarations, *registers, *loaded, *filter(None, lines), self.returning())
         return "\n".join((f"{self.scope.signature(self.function)} {{", *parts, "}"))
 
@@ -126,7 +154,8 @@ class FunctionText:
                 yield f"{self._labels[statement.name]}:;"
                 self._labels_above[statement.name] = self._involved
             elif isinstance(statement, Instruction):
-                if id(statement) in self._blocks:
+                if id(statement) in self._blocks and self.follower is not None:
+                    self.follower.begin_block()
                     yield f"count_block(me, {self._blocks[id(statement)]});"
                 yield self.scope.line(statement) + self._line(statement)
 
@@ -134,15 +163,20 @@ class FunctionText:
         """Return the statements of an instruction, under its guard."""
         self.instruction = instruction
         self.row = self._find_row()
+        self._site = ""
         form = self.row.form
         effects = form.effects
         statement = self._writers[form.writer](self) if form.writer else self._row_text()
         self._involved += effects.involves_others or "writes" in effects
+        before = after = ""
+        if self.follower is not None and statement:
+            statement, before, after = self.follower.followed(statement)
         if effects.involves_others:
             statement = f"{_FORGET_TURNS}{statement}"
         if instruction.guard is None or not statement:
-            return statement
-        return f"if ({self.value(instruction.guard, 'pred')}) {{ {statement} }}"
+            return before + statement
+        guard = self.value(instruction.guard, "pred")
+        return f"{before}if ({guard}) {{ {statement} }} {after}"
 
     def _parameters(self) -> list[str]:
         """Declare parameters and results; return the statements that load registers."""
@@ -160,6 +194,8 @@ class FunctionText:
                 place = f"{letter}{i}"
                 if variable.space == "param":
                     self.places[variable.name] = place
+                    if self.is_checked and variable.size:
+                        self._passed[variable.name] = f"{place} + {_words_at(variable.size)}"
                     continue
                 self._declare(variable)
                 kind, name = self.register(variable.name) or ("", "")
@@ -181,11 +217,15 @@ class FunctionText:
                 requirement = f"must have at most {_MAX_LOCAL_BYTES} bytes of local memory"
                 raise RefusedError(self.scope.told(self.function, requirement, self.local_bytes))
             alignment = max(variable.alignment, 8)
-            self._declarations.append(
-                f"Local<{size}, {alignment}> {place}_; char* const {place} = {place}_.data;"
-                if self.is_checked and variable.space == "local"
-                else f"alignas({alignment}) char {place}[{size}];"
-            )
+            if self.is_checked and variable.space == "local":
+                text = f"Local<{size}, {alignment}> {place}_; char* const {place} = {place}_.data;"
+            elif self.is_checked and variable.size:
+                start = _words_at(size)
+                self._passed[variable.name] = f"{place} + {start}"
+                text = f"alignas({alignment}) char {place}[{start + 8 * (-(-size // 4))}]{{}};"
+            else:
+                text = f"alignas({alignment}) char {place}[{size}];"
+            self._declarations.append(text)
 
     def returning(self) -> str:
         """Return the statements at the function's end."""
@@ -196,13 +236,13 @@ class FunctionText:
 
         What it does to memory is by its row, or else by ``effects``.
         """
-        access, needed = 0, 0
-        if effects is not None and self.is_checked:
-            access = effects.access(())
-            needed = needed_by(access)
-        elif self._flow is not None:
-            access, needed = self._flow.access(self.instruction)
-        return self.scope.site(self.instruction, access, needed)
+        if effects is not None:
+            access = effects.access(()) if self.is_checked else 0
+            return self.scope.site(self.instruction, access)
+        if not self._site:
+            access = self._flow.access(self.instruction) if self._flow is not None else 0
+            self._site = self.scope.site(self.instruction, access)
+        return self._site
 
     def turn(self, labels: Iterable[str]) -> str:
         """Return what is to be done before a branch: counting, if it goes round a loop.
@@ -372,7 +412,7 @@ class FunctionText:
         after: list[str] = []
         result: tuple[Operand, str] | None = None
         spaces = self._spaces()
-        for form, operand in self._pairs():
+        for form, operand in self.pairs():
             name = form.name
             if form.is_address:
                 bindings[name] = self.pointer(operand or Vector(()), next(spaces))
@@ -397,6 +437,28 @@ class FunctionText:
             return self.assign(result[0], statement, result[1])
         statement += ";" if is_expression else ""
         return f"{{ {' '.join((*before, statement, *after))} }}"
+
+    def expression(self, replaced: Mapping[str, str]) -> str:
+        """Return the C++ of a row that is an expression, with other values of some operands."""
+        bindings = self._fields()
+        for form, operand in self.pairs():
+            if operand is not None and form not in self.row.form.results:
+                kind = type_of_value(self.row.types[form.name])
+                value = replaced.get(form.name)
+                value = self.value(operand, kind) if value is None else f"({kind}){value}"
+                bindings[form.name] = f"({value})"
+        return self.row.form.code.format_map(bindings)
+
+    def stored_undefined(self, items: Sequence[Operand]) -> str:
+        """Return a further argument for what stores values in checked launches; or none."""
+        return self.follower.stored(items) if self.follower is not None else ""
+
+    def passed_words(self, address: Address) -> Callable[[int], str] | None:
+        """Return what gives arguments for a place from an address on, among parameters."""
+        base = address.base
+        if not isinstance(base, Register) or base.name not in self._passed:
+            return None
+        return lambda more: f"{self._passed[base.name]}, {base.offset + more}"
 
     def _require_lanes(self, name: str, operand: Operand | None) -> None:
         """Refuse a vector of another length than the instruction names, or where it names none."""
@@ -439,7 +501,7 @@ class FunctionText:
         if target is not None:
             after.append(self.assign(target, name, kind))
 
-    def _pairs(self) -> Iterator[tuple[OperandForm, Operand | None]]:
+    def pairs(self) -> Iterator[tuple[OperandForm, Operand | None]]:
         """Pair the operands of the form with those of the instruction; None for one not given."""
         operands = iter(self.instruction.operands)
         pairs = self.instruction.pairs

@@ -85,7 +85,7 @@ class Scope:
         for function in sorted(module.functions.values(), key=lambda function: function.is_entry):
             self.layouts[function.name] = self._laid_out(function)
 
-    def site(self, instruction: Instruction, access: int, needed: int) -> str:
+    def site(self, instruction: Instruction, access: int) -> str:
         """Return a pointer to where an instruction is, and what it does to memory."""
         file, line = instruction.place or (self.source, instruction.line)
         values: dict[str, object] = {}
@@ -93,7 +93,7 @@ class Scope:
         if self.checked or len(places) > 1:
             values["stack"] = quoted("\n".join(f"{place[0]}:{place[1]}" for place in places))
         if self.checked:
-            values |= {"access": f"{access:#x}", "needed": f"{needed:#x}"}
+            values |= {"access": f"{access:#x}"}
         self.sites.append(site_of(file, line, instruction.name, **values))
         return f"&S[{len(self.sites) - 1}]"
 

@@ -14,6 +14,7 @@ from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Register
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
+from cudakern.simulator.ptx.undefined import Undefined
 from cudakern.simulator.ptx.values import constant_word, quoted
 from cudakern.simulator.structures import ParameterKind
 
@@ -77,6 +78,8 @@ class _Translator(Scope):
             shared = self.layouts[name]
             self.called = calls[name] = set()
             function_text = FunctionText(self, function, writers_of(table()))
+            if self.checked:
+                function_text.follower = Undefined(function_text, function.body)
             try:
                 texts[name] = function_text.text()
             except RefusedError as error:

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
 _Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
 _Space = enumeration("checker/launch_api.hpp", "ck_sim_space")
+_Lack = enumeration("checker/launch_api.hpp", "ck_sim_lack")
+_Use = enumeration("runtime/runtime_api.hpp", "ck_sim_use")
+#: What becomes of an undefined value.
+_USED = {
+    _Use.USE_OTHER: "its value is used at",
+    _Use.USE_BRANCH: "its value decides a branch at",
+    _Use.USE_ADDRESS: "its value is part of an address at",
+    _Use.USE_ATOMIC: "its value goes into an atomic at",
+    _Use.USE_STORE: "its value is stored at",
+    _Use.USE_PRINT: "its value is printed at",
+}
 Place = tuple[int, ...]
 
 
@@ -32,9 +43,9 @@ class Finding:
     Attributes
     ----------
     kind : str
-        ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``,
-        ``"barrier_divergence"`` or ``"deadlock"``; also what ends a launch in plain mode:
-        ``"stack_overflow"``, ``"trap"``, ``"assert"``.
+        ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"inactive_lane"``,
+        ``"race"``, ``"barrier_divergence"`` or ``"deadlock"``; also what ends a launch in plain
+        mode: ``"stack_overflow"``, ``"trap"``, ``"assert"``.
     kernel : str
         Name of the kernel.
     block, thread : tuple of int
@@ -96,10 +107,17 @@ def error_for(findings: list[Finding]) -> SimulatorError:
 
 def findings_of(observed: Observed) -> list[Finding]:
     """Return what a launch did wrong."""
-    findings = [_finding(observed, raw) for raw in observed.findings]
+    findings = [_finding(observed, raw) for raw in _explained_last(observed.findings)]
     if observed.failure is not None:
         findings.append(_failure(observed.failure, observed.failed_at))
     return findings
+
+
+def _explained_last(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
+    """Return findings in their order, but what is read too early after the race that it is."""
+    races = [raw for raw in findings if raw.kind == b"race"]
+    places = {stack_of(site) for raw in races for site in (raw.site, raw.other_site)}
+    return sorted(findings, key=lambda r: r.kind == b"uninitialized" and stack_of(r.site) in places)
 
 
 def notes_of(observed: Observed) -> list[str]:
@@ -120,7 +138,8 @@ def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
 def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     kind = raw.kind.decode()
     stack = own_first(stack_of(raw.site))
-    array, index, where = _place_of(observed, raw)
+    is_lane = kind == "inactive_lane"
+    array, index, where = (None, None, "") if is_lane else _place_of(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
     access = _access(raw.access, raw.bytes)
     if kind == "race":
@@ -129,12 +148,32 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
         text = f"{access} {_requirement(observed, raw)}; it is {where}"
     elif kind == "misaligned":
         text = f"{access} must lie on a multiple of {raw.bytes} bytes; it is {where}"
+    elif is_lane:
+        text = f"{_lane(raw)}{_used(raw)}"
     else:
-        text = f"{access} must come after a write; nothing wrote {where}"
-    text += _of_the_array(observed, raw, kind)
+        text = f"{access} must come after a write; nothing wrote {where}{_used(raw)}"
+    text += "" if is_lane else _of_the_array(observed, raw, kind)
     message = f"{shown(stack)}: {text} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(kind, observed.kernel.name, block, thread, source, stack, array, index, message)
+
+
+def _used(raw: ctypes.Structure) -> str:
+    """Say what becomes of an undefined value, and where, if that is elsewhere."""
+    place = stack_of(raw.other_site)
+    return "" if place == stack_of(raw.site) else f"; {_USED[raw.use]} {shown(place)}"
+
+
+def _lane(raw: ctypes.Structure) -> str:
+    """Say which lane a shuffle cannot read."""
+    why = {
+        _Lack.ABSENT: "the block has no such lane",
+        _Lack.EXITED: "that lane has exited",
+        _Lack.UNNAMED: f"mask {raw.access:#010x} does not name it",
+    }
+    return (
+        f"a shuffle must read a lane that takes part; it reads lane {raw.object}: {why[raw.space]}"
+    )
 
 
 def _race(raw: ctypes.Structure, access: str, where: str) -> str:

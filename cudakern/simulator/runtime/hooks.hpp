@@ -24,6 +24,8 @@ CK_SIM_HOOK(void order_block(Worker*), {})
 /// Lanes of a warp meet at an instruction; lane 0 is thread `first` of the block. Orders, if its
 /// site does.
 CK_SIM_HOOK(void order_lanes(Worker*, uint32_t, unsigned, const Site*), {})
+/// Those lanes carry out an instruction together: what is undefined of one's is of each's.
+CK_SIM_HOOK(void share_undefined(Thread*, unsigned), {})
 /// What a thread did comes before what those do who acquire from this key.
 CK_SIM_HOOK(void order_release(Worker*, Thread*, const void*, Scope), {})
 /// A thread has exited and counts as arrived where others acquire from this key.
@@ -44,6 +46,9 @@ CK_SIM_HOOK(void acquire_mbarrier(Worker*, char*, const Site*), {})
 CK_SIM_HOOK(bool begin_copy(Worker*, Thread*, Copy*, const Site*), { return true; })
 /// Right before the bytes move, or it arrives at its mbarrier.
 CK_SIM_HOOK(void end_copy(Worker*, Thread*, const Copy&), {})
+
+/// The running thread prints a value that lies there.
+CK_SIM_HOOK(void check_printed(const char*, uint32_t, const Site*), {})
 
 /// malloc is about to give a block, unless this returns false; free has taken one back.
 CK_SIM_HOOK(bool note_malloc(char*, uint64_t), { return true; })

@@ -51,7 +51,7 @@ class Text {
 /// The values that a kernel gave, each aligned to its size.
 class Values {
  public:
-  explicit Values(const char* at) : at_(at) {}
+  Values(const char* at, const Site* site) : at_(at), site_(site) {}
   bool exist() const { return at_ != nullptr; }
   int count = 0;
 
@@ -60,6 +60,7 @@ class Values {
     T value;
     at_ = reinterpret_cast<const char*>((reinterpret_cast<uintptr_t>(at_) + sizeof(T) - 1) &
                                         ~(sizeof(T) - 1));
+    check_printed(at_, sizeof(T), site_);
     memcpy(&value, at_, sizeof(T));
     at_ += sizeof(T);
     ++count;
@@ -68,6 +69,7 @@ class Values {
 
  private:
   const char* at_;
+  const Site* site_;
 };
 
 /// A conversion of a format.
@@ -171,12 +173,12 @@ inline void print_value(Text* text, Conversion c, Values* values) {
 
 }  // namespace ck_sim
 
-int ck_sim_vprintf(const char* format, const char* arguments) {
+int ck_sim_vprintf(const char* format, const char* arguments, const ck_sim::Site* site) {
   using namespace ck_sim;
   if (format == nullptr) return -1;
   Worker* w = worker;
   Text text(w);
-  Values values(arguments);
+  Values values(arguments, site);
   for (const char* at = format; *at != 0;) {
     const char* start = at;
     while (*at != 0 && *at != '%') {

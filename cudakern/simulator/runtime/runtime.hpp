@@ -48,8 +48,21 @@ struct View {
   const Group* group;
 #ifdef CK_SIM_CHECKED
   uint32_t* executions;  // of the first basic block, see traffic.hpp; null: nobody counts
+  // Which bytes of what it loaded are undefined; of what it gives its warp, and gets of it, too.
+  mutable uint64_t undefined;
+  mutable uint64_t undefined_behind;  // the first sixteen of a load: a bit each
 #endif
 };
+
+// Bytes are undefined that nothing has written, or that a shuffle took from a lane that is not
+// there. A word tells those of a register, or of what is loaded or stored: a bit each, from the
+// first one; whether they are more than padding, and computed, not only moved; and, a bit each,
+// where they come from, see undefined.hpp. The union of words tells of several.
+constexpr uint64_t kUndefinedBytes = 0xFFFF;
+constexpr uint64_t kNoPadding = 1u << 16;
+constexpr uint64_t kComputed = 1u << 17;
+constexpr uint64_t kWholeRegister = kUndefinedBytes | kComputed;
+constexpr int kOriginShift = 18;
 
 /// An instruction that can wait, fail or, in checked launches, access memory.
 struct Site {
@@ -60,7 +73,6 @@ struct Site {
   const char* stack;
   // The rest is of checked launches; else zeros.
   uint32_t access;          // what it does to memory, see below; 0 for nothing
-  uint32_t needed;          // of a load: bytes whose values are used, a bit each; others are copied
   mutable uint32_t number;  // the checker's, for this launch; 0 at first
 };
 
@@ -76,7 +88,7 @@ constexpr uint32_t kReleases = 1u << 14;
 constexpr uint32_t kGuesses = 1u << 15;   // a weak load whose value only feeds the compare of a cas
 constexpr int kScopeShift = 16;           // two bits: a Scope
 constexpr uint32_t kReturns = 1u << 18;   // of an atomic: its result is used
-constexpr uint32_t kPiece = 1u << 19;     // a load of one of several neighbours, only copied
+constexpr uint32_t kPiece = 1u << 19;     // a load of one of several neighbours
 constexpr int kSpaceShift = 20;           // three bits: a Space
 constexpr uint32_t kMbarrier = 1u << 23;  // at which accesses of the whole cluster meet
 constexpr uint32_t kAligned = 1u << 24;   // all lanes of a warp must come to it together

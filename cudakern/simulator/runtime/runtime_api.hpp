@@ -72,12 +72,29 @@ struct ck_sim_refusal {
 CK_SIM_EXPORT char* ck_sim_read(const char* address, const ck_sim::Site* site);
 /// `value` points to what will be written.
 CK_SIM_EXPORT char* ck_sim_write(char* address, const void* value, const ck_sim::Site* site);
+/// The same, if some bytes are undefined: `undefined` has a word for each element of so many bytes.
+CK_SIM_EXPORT char* ck_sim_write_undefined(char* address, const void* value,
+                                           const uint64_t* undefined, uint32_t element,
+                                           const ck_sim::Site* site);
 /// Before an atomic, which must call ck_sim_updated when it is done.
 CK_SIM_EXPORT char* ck_sim_atomic(char* address, const ck_sim::Site* site);
 /// As many bytes, of any number and alignment; null if they must not be accessed.
 CK_SIM_EXPORT char* ck_sim_read_range(const char* address, uint64_t bytes,
                                       const ck_sim::Site* site);
 CK_SIM_EXPORT char* ck_sim_write_range(char* address, uint64_t bytes, const ck_sim::Site* site);
+/// What an undefined value is used for, which is a finding.
+enum ck_sim_use : uint32_t {
+  ck_sim_use_other,
+  ck_sim_use_branch,   // it decides where a thread goes, or whether an instruction is executed
+  ck_sim_use_address,  // or a part of one
+  ck_sim_use_atomic,   // its operand
+  ck_sim_use_store,    // to memory that others see
+  ck_sim_use_print,
+};
+CK_SIM_EXPORT void ck_sim_used(uint64_t undefined, ck_sim_use use, const ck_sim::Site* site);
+/// What a shuffle gets from a lane that is not among `present`: an undefined value.
+CK_SIM_EXPORT uint64_t ck_sim_inactive(const ck_sim::View* reader, unsigned source,
+                                       unsigned present, const ck_sim::Site* site);
 /// A fence: its site says whether it acquires and releases, and its scope.
 CK_SIM_EXPORT void ck_sim_fence(const ck_sim::Site* site);
 
@@ -184,7 +201,8 @@ CK_SIM_EXPORT uint32_t ck_sim_mbarrier_pending(uint64_t state);
 // Functions that NVRTC's PTX calls
 
 /// printf; `arguments` holds the values, each aligned to its size. Returns their number.
-CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments);
+CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments,
+                                 const ck_sim::Site* site);
 /// __assertfail
 CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_assert_failed(const char* message,
                                                                   const char* file, uint32_t line,

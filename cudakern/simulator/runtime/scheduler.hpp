@@ -45,7 +45,8 @@ struct Copy {
   char* mbarrier;
   uint32_t group;
   const Site* site;
-  uint64_t mark;  // the checker's
+  uint64_t mark;   // the checker's
+  bool undefined;  // likewise: whether some bytes of the source are
 };
 
 /// Those of a thread, in the order in which they began.

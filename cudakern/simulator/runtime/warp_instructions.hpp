@@ -126,6 +126,7 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
     given[i] = lanes[i].data;
   }
   order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present, site);
+  share_undefined(lanes, present);
   function(given, present);
   w->waiting -= static_cast<uint32_t>(__builtin_popcount(present)) - 1;
   for (unsigned rest = present; rest != 0; rest &= rest - 1) {

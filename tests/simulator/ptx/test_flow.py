@@ -1,10 +1,10 @@
-"""What becomes of loaded values: which bytes are needed, and what is only compared."""
+"""What becomes of loaded values: which are used, and which are only compared."""
 
 from __future__ import annotations
 
 import pytest
 
-from cudakern.simulator.ptx.access_bits import GUESSES, READS, RETURNS
+from cudakern.simulator.ptx.access_bits import GUESSES, PIECE, READS, RETURNS
 from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.model import Instruction
 from cudakern.simulator.ptx.parse import parse
@@ -20,46 +20,12 @@ def accesses(ptx):
     """Return instructions with what they do to memory, of the first function."""
     body = next(iter(parse(ptx, "k").functions.values())).body
     flow = Flow(body)
-    return [(i, *flow.access(i)) for i in body if isinstance(i, Instruction)]
+    return [(i, flow.access(i)) for i in body if isinstance(i, Instruction)]
 
 
 def first(opcode, body):
     text = f"{HEAD}.visible .entry k() {{ {REGISTERS} {body} ret; }}"
-    return next(bits for i, *bits in accesses(text) if i.name.startswith(opcode))
-
-
-NEEDED = {
-    "ld.global.u32 %r1, [%d1];": 0,
-    "ld.global.u32 _, [%d1];": 0,
-    "ld.global.u32 %r1, [%d1]; st.global.u32 [%d2], %r1;": 0,
-    "ld.global.u32 %r1, [%d1]; add.u32 %r2, %r1, 1;": 0xF,
-    "ld.global.u8 %r1, [%d1]; add.u32 %r2, %r1, 1;": 0x1,
-    "ld.global.u64 %d3, [%d1]; st.global.u32 [%d3], 0;": 0xFF,
-    "ld.global.u32 %r1, [%d1]; @%p1 st.global.u32 [%d2], %r1;": 0,
-    "ld.global.u32 %r1, [%d1]; setp.ne.u32 %p1, %r1, 0; @%p1 ret;": 0xF,
-    "ld.global.u32 %r1, [%d1]; mov.u32 %r2, %r1; st.global.u32 [%d2], %r2;": 0,
-    "ld.global.u32 %r1, [%d1]; mov.u32 %r2, %r1; mov.b32 %f1, %r2; add.f32 %f1, %f1, %f1;": 0xF,
-    "ld.global.v2.u32 {%r1, %r2}, [%d1]; add.u32 %r3, %r2, 1;": 0xF0,
-    "ld.global.v4.u16 {%h1, _, %h2, %h3}, [%d1]; add.u16 %h4, %h2, %h1;": 0x33,
-    "ld.global.u64 %d3, [%d1]; mov.b64 {%r1, %r2}, %d3; add.u32 %r3, %r2, 1;": 0xF0,
-    "ld.global.u64 %d3, [%d1]; mov.b64 {%r1, %r2}, %d3; st.global.u32 [%d2], %r2;": 0,
-    "ld.global.v2.u32 {%r1, %r2}, [%d1]; mov.b64 %d3, {%r1, %r2}; mov.b64 {_, %r3}, %d3;"
-    " add.u32 %r3, %r3, 1;": 0xF0,
-    "ld.global.b128 %q1, [%d1]; mov.b128 {%d3, %d4}, %q1; add.u64 %d4, %d4, 1;": 0xFF00,
-    "L: mov.u32 %r2, %r3; ld.global.u32 %r1, [%d1]; mov.u32 %r3, %r1; add.u32 %r4, %r2, 1;"
-    " bra L;": 0xF,
-    "ld.global.u32 %r1, [%d1]; bar.sync %r1;": 0xF,
-    "ld.global.u32 %r1, [%d1]; atom.global.add.u32 %r2, [%d2], %r1;": 0xF,
-    "ld.global.u32 %r1, [%d1]; st.param.b32 [p], %r1;": 0,
-    "ld.param.u32 %r1, [p]; add.u32 %r2, %r1, 1;": 0,
-    "ld.global.v8.u32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%d1]; add.u32 %r9, %r8, 1;": 0xF
-    << 28,
-}
-
-
-@pytest.mark.parametrize("body", NEEDED)
-def test_which_bytes_of_a_load_are_needed(body):
-    assert first("ld.", body)[1] == NEEDED[body]
+    return next(access for i, access in accesses(text) if i.name.startswith(opcode))
 
 
 @pytest.mark.parametrize(
@@ -74,8 +40,8 @@ def test_which_bytes_of_a_load_are_needed(body):
     ],
 )
 def test_whether_what_an_atomic_returns_is_used(body, returns, reads):
-    access, needed = first("atom.", body)
-    assert (bool(access & RETURNS), bool(access & READS), needed) == (returns, reads, 0)
+    access = first("atom.", body)
+    assert (bool(access & RETURNS), bool(access & READS)) == (returns, reads)
 
 
 LOOP = """
@@ -149,7 +115,7 @@ NOT_GUESSED = {
 
 def guesses(code):
     found = accesses(compiled(code))
-    loads = [(one.name, access) for one, access, _ in found if one.name.startswith("ld.")]
+    loads = [(one.name, access) for one, access in found if one.name.startswith("ld.")]
     return [bool(access & GUESSES) for name, access in loads if "param" not in name]
 
 
@@ -164,3 +130,18 @@ def test_other_reads_do_not_guess(name):
     found = guesses(NOT_GUESSED[name])
     assert found
     assert not any(found)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("ld.shared.u32 %r1, [%r9+8]; ld.shared.u32 %r2, [%r9+12];", True),
+        ("ld.shared.u32 %r1, [%r9+8]; ld.shared.v2.u32 {%r2, %r3}, [%r9];", True),
+        ("ld.shared.u32 %r1, [%r9+8];", False),
+        ("ld.shared.u32 %r1, [%r9+8]; ld.shared.u32 %r2, [%r9+16];", False),
+        ("ld.shared.u32 %r1, [%r9+8]; ld.shared.u32 %r2, [%r8+12];", False),
+        ("ld.shared.u32 %r1, [%r9+8];\n.loc 1 3 1\nld.shared.u32 %r2, [%r9+12];", False),
+    ],
+)
+def test_whether_a_load_is_one_of_neighbours(body, wanted):
+    assert bool(first("ld.", f".loc 1 2 1\n{body}") & PIECE) == wanted

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.simulator.ptx import instructions
-from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.forms import Table, rows
 from cudakern.simulator.ptx.instructions import table
-from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import writers_of
-from tests.simulator.ptx.harness import HEAD
 
 
 @pytest.mark.parametrize(
@@ -71,8 +67,8 @@ LACKING = {
         "say behind '; ' what {arrival} does, and have it in its C++"
     ),
     "cooldown.u32 t (sleeps) = (void){t};": (
-        "say what it does in known words (reads, writes, atomic, mbarrier, aligned, fences, "
-        "returns, moves, waits, fails, ends, nothing, 4 bytes, relaxed gpu); got 'sleeps'"
+        "say what it does in known words (reads, writes, atomic, mbarrier, aligned, noncoherent, "
+        "proxy, fences, returns, moves, waits, fails, ends, nothing, 4 bytes, relaxed gpu); got 'sleeps'"
     ),
     "twice d, a = {a} * 2": "tell the type of d, such as d:u32",
     "twice.u32 d, a = {b} * 2": "name operands, words or fields in its C++; got {b}",
@@ -93,11 +89,3 @@ def test_a_row_names_python_that_there_is():
     text = r"must name one of move, load, .* behind '@'; got \{'fetch'\}$"
     with pytest.raises(ValueError, match=text):
         writers_of(Table((form, "") for form in forms))
-
-
-def test_a_register_that_a_row_without_a_result_takes_is_needed(monkeypatch):
-    """As of any row: what has not been written may not be used there."""
-    forms = rows("9.9 cooldown.u32 t (nothing) = (void){t};\n9.9 ld d, [a] (reads, moves) = @load")
-    monkeypatch.setattr(instructions, "table", lambda: Table((form, "") for form in forms))
-    (kernel,) = parse(f"{HEAD}.entry k() {{ ld.u16 %h, [x]; cooldown.u32 %h; }}").functions.values()
-    assert Flow(kernel.body).access(kernel.body[0])[1] == 0b11

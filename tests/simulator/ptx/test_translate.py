@@ -832,7 +832,7 @@ FOUND = {
         "out_of_bounds",
     ),
     "local memory that is not written": (
-        ".local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s+4]; add.u32 %r1, %r1, 1;",
+        ".local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s+4]; st.global.u32 [%d0], %r1;",
         "uninitialized",
     ),
     "a variable": ("ld.global.u32 %r1, [v+8]; add.u32 %r1, %r1, 1;", "out_of_bounds"),

@@ -4,6 +4,7 @@
 
 #include "runtime_api.hpp"
 #include "types.hpp"
+#include "undefined.hpp"
 
 namespace ck_ptx {
 
@@ -15,6 +16,24 @@ CK_INLINE const char* to_read(const char* address, const ck_sim::Site* site) {
 template <typename T>
 CK_INLINE char* to_write(char* address, const void* value, const ck_sim::Site* site) {
   return ck_sim_write(address, value, site);
+}
+template <typename T>
+CK_INLINE char* to_write(char* address, const void* value, const ck_sim::Site* site,
+                         u64 undefined) {
+  return __builtin_expect(!has_bytes(undefined), 1)
+             ? ck_sim_write(address, value, site)
+             : ck_sim_write_undefined(address, value, &undefined, sizeof(T), site);
+}
+template <typename T, int N>
+CK_INLINE char* to_write(char* address, const void* value, const ck_sim::Site* site,
+                         const u64 (&undefined)[N]) {
+  u64 all = 0;
+  for (u64 one : undefined) {
+    all |= one;
+  }
+  return __builtin_expect(!has_bytes(all), 1)
+             ? ck_sim_write(address, value, site)
+             : ck_sim_write_undefined(address, value, undefined, sizeof(T), site);
 }
 template <typename T>
 CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
@@ -66,14 +85,25 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
 }
 #endif
 
+/// What may stand behind the site of a store: a word of undefined bytes for each element.
+template <int N>
+struct Undefined {
+  u64 words[N];
+};
+
 /// Stores one value, or several that follow each other, where nothing orders them.
-template <typename T>
-CK_INLINE void put(char* address, T value, const ck_sim::Site* site) {
-  store<T>(to_write<T>(address, &value, site), value);
+template <typename T, typename... U>
+CK_INLINE void put(char* address, T value, const ck_sim::Site* site, U... undefined) {
+  store<T>(to_write<T>(address, &value, site, undefined...), value);
 }
 template <typename T, int N>
 CK_INLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site) {
   memcpy(to_write<T>(address, values, site), values, sizeof values);
+}
+template <typename T, int N>
+CK_INLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site,
+                   const Undefined<N>& undefined) {
+  memcpy(to_write<T>(address, values, site, undefined.words), values, sizeof values);
 }
 
 // Loads and stores with an order, which is acquire and release or stronger.
@@ -108,13 +138,18 @@ CK_INLINE void publish(char* address, const T* values, int count) {
   }
   ck_sim_stored();
 }
-template <typename T>
-CK_INLINE void put_ordered(char* address, T value, const ck_sim::Site* site) {
-  publish(to_write<T>(address, &value, site), &value, 1);
+template <typename T, typename... U>
+CK_INLINE void put_ordered(char* address, T value, const ck_sim::Site* site, U... undefined) {
+  publish(to_write<T>(address, &value, site, undefined...), &value, 1);
 }
 template <typename T, int N>
 CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Site* site) {
   publish(to_write<T>(address, values, site), values, N);
+}
+template <typename T, int N>
+CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Site* site,
+                           const Undefined<N>& undefined) {
+  publish(to_write<T>(address, values, site, undefined.words), values, N);
 }
 
 /// For as many turns of its loops as go round between two looks at others.

@@ -16,8 +16,8 @@
 namespace ck_ptx {
 
 // Functions that NVRTC's code calls: results and parameters are places in memory.
-CK_INLINE void call_vprintf(const ck_sim::Site*, char* r, char* format, char* arguments) {
-  store<s32>(r, ck_sim_vprintf(load<char*>(format), load<char*>(arguments)));
+CK_INLINE void call_vprintf(const ck_sim::Site* site, char* r, char* format, char* arguments) {
+  store<s32>(r, ck_sim_vprintf(load<char*>(format), load<char*>(arguments), site));
 }
 CK_INLINE void call_assertfail(const ck_sim::Site*, char* message, char* file, char* line,
                                char* function, char*) {

@@ -73,6 +73,11 @@ struct Shuffle {
   u32 source;  // the lane to read
   u32 value;
   bool in_range;
+#ifdef CK_SIM_CHECKED
+  const ck_sim::View* reader;
+  u64 undefined;  // bytes of what is given
+  const ck_sim::Site* site;
+#endif
 };
 
 static void exchange(void* const* lanes, unsigned mask) {
@@ -80,7 +85,12 @@ static void exchange(void* const* lanes, unsigned mask) {
     Shuffle* mine = static_cast<Shuffle*>(lanes[__builtin_ctz(rest)]);
     // What a lane gives that takes no part is undefined: here, what the reader gave.
     const bool exists = (mask >> mine->source & 1) != 0;
-    mine->value = (exists ? static_cast<const Shuffle*>(lanes[mine->source]) : mine)->given;
+    const Shuffle* from = exists ? static_cast<const Shuffle*>(lanes[mine->source]) : mine;
+    mine->value = from->given;
+#ifdef CK_SIM_CHECKED
+    mine->reader->undefined =
+        exists ? from->undefined : ck_sim_inactive(mine->reader, mine->source, mask, mine->site);
+#endif
   }
 }
 template <ShuffleMode MODE>
@@ -95,6 +105,11 @@ static inline Shuffle shuffle(const ck_sim::View* me, u32 a, u32 b, u32 c, u32 m
                                       : least | (by & ~segment);
   const bool in_range = MODE == k_up ? source >= most : source <= most;
   Shuffle mine = {a, static_cast<u32>(in_range ? source : lane), 0, in_range};
+#ifdef CK_SIM_CHECKED
+  mine.reader = me;
+  mine.undefined = taken(me);
+  mine.site = site;
+#endif
   ck_sim_warp(mask, &mine, exchange, site);
   return mine;
 }

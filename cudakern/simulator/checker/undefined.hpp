@@ -1,0 +1,106 @@
+// Undefined values: where they come from, and which bytes of memory hold some. Registers are
+// followed by the kernels' own code, see ptx/undefined.py.
+#pragma once
+
+#include "memory_map.hpp"
+
+namespace ck_sim {
+
+/// A load of what nothing has written, or a shuffle from a lane that is not there.
+struct Origin {
+  uint32_t site;  // its number
+  bool shuffles;
+  uint32_t space, object, bytes, access;  // as in a finding, see launch_api.hpp for a shuffle's
+  int64_t offset;
+  const char* name;
+};
+
+/// A word has a bit for each instruction that its values come from. These share them, if many.
+constexpr int kOriginBits = 64 - kOriginShift;
+
+struct UndefinedValues {
+  Map<Origin> origins;      // the latest of each thread at an instruction, ...
+  Vector<Origin> of_sites;  // ... and of any thread, in the order in which instructions began
+  Map<uint32_t> numbers;    // of instructions among these, from 1
+  Map<uint64_t> held;       // of memory that holds undefined values, by the address of four bytes
+
+  void clear() {
+    origins.clear();
+    of_sites.clear();
+    numbers.clear();
+    held.clear();
+  }
+
+  static uint64_t key_of(uint32_t site, uint64_t thread) { return thread << kSiteBits | site; }
+
+  /// Takes note of an origin; returns its word, without bytes. `thread` is any number but 0.
+  uint64_t begin(const Origin& origin, uint64_t thread) {
+    uint32_t& number = numbers.get(origin.site);
+    if (number == 0) {
+      of_sites.push(origin);
+      number = static_cast<uint32_t>(of_sites.size);
+    }
+    of_sites[number - 1] = origin;
+    origins.get(key_of(origin.site, thread)) = origin;
+    return uint64_t{1} << (kOriginShift + (number - 1) % kOriginBits);
+  }
+  /// Where a word comes from that a thread has: rather from an origin of its own.
+  Origin origin_of(uint64_t word, uint64_t thread) {
+    Origin best = {};
+    bool is_own = false;
+    for (size_t i = 0; i < of_sites.size; ++i) {
+      if ((word >> (kOriginShift + i % kOriginBits) & 1) == 0) continue;
+      const Origin* own = origins.find(key_of(of_sites[i].site, thread));
+      if ((own != nullptr && !is_own) || best.site == 0) {
+        best = own == nullptr ? of_sites[i] : *own;
+      }
+      is_own = is_own || own != nullptr;
+    }
+    return best;
+  }
+
+  /// Takes note of a few bytes, none of which lies in other four than the first.
+  void hold(uint64_t address, uint32_t bytes, uint64_t undefined) {
+    uint64_t& word = held.get(address >> 2);
+    const uint64_t mask = ((uint64_t{1} << bytes) - 1) << (address & 3);
+    const uint64_t own = (undefined & kUndefinedBytes) << (address & 3) & mask;
+    word = ((undefined | word) & ~kUndefinedBytes) | (word & kUndefinedBytes & ~mask) | own;
+  }
+  uint64_t held_at(uint64_t address, uint32_t bytes) {
+    const uint64_t* word = held.find(address >> 2);
+    if (word == nullptr) return 0;
+    const uint64_t own = (*word & kUndefinedBytes) >> (address & 3) & ((1u << bytes) - 1);
+    return own == 0 ? 0 : (*word & ~kUndefinedBytes) | own;
+  }
+  /// Forgets what a range holds, where there is new memory.
+  void release(const char* start, uint64_t bytes) {
+    const uint64_t first = reinterpret_cast<uint64_t>(start) >> 2;
+    for (uint64_t i = first; held.size != 0 && i <= first + bytes / 4; ++i) {
+      uint64_t* word = held.find(i);
+      if (word != nullptr) {
+        *word = 0;
+      }
+    }
+  }
+};
+
+inline UndefinedValues undefined_values;
+
+inline void report_undefined(const View& view, uint64_t thread, uint64_t word, ck_sim_use use,
+                             const Site* site) {
+  const Origin o = undefined_values.origin_of(word, thread);
+  const char* kind = o.shuffles ? "inactive_lane" : "uninitialized";
+  if (o.site == 0 || !is_new(kind, o.site, 0, o.space << 16 ^ o.object)) return;
+  ck_sim_finding& finding = add_finding(kind, view);
+  finding.site = sites.at[o.site];
+  finding.other_site = site;
+  finding.use = use;
+  finding.name = o.name;
+  finding.space = o.space;
+  finding.object = o.object;
+  finding.offset = o.offset;
+  finding.bytes = o.bytes;
+  finding.access = o.access;
+}
+
+}  // namespace ck_sim

@@ -1,0 +1,78 @@
+// Undefined values in checked launches: from loads and shuffles to where they are used. A register
+// that can hold one has a word of its own beside it; runtime.hpp says what such words are.
+#pragma once
+
+#include "runtime_api.hpp"
+#include "types.hpp"
+
+#ifdef CK_SIM_CHECKED
+namespace ck_ptx {
+
+CK_INLINE bool has_bytes(u64 undefined) { return (undefined & ck_sim::kUndefinedBytes) != 0; }
+/// What is computed of some bytes of a value alone, a bit each.
+CK_INLINE u64 kept(u64 undefined, u64 bytes) {
+  return (undefined & (~ck_sim::kUndefinedBytes | bytes)) | ck_sim::kComputed;
+}
+/// The bytes from one on, as the first ones; and the first ones, as those from one on.
+CK_INLINE u64 part_of(u64 undefined, u32 at, u64 bytes) {
+  return (undefined & ~ck_sim::kUndefinedBytes) |
+         ((undefined & ck_sim::kUndefinedBytes) >> at & bytes);
+}
+CK_INLINE u64 placed_at(u64 undefined, u32 at, u64 bytes) {
+  return (undefined & ~ck_sim::kUndefinedBytes) | ((undefined & bytes) << at);
+}
+/// What is computed of undefined values, of which this is the union.
+CK_INLINE u64 whole(u64 undefined) {
+  return undefined | (has_bytes(undefined) ? ck_sim::kWholeRegister : 0);
+}
+
+/// What an operation computes that each operand may decide by itself.
+CK_INLINE u64 decided(u64 a, u64 b, bool a_decides, bool b_decides) {
+  return (b_decides && !has_bytes(b) ? 0 : a) | (a_decides && !has_bytes(a) ? 0 : b) |
+         ck_sim::kComputed;
+}
+
+/// What the thread's instruction has just loaded, or its warp has given it.
+CK_INLINE u64 taken(const ck_sim::View* me) {
+  const u64 undefined = me->undefined;
+  me->undefined = 0;
+  return undefined;
+}
+/// The bytes behind the first sixteen.
+CK_INLINE u64 taken_behind(const ck_sim::View* me, u64 undefined) {
+  const u64 behind = me->undefined_behind;
+  me->undefined_behind = 0;
+  return (undefined & ~ck_sim::kUndefinedBytes) | behind;
+}
+/// Before an instruction of the warp: what this lane gives.
+CK_INLINE void give(const ck_sim::View* me, u64 undefined) { me->undefined = undefined; }
+
+CK_INLINE void used(u64 undefined, ck_sim_use use, const ck_sim::Site* site) {
+  if (__builtin_expect(has_bytes(undefined), 0)) {
+    ck_sim_used(undefined, use, site);
+  }
+}
+
+// Parameters and results of functions: behind the bytes stands a word for each four of them.
+
+CK_OUTLINE void pass(char* words, u32 at, u32 bytes, u64 undefined) {
+  for (u32 i = 0; i < bytes; ++i) {
+    u64* const word = reinterpret_cast<u64*>(words) + (at + i) / 4;
+    const u64 bit = u64{1} << (at + i) % 4;
+    *word = ((*word | undefined) & ~ck_sim::kUndefinedBytes) |
+            (*word & ck_sim::kUndefinedBytes & ~bit) | ((undefined >> i & 1) != 0 ? bit : 0);
+  }
+}
+CK_OUTLINE u64 passed(const char* words, u32 at, u32 bytes) {
+  u64 undefined = 0;
+  for (u32 i = 0; i < bytes; ++i) {
+    const u64 word = reinterpret_cast<const u64*>(words)[(at + i) / 4];
+    if ((word >> (at + i) % 4 & 1) != 0) {
+      undefined |= (word & ~ck_sim::kUndefinedBytes) | u64{1} << i;
+    }
+  }
+  return undefined;
+}
+
+}  // namespace ck_ptx
+#endif
