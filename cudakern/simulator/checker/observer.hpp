@@ -275,17 +275,21 @@ void order_forget(const void* key) { forget(key_of(key)); }
 /// After an atomic; one that failed wrote nothing.
 void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
   checker.writes += update == ck_sim_changed;
-  if (!checker.checks || address == checker.nowhere) return;
+  const bool releases = (site->access & kReleases) != 0, may_fail = sites.may_fail[site->number];
+  if (!checker.checks || address == checker.nowhere ||
+      (!releases && !may_fail && is_mere(w, number_of(w, w->running)))) {
+    return;
+  }
   const bool writes = update != ck_sim_failed;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   Place place;
   if (!locate(a, &place)) return;
-  if (sites.may_fail[site->number]) {
+  if (may_fail) {
     a.kind &= writes ? ~0u : ~kWrites;
     check_memory(a, place);
   }
   if (writes) {
-    publish(w, a.self, channel_key(a), (site->access & kReleases) != 0, scope_of(site), false);
+    publish(w, a.self, channel_key(a), releases, scope_of(site), false);
   }
   order_fences(w, a.self, channel_key(a), writes, scope_of(site));
 }

@@ -70,18 +70,21 @@ struct Channel {
   struct Entry {
     const Release* release;
     Scope scope;      // of the release and the access together
-    bool written;     // the access was a write: who reads it can acquire
     bool sequential;  // the release is that of a fence.sc
     bool lenient;     // PTX does not say so
   };
-  Vector<Entry> entries;
-  Vector<Entry> reads;  // left by reads, which come before the next write and what follows that
-  uint32_t writes;      // that have made entries of reads
-  bool sequential;      // whether an entry is
-  size_t first;         // since the latest store
-  uint64_t visit;       // the search that saw it last, ...
-  size_t low, high;     // ... and which entries that saw
-  bool narrow;          // whether a scope is less than all
+  Vector<Entry> entries;  // left by writes
+  Vector<Entry> reads;    // left by reads after a fence.sc since the latest write
+  Channel* past;          // ... and before that, if there were any
+  uint32_t writes;        // that have made those of reads
+  bool sequential;        // whether a fence.sc may take anything
+  size_t first;           // since the latest store
+  bool narrow;            // whether a scope is less than all
+  /// Which entries a search has seen, as what writes and as what fence.sc left.
+  struct Searched {
+    uint64_t visit;
+    size_t low, high;
+  } searched[2];
 };
 
 /// A list: entries that were taken of a channel, or all of `other`; then those of `next`.
@@ -102,7 +105,8 @@ struct Knowledge {
 /// Entries of a channel that a thread's next fence.sc will take, as far as they are sequential.
 struct Pending {
   Channel* channel;
-  size_t first, count;
+  size_t first, count;            // of its entries
+  size_t past_first, past_count;  // of those of reads
   Scope scope;
   bool listed;
   Pending* next;
@@ -158,6 +162,9 @@ struct Order {
       if (channels.slots[i].key != 0) {
         free(channels.slots[i].value->entries.data);
         free(channels.slots[i].value->reads.data);
+        if (channels.slots[i].value->past != nullptr) {
+          free(channels.slots[i].value->past->entries.data);
+        }
       }
     }
     channels.clear();
@@ -198,15 +205,16 @@ struct Order {
   template <typename Wanted>
   bool search(const Knowledge* k, Wanted wanted) {
     Channel& channel = *k->channel;
-    const bool remembers = !channel.narrow && k->scope >= Scope::kGpu && !k->sequential;
-    const bool again = remembers && channel.visit == visit;
+    Channel::Searched& searched = channel.searched[k->sequential];
+    const bool remembers = !channel.narrow && k->scope >= Scope::kGpu;
+    const bool again = remembers && searched.visit == visit;
     for (size_t i = k->count; i > k->first; --i) {
-      if (again && i <= channel.high && i > channel.low) {
-        i = channel.low + 1;
+      if (again && i <= searched.high && i > searched.low) {
+        i = searched.low + 1;
         continue;
       }
       const Channel::Entry& entry = channel.entries[i - 1];
-      if (!(k->sequential ? entry.sequential : entry.written)) continue;
+      if (k->sequential && !entry.sequential) continue;
       if (entry.lenient && !lenient) continue;
       const Release& r = *entry.release;
       const Scope scope = narrower(entry.scope, k->scope);
@@ -217,10 +225,10 @@ struct Order {
       }
     }
     if (remembers && k->count > k->first) {
-      const bool joins = again && k->first <= channel.high && k->count >= channel.low;
-      channel.low = joins && channel.low < k->first ? channel.low : k->first;
-      channel.high = joins && channel.high > k->count ? channel.high : k->count;
-      channel.visit = visit;
+      const bool joins = again && k->first <= searched.high && k->count >= searched.low;
+      searched.low = joins && searched.low < k->first ? searched.low : k->first;
+      searched.high = joins && searched.high > k->count ? searched.high : k->count;
+      searched.visit = visit;
     }
     return false;
   }
@@ -313,13 +321,12 @@ inline void leave(Channel* channel, const Release* what, Scope scope, bool seque
   const size_t size = channel->entries.size;
   for (size_t i = size; i > channel->first && i + 4 > size; --i) {
     Channel::Entry& entry = channel->entries[i - 1];
-    if (entry.release == what && entry.scope >= scope && entry.written &&
-        (lenient || !entry.lenient)) {
+    if (entry.release == what && entry.scope >= scope && (lenient || !entry.lenient)) {
       entry.sequential = entry.sequential || sequential;
       return;
     }
   }
-  channel->entries.push({what, scope, true, sequential, lenient});
+  channel->entries.push({what, scope, sequential, lenient});
   channel->narrow = channel->narrow || scope < Scope::kGpu;
 }
 
@@ -345,6 +352,13 @@ inline void forget(uint64_t key) {
 
 inline uint64_t key_of_thread(const Worker* w, uint32_t self) {
   return w->checked.serial << kThreadBits | self;
+}
+
+/// Whether a relaxed atomic of a thread has nothing to leave or to take: no fence came before it.
+inline bool is_mere(const Worker* w, uint32_t self) {
+  const ThreadOrder& t = w->checked.order[self];
+  return !order.sequential && !t.operated && t.fence[0] == nullptr &&
+         w->checked.fenced[0].size == 0;
 }
 
 /// A strong write. A store replaces what others left at the address; an atomic adds to it.
@@ -441,7 +455,7 @@ inline void leave_reads(Worker* w, uint32_t self, Channel* channel, Scope scope)
   for (const Release* what : w->checked.order[self].sequential) {
     if (what == nullptr || what == last) continue;
     last = what;
-    const Channel::Entry entry = {what, narrower(what->scope, scope), false, true, false};
+    const Channel::Entry entry = {what, narrower(what->scope, scope), true, false};
     const uint64_t place = reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(entry.scope);
     Reading& reading = order.readings.get(mix(place, key_of_thread(w, self)));
     if (reading.known && reading.writes == channel->writes) {
@@ -461,21 +475,27 @@ inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Sc
   Channel* channel = leaves ? channel_of(key) : find_channel(key);
   if (channel == nullptr) return;
   if (writes && channel->reads.size != 0) {
+    channel->sequential = true;
+    channel->past = channel->past == nullptr ? order.make<Channel>({}) : channel->past;
     for (size_t i = 0; i < channel->reads.size; ++i) {
-      channel->entries.push(channel->reads[i]);
+      channel->past->entries.push(channel->reads[i]);
+      channel->past->narrow = channel->past->narrow || channel->reads[i].scope < Scope::kGpu;
     }
     channel->reads.clear();
-    channel->sequential = true;
     ++channel->writes;
   }
   if (channel->sequential) {
     const uint64_t place = reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(scope);
     Pending*& pending = order.pending.get(mix(place, key_of_thread(w, self)));
     if (pending == nullptr) {
-      pending = order.make<Pending>({channel, 0, 0, scope, false, nullptr});
+      pending = order.make<Pending>({});
+      pending->channel = channel;
+      pending->scope = scope;
     }
     pending->count = channel->entries.size;
-    if (!pending->listed && pending->count > pending->first) {
+    pending->past_count = channel->past == nullptr ? 0 : channel->past->entries.size;
+    if (!pending->listed &&
+        (pending->count > pending->first || pending->past_count > pending->past_first)) {
       pending->listed = true;
       pending->next = t.pending;
       t.pending = pending;
@@ -488,17 +508,36 @@ inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Sc
   }
 }
 
+/// Whether a thread has just taken entries by having read them.
+inline bool has_taken(const ThreadOrder& t, const Pending& p, Scope scope) {
+  for (const Taken& taken : t.taken) {
+    if (taken.channel == p.channel && !taken.sequential && taken.first <= p.first &&
+        taken.count >= p.count && taken.scope >= scope) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// A fence.sc, which follows those that must come before it.
 inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
+  const uint64_t serial = w->checked.serial;
   for (Pending* p = t.pending; p != nullptr; p = p->next) {
     const Scope both = narrower(p->scope, scope);
-    take(t, entries_of(p->channel, p->first, p->count, w->checked.serial, both, t.knowledge, true));
+    if (p->count > p->first && !has_taken(t, *p, both)) {
+      take(t, entries_of(p->channel, p->first, p->count, serial, both, t.knowledge, true));
+    }
+    if (p->past_count > p->past_first) {
+      take(t, entries_of(p->channel->past, p->past_first, p->past_count, serial, both, t.knowledge,
+                         true));
+    }
   }
   if (scope < Scope::kGpu) return;  // a wider one may follow
   for (Pending* p = t.pending; p != nullptr; p = p->next) {
     p->listed = false;
     p->first = p->count;
+    p->past_first = p->past_count;
   }
   t.pending = nullptr;
 }
