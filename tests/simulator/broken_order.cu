@@ -347,6 +347,16 @@ extern "C" __global__ void k(const int* x, int* out) {
   BARRIERS  // fault
   out[t] = s[t];
 }
+//// barrier_divergence: barrier_of_a_function_that_is_called_twice(ramp(64), zeros(64))
+__device__ __noinline__ int meet(int* at, int v) {
+  *at = v;
+  return __syncthreads_or(v);  // fault
+}
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  out[t] = t % 2 ? meet(s + t, x[t]) : meet(s + t, -x[t]) + 1;
+}
 //// barrier_divergence: aligned_barrier_and_another_one_in_a_warp(ramp(64), zeros(64),
 ////     FIRST="bar.sync 0;", SECOND="barrier.sync 0;")
 //// barrier_divergence: barrier_reached_and_waited_at_in_a_warp(ramp(64), zeros(64),

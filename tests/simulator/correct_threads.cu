@@ -359,3 +359,16 @@ extern "C" __global__ void k(int* flag, int* out) {
   }
   out[blockIdx.x] = 1;
 }
+//// barrier_of_a_function_that_warps_call_from_two_places(ints(rng, 64, low=1), poison(64, np.int32),
+////     block=64) -> x, _: {1: np.arange(64, dtype=np.int32) // 32 + 1}
+__device__ __noinline__ int meet(int* at, int v) {
+  *at = v;
+  return __syncthreads_or(v) != 0;
+}
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  int sum = 0;
+  for (int i = 0; i < 3; ++i) sum |= t % 3 == 5 ? 0 : meet(s + t, x[t]);
+  out[t] = t < 32 ? meet(s + t, -x[t]) : meet(s + t, x[t]) + sum;
+}

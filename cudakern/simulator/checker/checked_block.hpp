@@ -88,7 +88,10 @@ struct ThreadOrder {
 constexpr uint32_t kMostAhead = 32;
 struct WarpBarriers {
   uint32_t count[kLanes], most;
-  const Site* latest[kMostAhead];  // by number
+  struct {
+    const Site* site;
+    uint64_t calls;      // that it was reached by
+  } latest[kMostAhead];  // by number
 };
 
 /// The latest access of a thread to the shared memory of another block of its cluster.

@@ -110,6 +110,7 @@ void start_checked_block(Worker* w) {
     c.order[i].time = 1;
     c.events[i].clear();  // of a launch that failed
     w->threads[i].locals = nullptr;
+    w->threads[i].view.calls = 0;
     if (i % kLanes == 0) {
       c.barriers[i / kLanes] = {};
     }
@@ -217,12 +218,16 @@ void come_together(Worker* w, const Site* site) {
   const uint32_t self = number_of(w, w->running);
   WarpBarriers& warp = w->checked.barriers[self / kLanes];
   const uint32_t number = warp.count[self % kLanes]++;
-  const Site*& known = warp.latest[number % kMostAhead];
+  const uint64_t calls = w->running->view.calls;
+  auto& known = warp.latest[number % kMostAhead];
   if (number == warp.most) {
     ++warp.most;
-    known = site;
-  } else if (known != site && warp.most - number <= kMostAhead) {
-    stop_at(*known, kTogether, site);
+    known = {site, calls};
+  } else if (warp.most - number <= kMostAhead && known.site != site) {
+    stop_at(*known.site, kTogether, site);
+  } else if (warp.most - number <= kMostAhead && known.calls != calls) {
+    stop_at(*site, "all lanes of a warp must reach a barrier by the same calls of its function",
+            site);
   }
 }
 

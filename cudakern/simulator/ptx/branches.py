@@ -79,6 +79,8 @@ def call(text: FunctionText) -> str:
             else:
                 before.append(f"{kind} {name} = {text.value(operand, kind)};")
     call = _called(text, callee, function, places)
+    if text.is_checked:
+        before.append(f"const Call called(me, {text.instruction.line});")
     return f"{{ {' '.join((*before, call, *after))} }}"
 
 

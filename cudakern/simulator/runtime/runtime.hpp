@@ -47,7 +47,8 @@ struct View {
   unsigned warp;  // the lanes that exist: all, but in the last warp of a block
   const Group* group;
 #ifdef CK_SIM_CHECKED
-  uint32_t* executions;  // of the first basic block, see traffic.hpp; null: nobody counts
+  uint32_t* executions;    // of the first basic block, see traffic.hpp; null: nobody counts
+  mutable uint64_t calls;  // stands for the calls that the thread is in
   // Which bytes of what it loaded are undefined; of what it gives its warp, and gets of it, too.
   mutable uint64_t undefined;
   mutable uint64_t undefined_behind;  // the first sixteen of a load: a bit each
