@@ -41,8 +41,11 @@ _KINDS = {
     ),
 }
 
-#: Owners of memory made by `empty`, by their ids.
+#: Owners of memory made by `empty`, by their ids; and where they lie, of more than those.
 _unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+_spans: dict[int, tuple[int, int]] = {}
+#: What `live_empties` returns, until that changes.
+_table: tuple[list[int], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,32 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
         requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
         raise dtype_error("simulator.empty", "dtype", requirement)
     _fill(_bytes_of(array))
-    _unwritten[id(array)] = array
+    global _table  # noqa: PLW0603
+    _spans[id(array)], _unwritten[id(array)] = span_of(array), array
+    _table = None
     return array.view()
 
 
-def live_empties() -> list[np.ndarray]:
-    """Return the arrays that `empty` has made and that are in use."""
-    return list(_unwritten.values())
+def live_empties() -> tuple[list[int], np.ndarray]:
+    """Return the arrays that `empty` has made and that are in use: their ids, where they lie."""
+    global _table  # noqa: PLW0603
+    table = _table
+    if len(_spans) != len(_unwritten):
+        for key in _spans.keys() - _unwritten.keys():
+            _spans.pop(key, None)
+            if (array := _unwritten.get(key)) is not None:  # made meanwhile, by another thread
+                _spans[key] = span_of(array)
+        table = None
+    if table is None:
+        spans = _spans.copy()
+        table = [*spans], np.array([*spans.values()], np.uint64).reshape(-1, 2)
+        _table = table
+    return table
+
+
+def empty_array(key: int) -> np.ndarray | None:
+    """Return the array of an id of `live_empties`; None if nobody uses it any more."""
+    return _unwritten.get(key)
 
 
 def _bytes_of(owner: np.ndarray) -> np.ndarray:

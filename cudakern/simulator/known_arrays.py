@@ -10,7 +10,7 @@ import numpy as np
 
 from cudakern.errors import BindingError, dtype_error, shown
 from cudakern.simulator import structures
-from cudakern.simulator.arguments import live_empties, operand_of, span_of
+from cudakern.simulator.arguments import empty_array, live_empties, operand_of, span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,32 +60,42 @@ def reached(
     They are among those that are given, by name, and those that `empty` has made. A sampled launch,
     which looks at no more of its arrays than its blocks do, counts as one that reaches all.
     """
-    spans = {(operand.start, operand.end) for operand in arguments.operands}
-    candidates: dict[tuple[int, int], tuple[str, np.ndarray]] = {}
-    for name, array in (*arrays, *((_EMPTY, array) for array in live_empties())):
-        span = span_of(array)
-        if span not in spans:
-            candidates.setdefault(span, (name, array))
-    if not candidates:
+    own = [(operand.start, operand.end) for operand in arguments.operands]
+    given = [(span_of(array), name, array) for name, array in arrays]
+    keys, empties = live_empties()
+    if not given and not keys:
         return
-    rows = sorted({*spans, *candidates})
-    known = (structures.KnownStruct * len(rows))()
-    for row, span in zip(known, rows, strict=True):
-        row.start, row.end = span
-        row.reached = sampled or span in spans
-    if not sampled:
+    spans = np.array([*own, *(span for span, _, _ in given)], np.uint64).reshape(-1, 2)
+    spans = np.concatenate((spans, empties))
+    rows = np.zeros(len(spans), structures.KnownStruct)
+    rows["start"], rows["end"] = spans.T
+    rows["reached"][: len(own)] = 1
+    order = np.argsort(rows["start"], kind="stable")
+    known = rows[order]
+    if sampled:
+        known["reached"] = 1
+    else:
         _mark(module, arguments, known)
-    for span, row in zip(rows, known, strict=True):
-        if row.reached and span in candidates:
-            name, array = candidates[span]
+    taken = {*own}
+    for i in np.sort(order[known["reached"] != 0]).tolist():
+        span = tuple(spans[i].tolist())
+        if span in taken:
+            continue
+        taken.add(span)
+        if i < len(own) + len(given):
+            _, name, array = given[i - len(own)]
+        else:
+            name, array = _EMPTY, empty_array(keys[i - len(own) - len(given)])
+        if array is not None:
             yield operand_of(name, array, None, looks=not sampled)
 
 
-def _mark(module: LoadedModule, arguments: PackedArguments, known: ctypes.Array[Any]) -> None:
+def _mark(module: LoadedModule, arguments: PackedArguments, known: np.ndarray) -> None:
     """Mark the arrays that a launch reaches."""
     words = bytearray(arguments.data)
     for operand in arguments.operands:
         if operand.place is not None:
             words[operand.place : operand.place + 8] = bytes(8)
     variables = ctypes.byref(module.variable_table), len(module.variables)
-    module.runtime.ck_sim_reach(known, len(known), bytes(words), len(words), *variables)
+    where = ctypes.c_void_p(known.ctypes.data)
+    module.runtime.ck_sim_reach(where, len(known), bytes(words), len(words), *variables)

@@ -16,6 +16,7 @@ namespace ck_sim {
 constexpr uint64_t kRedZone = 64 * 1024;  // at least
 constexpr uint64_t kBufferAlignment = 512;
 constexpr uint64_t kLeastAddress = 64 * 1024;  // below are numbers, null pointers, what is near
+constexpr uint64_t kPieceBytes = 16 * 1024;    // that are copied at once
 constexpr uint64_t kChunk = 4096;              // what a sampled launch copies at once
 
 /// A mapping that grows by being replaced; its pages are zero until touched.
@@ -117,9 +118,23 @@ struct MemoryMap {
   /// Copies the buffers in, unless the launch is sampled.
   void copy_in() {
     for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
-      char* const copy = reinterpret_cast<char*>(buffers[i].address);
-      memcpy(copy, buffers[i].host, buffers[i].bytes);
-      enter_addresses(copy, buffers[i].bytes);
+      const ck_sim_buffer& b = buffers[i];
+      for_pieces(b, [this, &b](char* copy, char* host, uint64_t bytes) {
+        memcpy(copy, host, bytes);
+        enter_addresses(copy, bytes);
+      });
+    }
+  }
+
+  /// Calls `visit(copy, host, bytes)` for parts of a buffer that fit into a processor's cache and
+  /// end between words.
+  template <typename Visit>
+  static void for_pieces(const ck_sim_buffer& b, Visit visit) {
+    for (uint64_t done = 0; done < b.bytes;) {
+      const uint64_t room = kPieceBytes - (b.address + done) % kPieceBytes;
+      const uint64_t bytes = room < b.bytes - done ? room : b.bytes - done;
+      visit(reinterpret_cast<char*>(b.address + done), b.host + done, bytes);
+      done += bytes;
     }
   }
 
@@ -198,18 +213,20 @@ struct MemoryMap {
   void copy_out() {
     for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
       const ck_sim_buffer& b = buffers[i];
-      char* const from = reinterpret_cast<char*>(b.address);
       if (b.read_only != 0) continue;
-      leave_addresses(from, b.bytes);
-      if (b.valid == nullptr) {
-        memcpy(b.host, from, b.bytes);
-      } else {
-        for (uint64_t k = 0; k < b.bytes; ++k) {
-          if (b.valid[k] != 0) {
-            b.host[k] = from[k];
+      for_pieces(b, [this, &b](char* from, char* to, uint64_t bytes) {
+        leave_addresses(from, bytes);
+        if (b.valid == nullptr) {
+          memcpy(to, from, bytes);
+          return;
+        }
+        const uint8_t* const valid = b.valid + (to - b.host);
+        for (uint64_t k = 0; k < bytes; ++k) {
+          if (valid[k] != 0) {
+            to[k] = from[k];
           }
         }
-      }
+      });
     }
   }
 

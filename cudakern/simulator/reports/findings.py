@@ -57,8 +57,9 @@ class Finding:
         The source, then where the function it lies in was called, if it was inlined, and so on;
         behind all of the user's own lines, those of headers of CUDA, CuPy, libcu++ and CUB.
     array : int, str or None
-        Position among the kernel's arguments, or the name of an operator's tensor, of a shared
-        array or of a global variable.
+        Position among the kernel's arguments, or the name of an operator's tensor, of one of the
+        ``arrays`` of `checked`, of a shared array or of a global variable; ``"simulator.empty"``
+        for an array of `empty` that only its address leads to.
     index : int or None
         Element of that array, counted from its first in memory order; negative before it.
     message : str

@@ -10,20 +10,32 @@ namespace ck_sim {
 constexpr uint64_t kMostVariableBytes =
     64 * 1024;  // of a variable in which addresses are looked for
 
+constexpr uint64_t kWordBlock = 64;
+
+/// Whether a whole block has words whose upper halves are those of addresses in [low, high]: in
+/// vectors, which not all processors compare in units of 64 bits.
+inline bool may_have_addresses(const uint64_t* words, uint64_t low, uint64_t high) {
+  typedef uint64_t Vector2 __attribute__((vector_size(16), aligned(8), may_alias));
+  const uint64_t first = low >> 32, beyond = (high >> 32) - first + 1;
+  const Vector2* vectors = reinterpret_cast<const Vector2*>(words);
+  Vector2 found = {0, 0};
+  for (uint64_t i = 0; i < kWordBlock / 2; ++i) {
+    const Vector2 above = (vectors[i] >> 32) - first;
+    found |= (above - beyond) & ~above;
+  }
+  return (found[0] | found[1]) >> 63 != 0;
+}
+
 /// Calls `visit` with each word that is an address in [low, high]. Locked or not: others may write.
 template <typename Visit>
 inline void for_addresses(const void* memory, uint64_t bytes, uint64_t low, uint64_t high,
                           Visit visit) {
-  constexpr uint64_t kBlock = 64;
   const uint64_t* words = static_cast<const uint64_t*>(memory);
   const uint64_t count = bytes / 8, span = high - low;
-  for (uint64_t first = 0; first < count; first += kBlock) {
-    const uint64_t last = first + kBlock < count ? first + kBlock : count;
-    uint64_t found = 0;
+  for (uint64_t first = 0; first < count; first += kWordBlock) {
+    const uint64_t last = first + kWordBlock < count ? first + kWordBlock : count;
+    if (last - first == kWordBlock && !may_have_addresses(words + first, low, high)) continue;
     for (uint64_t i = first; i < last; ++i) {
-      found += words[i] - low <= span;
-    }
-    for (uint64_t i = first; i < last && found != 0; ++i) {
       if (words[i] - low <= span) {
         visit(words + i);
       }
