@@ -46,7 +46,7 @@ class Case:
     """A kernel called ``name``, with thread ``t`` of a block and index ``i``, and its figures.
 
     A kind that is not among the figures must not occur. Unless it says otherwise, a launch has two
-    blocks of two warps, and the arguments are arrays of zeros, one for each parameter, so large
+    blocks of two warps, and the arguments are bytes of zeros, an array for each parameter, so large
     that no index of the table leaves them.
     """
 
@@ -85,7 +85,7 @@ __global__ void {self.name}({self.parameters}) {{
     def launch(self, module) -> None:
         """Run the kernel once."""
         kernel = module.get_function(self.name)
-        arguments = self.arguments or tuple(zeros(2**16) for _ in self.parameters.split(","))
+        arguments = self.arguments or tuple(zeros(2**18, "char") for _ in self.parameters.split(","))
         kernel(self.grid, self.block, arguments, shared_mem=self.shared_mem)
 
 
@@ -127,7 +127,7 @@ def picking(name, kind, size) -> Case:
     picks = " + ".join(f"1x32x{size} to {n}" for n in sectors)
     figures = f"load: 4x32x4 to 4 + {picks}; store: 4x32x{size} to {size}"
     parameters = f"const {kind}* x, const int* index, {kind}* y"
-    arguments = (zeros(2**18), RANDOM, zeros(2**12))
+    arguments = (zeros(2**20, "char"), RANDOM, zeros(2**14, "char"))
     return Case(name, "y[i] = x[index[i]];", figures, parameters, arguments)
 
 
