@@ -85,7 +85,8 @@ __global__ void {self.name}({self.parameters}) {{
     def launch(self, module) -> None:
         """Run the kernel once."""
         kernel = module.get_function(self.name)
-        arguments = self.arguments or tuple(zeros(2**18, "char") for _ in self.parameters.split(","))
+        count = len(self.parameters.split(","))
+        arguments = self.arguments or tuple(zeros(2**18, "char") for _ in range(count))
         kernel(self.grid, self.block, arguments, shared_mem=self.shared_mem)
 
 
