@@ -263,7 +263,7 @@ template <typename Settled>
 inline void remember_reader(Cell* cell, uint64_t tag, uint64_t first, Settled settled) {
   uint64_t& begin = cell->read[0];
   if (settled(begin)) {
-    begin = tag | (begin & kNonCoherentTag);
+    begin = tag | (tag_serial(begin) < first ? 0 : begin & kNonCoherentTag);
     return;
   }
   begin |= tag & kNonCoherentTag;
@@ -360,6 +360,7 @@ template <bool kWrite>
 inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
                        const CheckedBlock& block, bool initialized) {
   const bool coherent = (tag & kNonCoherentTag) == 0;
+  const uint64_t oldest = first << kSerialShift;  // tag of this launch, or block
   const auto passes = [tag, first, &block](uint64_t other) {
     return tag_serial(other) < first ||
            ((other & kAsyncTag) == 0 &&
@@ -367,6 +368,15 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
              (tag_serial(other) == block.serial && tag_time(other) < block.base)));
   };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
+    if (cell->write < oldest && cell->read[0] < oldest && (kWrite ? cell->read[1] < oldest : initialized)) {
+      // Nobody was here before.
+      if constexpr (kWrite) {
+        *cell = {tag, {}};
+      } else {
+        cell->read[0] = tag;
+      }
+      continue;
+    }
     if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) return false;
     if constexpr (kWrite) {
       const uint64_t* read = cell->read;
@@ -380,6 +390,30 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
         return false;
       remember_reader(cell, tag, first, passes);
     }
+  }
+  return true;
+}
+
+/// Passes whole words of a relaxed atomic, as `pass_cells`, if the atomics before it were of its own
+/// instruction.
+inline bool pass_atomic(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
+                        const CheckedBlock& block, bool initialized, Scope scope) {
+  const auto passes = [tag, first, &block](uint64_t other) {
+    return tag_serial(other) < first ||
+           ((other & kAsyncTag) == 0 && (tag_serial(other) == block.serial &&
+                                         (same_thread(other, tag) || tag_time(other) < block.base)));
+  };
+  for (uint32_t i = 0; i < words; ++i, ++cell) {
+    const uint64_t write = cell->write;
+    const bool is_new = tag_serial(write) < first;
+    const bool meets = tag_site(write) == tag_site(tag) && (write & (kSplitTag | kAsyncTag)) == 0 &&
+                       (scope >= Scope::kGpu || tag_serial(write) == block.serial);
+    if (is_new ? !initialized : !meets) return false;
+    if (!passes(cell->read[0]) || !passes(cell->read[1]) ||
+        (!is_new && cell->read[0] >= first << kSerialShift)) {
+      return false;
+    }
+    *cell = {tag, {}};
   }
   return true;
 }

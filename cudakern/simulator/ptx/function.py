@@ -79,8 +79,8 @@ class Follower(Protocol):
     def followed(self, statement: str) -> tuple[str, str, str]:
         """Extend a statement; say what comes before and behind its guard."""
 
-    def stored(self, items: Sequence[Operand]) -> str:
-        """Return a further argument of what stores values."""
+    def stored(self, items: Sequence[Operand]) -> tuple[str, str]:
+        """Return a further argument of what stores values, and when that is needed."""
 
 
 class FunctionText:
@@ -449,9 +449,9 @@ class FunctionText:
                 bindings[form.name] = f"({value})"
         return self.row.form.code.format_map(bindings)
 
-    def stored_undefined(self, items: Sequence[Operand]) -> str:
-        """Return a further argument for what stores values in checked launches; or none."""
-        return self.follower.stored(items) if self.follower is not None else ""
+    def stored_undefined(self, items: Sequence[Operand]) -> tuple[str, str]:
+        """Return a further argument for what stores values, and when that is needed; or none."""
+        return self.follower.stored(items) if self.follower is not None else ("", "")
 
     def passed_words(self, address: Address) -> Callable[[int], str] | None:
         """Return what gives arguments for a place from an address on, among parameters."""

@@ -98,8 +98,11 @@ def store(text: FunctionText) -> str:
     if is_ordered or (text.is_checked and not space.startswith("param")):
         put = "put_ordered" if is_ordered else "put"
         stored = values[0] if len(values) == 1 else f"{{{', '.join(values)}}}"
-        undefined = text.stored_undefined(items)
-        return f"{put}<{kind}>({pointer}, {stored}, {text.site()}{undefined});"
+        undefined, condition = text.stored_undefined(items)
+        call = f"{put}<{kind}>({pointer}, {stored}, {text.site()}"
+        if not condition:
+            return f"{call}{undefined});"
+        return f"if ({condition}) {{ {call}{undefined}); }} else {{ {call}); }}"
     if len(values) == 1:
         return f"store<{kind}>({pointer}, {values[0]});"
     puts = [

@@ -46,9 +46,13 @@ _MOST_WORDS = 4
 
 
 class _Value(NamedTuple):
-    """Of which words a word is the union, and whether all bytes follow from any of them."""
+    """Of which words a word is the union, and whether all bytes follow from any of them.
+
+    ``variables`` are those that the words are made of.
+    """
 
     words: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     whole: bool = False
 
     def __str__(self) -> str:
@@ -64,7 +68,8 @@ _DEFINED = _Value()
 def _union(values: Iterable[_Value], *, whole: bool) -> _Value:
     found = [value for value in values if value.words]
     words = dict.fromkeys(word for value in found for word in value.words)
-    return _Value((*words,), whole or any(value.whole for value in found))
+    variables = dict.fromkeys(name for value in found for name in value.variables)
+    return _Value((*words,), (*variables,), whole or any(value.whole for value in found))
 
 
 class Undefined:
@@ -79,6 +84,7 @@ class Undefined:
         self._values: dict[str, _Value] = {}  # of registers that pass, until their last use
         self._kept: list[str] = []  # what keeps such values that a variable is about to change
         self._variables: dict[str, None] = {}  # in use
+        self._loads = 0  # of vectors
         self._seen: set[str] = set()  # whose use is reported already, in the block
 
     def declarations(self) -> Iterator[str]:
@@ -90,16 +96,20 @@ class Undefined:
         """Forget what is known of one basic block: another one begins."""
         self._seen.clear()
 
-    def stored(self, items: Sequence[Operand]) -> str:
-        """Return a further argument for what stores values: which bytes are undefined; or none."""
-        values = [str(self._value(item)) for item in items]
-        if all(value == "0" for value in values):
-            return ""
-        return (
-            f", {values[0]}"
-            if len(values) == 1
-            else f", Undefined<{len(values)}>{{{{{', '.join(values)}}}}}"
-        )
+    def stored(self, items: Sequence[Operand]) -> tuple[str, str]:
+        """Return a further argument for what stores values, and when that is needed.
+
+        It tells which bytes are undefined, and is empty if none can be.
+        """
+        values = [self._value(item) for item in items]
+        variables = _union(values, whole=False).variables
+        if not variables:
+            return "", ""
+        if len(values) == 1:
+            return f", {values[0]}", ""
+        listed = ", ".join(map(str, values))
+        argument = f", Undefined<{len(values)}>{{{{{listed}}}}}"
+        return argument, f"__builtin_expect(has_bytes({' | '.join(variables)}), 0)"
 
     def followed(self, statement: str) -> tuple[str, str, str]:
         """Return a statement with what becomes of undefined values.
@@ -139,7 +149,7 @@ class Undefined:
         if operand.name in self._passing:
             return self._values.get(operand.name, _DEFINED)
         variable = self._variable(operand.name)
-        return _Value((variable,)) if variable else _DEFINED
+        return _Value((variable,), (variable,)) if variable else _DEFINED
 
     def _variable(self, name: str) -> str:
         register = self._text.register(name)
@@ -165,15 +175,15 @@ class Undefined:
         yield f"{variable} = {value};"
         self._seen.discard(variable)
         if name in self._passing:
-            self._values[name] = _Value((variable,))
+            self._values[name] = _Value((variable,), (variable,))
 
     def _keep(self, variable: str) -> None:
         """Give values a variable that follow from one which is about to change."""
         for name, value in self._values.items():
-            own = self._variable(name) if variable in value.words else ""
+            own = self._variable(name) if variable in value.variables else ""
             if own and own != variable:
                 self._kept.append(f"{own} = {value};")
-                self._values[name] = _Value((own,))
+                self._values[name] = _Value((own,), (own,))
 
     def _used(self, operands: Iterable[Operand], use: str) -> Iterator[str]:
         """Yield what reports the use of undefined values among operands."""
@@ -232,13 +242,17 @@ class Undefined:
         if not isinstance(target, Vector):
             return "".join(self._assign(target, "taken(me)")) or "taken(me);"
         size = TYPE_BYTES[self._text.instruction.words[-1]]
-        lines = ["const u64 u = taken(me);"]
+        self._loads += 1
+        halves = [f"u_load{self._loads}", f"u_load{self._loads}b"]
+        lines = [f"{halves[0]} = taken(me);"]
         if size * len(target.items) > _HALF_VECTOR:
-            lines.append("const u64 v = taken_behind(me, u);")
+            lines.append(f"{halves[1]} = taken_behind(me, {halves[0]});")
+        self._variables.update(dict.fromkeys(halves[: len(lines)]))
         for i, item in enumerate(target.items):
             half, at = divmod(size * i, _HALF_VECTOR)
-            lines += self._assign(item, f"part_of({'uv'[half]}, {at}, {_mask(size)})")
-        return f"{{ {' '.join(lines)} }}"
+            word = f"part_of({halves[half]}, {at}, {_mask(size)})"
+            lines += self._assign(item, _Value((word,), (halves[half],)))
+        return " ".join(lines)
 
     def _passed(self, sources: Sequence[Operand]) -> Iterator[str]:
         """Follow values through the parameters and results of functions."""
