@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     #: Grid, block, bytes of dynamic shared memory.
     Size = tuple[Grid, Grid, int]
 
+#: Blocks that run side by side at most, on a GPU that has room for so many.
+_MOST_RESIDENT = 2**32 - 1
+
 
 class Observed:
     """One launch that was observed."""
@@ -209,6 +212,7 @@ def _options(
     return structures.OptionsStruct(
         seed=session.seed,
         resident=session.resident_blocks,
+        most_resident=max(_MOST_RESIDENT, session.resident_blocks),
         checks=session.checks,
         strict=session.strict,
         buffers=(structures.BufferStruct * len(rows))(*rows),

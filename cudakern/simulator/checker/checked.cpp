@@ -49,7 +49,7 @@ static bool prepare_launch(Launch* launch, const ck_sim_kernel* kernel, const ck
                            ck_sim_options* options) {
   if (!accept_launch(launch, kernel, shape)) return false;
   take_sample(launch, options);
-  if (!count_resident(launch, options->resident, true)) return false;
+  if (!count_resident(launch, options->resident, options->most_resident)) return false;
   if (launch->blocks >= kMaxSerial) {
     return refuse(launch, "a checked launch must have fewer than 2**21 - 1 blocks");
   }

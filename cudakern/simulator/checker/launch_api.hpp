@@ -97,7 +97,7 @@ struct ck_sim_traffic {
 
 struct ck_sim_options {
   uint64_t seed;
-  uint32_t resident;  // blocks side by side, as long as none waits for one that does not run
+  uint32_t resident, most_resident;  // blocks side by side; when they wait for another one
   uint32_t checks, counts, strict;
   ck_sim_buffer* buffers;
   uint32_t buffer_count;

@@ -368,7 +368,8 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
              (tag_serial(other) == block.serial && tag_time(other) < block.base)));
   };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
-    if (cell->write < oldest && cell->read[0] < oldest && (kWrite ? cell->read[1] < oldest : initialized)) {
+    if (cell->write < oldest && cell->read[0] < oldest &&
+        (kWrite ? cell->read[1] < oldest : initialized)) {
       // Nobody was here before.
       if constexpr (kWrite) {
         *cell = {tag, {}};
@@ -394,14 +395,15 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
   return true;
 }
 
-/// Passes whole words of a relaxed atomic, as `pass_cells`, if the atomics before it were of its own
-/// instruction.
+/// Passes whole words of a relaxed atomic, as `pass_cells`, if the atomics before it were of its
+/// own instruction.
 inline bool pass_atomic(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
                         const CheckedBlock& block, bool initialized, Scope scope) {
   const auto passes = [tag, first, &block](uint64_t other) {
     return tag_serial(other) < first ||
-           ((other & kAsyncTag) == 0 && (tag_serial(other) == block.serial &&
-                                         (same_thread(other, tag) || tag_time(other) < block.base)));
+           ((other & kAsyncTag) == 0 &&
+            (tag_serial(other) == block.serial &&
+             (same_thread(other, tag) || tag_time(other) < block.base)));
   };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
     const uint64_t write = cell->write;

@@ -11,8 +11,9 @@ __attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const
   char text[400];
   const bool alike =
       &other != site && same_place(other, *site) && same_text(other.opcode, site->opcode);
-  const int length = snprintf(text, sizeof text, "%s; another came by %s%s at %s:%d", what,
-                              alike ? "another " : "", other.opcode, other.file, other.line);
+  const int length =
+      snprintf(text, sizeof text, "%s; another came by %s at %s:%d%s", what, other.opcode,
+               other.file, other.line, alike ? ", another instruction" : "");
   const char* calls = other.stack == nullptr ? nullptr : strchr(other.stack, '\n');
   if (calls != nullptr && length > 0 && static_cast<size_t>(length) < sizeof text) {
     char* end = text + length;

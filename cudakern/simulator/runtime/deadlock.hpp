@@ -47,7 +47,7 @@ inline uint64_t digest_of(Worker* w) {
 
 /// Ends a launch whose resident threads all wait in vain: one of them is named.
 inline void report_deadlock(Launch* launch, const Thread& thread, bool blocks_left) {
-  if (blocks_left) {
+  if (blocks_left && !launch->capped) {
     fail(launch, "launch", thread.view, thread.site,
          "%s:%d: no room for more blocks: %u of %llu are resident, and each of them polls or waits",
          thread.site->file, thread.site->line, launch->resident,

@@ -224,7 +224,7 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   begin_ticks(&launch);
   if (copy_parameters(&launch, parameters, bytes, offsets, count) &&
       accept_launch(&launch, kernel, shape) &&
-      count_resident(&launch, shape->resident, shape->grows != 0)) {
+      count_resident(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
     launch.runners = count_runners(launch, shape->resident);
     const uint32_t clusters = launch.cooperative ? launch.room / launch.ranks : 1;
     launch.places = (clusters + launch.runners - 1) / launch.runners;

@@ -140,6 +140,7 @@ struct Launch {
   // Blocks that run side by side: as long as none has to wait for one that does not run, and at
   // most. Whole clusters.
   uint32_t wanted, room;
+  bool capped;  // whether the GPU would have more room
   ck_sim_report* report;
   GuardedArrays* arrays;  // null if all are worked on in place
   int failed;

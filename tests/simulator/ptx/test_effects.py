@@ -19,7 +19,7 @@ ANSWERS = {
     "ld.global.v4.b64": "32 reads global",
     "ld.global.b128": "16 reads global",
     "ld.global.nc.L1::no_allocate.L2::128B.v4.f32": "16 reads global noncoherent",
-    "ldu.global.v2.u32": "8 reads global noncoherent",
+    "ldu.global.v2.u32": "8 reads global",
     "ld.shared.u8": "1 reads shared",
     "ld.shared::cta.u8": "1 reads shared",
     "ld.shared::cluster.u8": "1 reads shared::cluster",

@@ -234,7 +234,7 @@ MEMORY = {
         "st.volatile.global.v2.u32 [%d0+8], {%r1, 6};"
         " ld.volatile.global.v2.u32 {%r2, %r3}, [%d0+8];"
         "st.release.cta.global.u32 [%d0+4], %r3; prefetch.global.L2 [%d0]; prefetchu.L1 [%d0];"
-        "ld.global.nc.L1::no_allocate.u32 %r4, [%d0+4];"
+        "ld.global.L1::no_allocate.u32 %r4, [%d0+4];"
         " st.weak.global.L1::evict_first.u32 [%d0], %r4;",
         [6, 6, 5, 6],
     ),

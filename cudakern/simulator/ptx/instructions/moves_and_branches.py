@@ -24,7 +24,7 @@ CACHE: cv cg
 9.7.9.8 ld.LANES d, [a] (reads, moves) = @load
 9.7.9.8 ld.CACHE d, [a] (reads, moves, waits) = @load
 9.7.9.8 ld d, [a] (reads, moves) = @load
-9.7.9.10 ldu d, [a] (reads, moves, noncoherent) = @load
+9.7.9.10 ldu d, [a] (reads, moves) = @load
 9.7.9.11 st.PARAMETER [a], b (moves) = @store
 9.7.9.11 st.ORDER [a], b (writes, moves, waits) = @store
 9.7.9.11 st [a], b (writes, moves) = @store
