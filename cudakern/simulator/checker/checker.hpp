@@ -571,7 +571,8 @@ inline char* nowhere() {
 
 /// An access by one instruction.
 template <bool kWrite>
-inline char* on_access(const char* address, const void* value, const Site* site) {
+__attribute__((always_inline)) inline char* on_access(const char* address, const void* value,
+                                                      const Site* site) {
   Worker* w = worker;
   checker.writes += kWrite;
   if (checker.counts && is_full(w, number_of(w, w->running))) {

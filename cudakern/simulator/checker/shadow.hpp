@@ -260,7 +260,8 @@ inline uint64_t second_reader(const Cell& cell) { return cell.read[1] ^ marks_of
 
 /// Remembers a reader of a cell. `settled` says whether an earlier one came before it.
 template <typename Settled>
-inline void remember_reader(Cell* cell, uint64_t tag, uint64_t first, Settled settled) {
+__attribute__((noinline)) inline void remember_reader(Cell* cell, uint64_t tag, uint64_t first,
+                                                      Settled settled) {
   uint64_t& begin = cell->read[0];
   if (settled(begin)) {
     begin = tag | (tag_serial(begin) < first ? 0 : begin & kNonCoherentTag);
@@ -357,8 +358,9 @@ inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
 /// of the same thread or came before a barrier. Returns false where a closer look is needed, which
 /// may do again what is done by then.
 template <bool kWrite>
-inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
-                       const CheckedBlock& block, bool initialized) {
+__attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag,
+                                                      uint64_t first, const CheckedBlock& block,
+                                                      bool initialized) {
   const bool coherent = (tag & kNonCoherentTag) == 0;
   const uint64_t oldest = first << kSerialShift;  // tag of this launch, or block
   const auto passes = [tag, first, &block](uint64_t other) {
@@ -382,14 +384,23 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
     if constexpr (kWrite) {
       const uint64_t* read = cell->read;
       if (!passes(read[0]) || !passes(read[1])) return false;
-      if ((read[0] & kNonCoherentTag) != 0 && tag_serial(read[0]) >= first) return false;
-      if ((read[1] & kMoreTag) != 0 && same_thread(read[1], tag)) return false;
+      static_assert(kNonCoherentTag == kMoreTag, "looked at together");
+      if (__builtin_expect(((read[0] | read[1]) & kMoreTag) != 0, 0) &&
+          (((read[0] & kNonCoherentTag) != 0 && tag_serial(read[0]) >= first) ||
+           ((read[1] & kMoreTag) != 0 && same_thread(read[1], tag)))) {
+        return false;
+      }
       *cell = {tag, {}};
     } else {
       if (!(tag_serial(cell->write) < first ? initialized
                                             : coherent && !left_undefined(cell->write)))
         return false;
-      remember_reader(cell, tag, first, passes);
+      if (coherent && passes(cell->read[0])) {
+        cell->read[0] =
+            tag | (tag_serial(cell->read[0]) < first ? 0 : cell->read[0] & kNonCoherentTag);
+      } else {
+        remember_reader(cell, tag, first, passes);
+      }
     }
   }
   return true;
