@@ -372,3 +372,20 @@ extern "C" __global__ void k(const int* x, int* out) {
   for (int i = 0; i < 3; ++i) sum |= t % 3 == 5 ? 0 : meet(s + t, x[t]);
   out[t] = t < 32 ? meet(s + t, -x[t]) : meet(s + t, x[t]) + sum;
 }
+//// halves_of_a_warp_that_meet_by_two_calls(ints(rng, 32), poison(32, np.int32), block=32) ->
+////     x, _: {1: x[::-1] + x[7] - 2 * (np.arange(32) < 16)}
+// PTX asks for the same instruction and mask, not for the same call.
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[32];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  if (t < 16) {
+    __syncwarp();
+    const int v = s[31 - t] - 2;
+    out[t] = v + __shfl_sync(~0u, x[t], 7);
+  } else {
+    __syncwarp();
+    const int v = s[31 - t];
+    out[t] = __shfl_sync(~0u, x[t], 7) + v;
+  }
+}

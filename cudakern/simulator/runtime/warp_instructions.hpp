@@ -9,11 +9,9 @@ inline bool same_text(const char* a, const char* b) {
   return a == b || (a != nullptr && b != nullptr && strcmp(a, b) == 0);
 }
 
-/// Whether two threads wait by the same instruction. Compilers make copies of code, so not its
-/// place counts but its opcode and, in checked launches, its place in the source.
-inline bool same_instruction(const Site& a, const Site& b) {
-  return same_text(a.opcode, b.opcode) && (!kChecked || same_text(a.stack, b.stack));
-}
+/// Whether two threads wait by the same instruction with the same qualifiers. PTX asks for no more:
+/// lanes may come by several calls of it.
+inline bool same_instruction(const Site& a, const Site& b) { return same_text(a.opcode, b.opcode); }
 
 /// Whether a lane waits for those of `mask` by the instruction at `site`.
 inline bool takes_part(const Thread& lane, unsigned mask, const Site& site) {
