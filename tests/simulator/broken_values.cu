@@ -154,3 +154,64 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int v = s[63 - t];  // fault
   if (t == 23) printf("%d\n", v);
 }
+//// uninitialized: half_of_a_word_that_nothing_wrote(ramp(64), zeros(64), array="s",
+////     READ="word.halves[1]")
+//// uninitialized: byte_of_a_word_that_nothing_wrote(ramp(64), zeros(64), array="s",
+////     READ="word.bytes[2]")
+union Word {
+  unsigned short halves[2];
+  unsigned char bytes[4];
+};
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ Word s[64];
+  const int t = threadIdx.x;
+  s[t].halves[0] = x[t];
+  __syncthreads();
+  const Word word = s[63 - t];  // fault
+  out[t] = READ;
+}
+//// uninitialized: double_of_two_words(ramp(64), zeros(64, dtype=np.float64), array="s", index=20)
+extern "C" __global__ void k(const int* x, double* out) {
+  __shared__ int2 s[64];
+  const int t = threadIdx.x;
+  s[t].x = x[t];
+  if (t != 20) s[t].y = x[t];
+  __syncthreads();
+  const int2 v = s[63 - t];  // fault
+  out[t] = __hiloint2double(v.y, v.x);
+}
+//// uninitialized: member_of_a_structure_that_is_copied(ramp(64), zeros(128, dtype=np.float64),
+////     array="s")
+struct Item {
+  double value;
+  int key;
+};
+extern "C" __global__ void k(const int* x, Item* out) {
+  __shared__ Item s[64];
+  const int t = threadIdx.x;
+  s[t].value = x[t];
+  __syncthreads();
+  out[t] = s[63 - t];  // fault
+}
+//// uninitialized: member_of_a_copied_structure(ramp(64), zeros(64), array="s",
+////     MEMBER="item.tag")
+//// uninitialized: member_of_a_copied_structure_in_a_function(ramp(64), zeros(64), array="s",
+////     MEMBER="one_of(item, t)")
+struct Item {
+  char tag;
+  short count;
+  double value;
+};
+__device__ __noinline__ int one_of(const Item& item, int t) {
+  return t % 2 == 0 ? item.tag : item.count;
+}
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ Item s[64], u[64];
+  const int t = threadIdx.x;
+  s[t].value = x[t];
+  __syncthreads();
+  u[t] = s[63 - t];  // fault
+  __syncthreads();
+  const Item& item = u[t ^ 1];
+  out[t] = MEMBER + item.value;
+}

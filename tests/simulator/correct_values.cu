@@ -153,3 +153,36 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int v = s[63 - t];
   out[t] = twice(v, t != 23);
 }
+//// high_halves_of_half_written_words(ints(rng, 64, np.float16), poison(64, np.float16), block=64) ->
+////     x, _: {1: 2 * x[::-1]}
+extern "C" __global__ void k(const void* x, void* out) {
+  __shared__ ushort2 s[64];
+  const int t = threadIdx.x;
+  s[t].y = static_cast<const unsigned short*>(x)[t];
+  __syncthreads();
+  const unsigned pair = *reinterpret_cast<unsigned*>(s + 63 - t);
+  unsigned sum;
+  asm("add.f16x2 %0, %1, %1;" : "=r"(sum) : "r"(pair));
+  static_cast<unsigned short*>(out)[t] = sum >> 16;
+}
+//// structures_with_padding_copied_out(ints(rng, 64), poison((64, 2), np.float64), block=64) ->
+////     x, _: {}
+struct Item {
+  double value;
+  short key;
+};
+__device__ __noinline__ void swap(Item* a, Item* b) {
+  const Item item = *a;
+  *a = *b;
+  *b = item;
+}
+extern "C" __global__ void k(const int* x, Item* out) {
+  __shared__ Item s[64];
+  const int t = threadIdx.x;
+  s[t].value = x[t];
+  s[t].key = x[t];
+  __syncthreads();
+  if (t < 32 && x[t] > x[63 - t]) swap(s + t, s + 63 - t);
+  __syncthreads();
+  out[t] = s[t];
+}

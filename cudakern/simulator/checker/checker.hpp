@@ -300,7 +300,8 @@ inline void give_undefined(const Access& a) {
   if ((a.site->access & kAtomic) != 0) {
     use_undefined(a, ck_sim_use_atomic);
   } else {
-    view.undefined |= a.undefined | (a.undefined_bytes & kUndefinedBytes);
+    const uint64_t whole = (a.kind & kPiece) == 0 ? kNoPadding : 0;  // though a copy of a piece
+    view.undefined |= a.undefined | whole | (a.undefined_bytes & kUndefinedBytes);
     view.undefined_behind |= a.undefined_bytes >> 16;
   }
 }

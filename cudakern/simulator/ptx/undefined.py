@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _SHARED = {"vote", "match", "redux", "elect", "mma", "wmma", "ldmatrix", "movmatrix"}
 #: When a predicate decides the result of an operation by itself.
 _DECIDING = {"and": "!({})", "or": "({})"}
+#: Types of two numbers in a word, and the operations that work on each number alone.
+_PACKED = {"f16x2", "bf16x2", "u16x2", "s16x2"}
+_EACH_ALONE = {"add", "sub", "mul", "fma", "min", "max", "neg", "abs", "ex2", "tanh"}
 _INTEGER = re.compile(r"([bus])(8|16|32|64)")
 _BYTE = 8
 _HALF_VECTOR = 16  # bytes
@@ -81,6 +84,7 @@ class Undefined:
         self._names = _reached(body, {variable.name for variable in own})
         self._passing, self._again = _placed(body, self._names)
         self._last = _last_uses(body, self._passing)
+        self._stored = _stored_sizes(body)
         self._values: dict[str, _Value] = {}  # of registers that pass, until their last use
         self._kept: list[str] = []  # what keeps such values that a variable is about to change
         self._variables: dict[str, None] = {}  # in use
@@ -239,9 +243,10 @@ class Undefined:
                 after += self._assign(Register(name), _DEFINED)
 
     def _loaded(self, target: Operand) -> str:
-        if not isinstance(target, Vector):
-            return "".join(self._assign(target, "taken(me)")) or "taken(me);"
         size = TYPE_BYTES[self._text.instruction.words[-1]]
+        if not isinstance(target, Vector):
+            word = self._extended(target, size, "taken(me)")
+            return "".join(self._assign(target, word)) or "taken(me);"
         self._loads += 1
         halves = [f"u_load{self._loads}", f"u_load{self._loads}b"]
         lines = [f"{halves[0]} = taken(me);"]
@@ -250,9 +255,16 @@ class Undefined:
         self._variables.update(dict.fromkeys(halves[: len(lines)]))
         for i, item in enumerate(target.items):
             half, at = divmod(size * i, _HALF_VECTOR)
-            word = f"part_of({halves[half]}, {at}, {_mask(size)})"
+            word = self._extended(item, size, f"part_of({halves[half]}, {at}, {_mask(size)})")
             lines += self._assign(item, _Value((word,), (halves[half],)))
         return " ".join(lines)
+
+    def _extended(self, target: Operand, size: int, word: str) -> str:
+        """Return the word of a register that a load extends, unless so many bytes are copied on."""
+        register = self._text.register(target.name) if isinstance(target, Register) else None
+        extends = register is not None and size < TYPE_BYTES.get(register.type, 0)
+        copies = isinstance(target, Register) and (target.name, size) in self._stored
+        return f"whole({word})" if extends and not copies else word
 
     def _passed(self, sources: Sequence[Operand]) -> Iterator[str]:
         """Follow values through the parameters and results of functions."""
@@ -275,31 +287,33 @@ class Undefined:
         """Yield what gives results their words, before the results are computed."""
         if not any(name in self._names for name in names_in(results)):
             return
-        opcode = self._text.instruction.words[0]
-        values = [self._value(source) for source in _registers(sources)]
-        value: _Value | str = _union(values, whole=True)
-        if opcode == "mov":
+        if self._text.instruction.words[0] == "mov":
             yield from self._moved(results[0], sources[0])
             return
-        if not any(each.words for each in values):
-            value = _DEFINED
-        elif opcode == "selp":
+        values = [self._value(source) for source in _registers(sources)]
+        value = self._result(sources, values) if any(v.words for v in values) else _DEFINED
+        for name in names_in(results):
+            yield from self._assign(Register(name), value)
+
+    def _result(self, sources: Sequence[Operand], values: Sequence[_Value]) -> _Value | str:
+        """Return the word of a result of operands that may be undefined."""
+        opcode, *_, kind = self._text.instruction.words
+        if opcode == "selp":
             a, b, c = values
             condition = self._text.value(sources[2], "pred")
             c = c._replace(whole=True)
             rest = f" | {c}" if c.words else ""
-            chosen = f"(({condition}) ? {a} : {b}){rest}"
-            value = _union((a, c), whole=False) if a == b else chosen
-        elif opcode in {"and", "or", "xor", "not"}:
-            value = self._bitwise(opcode, sources, values)
-        elif opcode == "setp":
-            value = self._compared(sources, values)
-        elif opcode in {"cvt", "shl", "shr"}:
-            value = self._shifted(opcode, sources, values[0])
-        elif opcode == "bfe":
-            value = self._field(sources, values)
-        for name in names_in(results):
-            yield from self._assign(Register(name), value)
+            return _union((a, c), whole=False) if a == b else f"(({condition}) ? {a} : {b}){rest}"
+        if opcode in {"and", "or", "xor", "not"}:
+            return self._bitwise(opcode, sources, values)
+        if opcode == "setp":
+            return self._compared(sources, values)
+        if opcode in {"cvt", "shl", "shr"}:
+            return self._shifted(opcode, sources, values[0])
+        if opcode == "bfe":
+            return self._field(sources, values)
+        halves = opcode in _EACH_ALONE and kind in _PACKED
+        return f"halves({_union(values, whole=False)})" if halves else _union(values, whole=True)
 
     def _moved(self, target: Operand, source: Operand) -> Iterator[str]:
         """Follow a mov, which packs and unpacks vectors, too."""
@@ -307,7 +321,7 @@ class Undefined:
         if isinstance(source, Vector):
             part = size // len(source.items)
             words = [
-                f"placed_at({value}, {part * i}, {_mask(part)})"
+                f"kept(placed_at({value}, {part * i}, {_mask(part)}), {_mask(size)})"
                 for i, value in enumerate(map(self._value, source.items))
                 if value.words
             ]
@@ -427,6 +441,16 @@ def _begins(instruction: Instruction, row: Match) -> bool:
     if row.form.opcode == "ld":
         return "const" not in instruction.words
     return row.form.opcode == "shfl" or ("reads" in effects and "atomic" not in effects)
+
+
+def _stored_sizes(body: Sequence[Statement]) -> set[tuple[str, int]]:
+    """Return the names that are stored, each with how many bytes of it are."""
+    return {
+        (name, TYPE_BYTES[instruction.words[-1]])
+        for instruction in body
+        if isinstance(instruction, Instruction) and instruction.words[0] == "st"
+        for name in names_in(_registers(instruction.operands[1:]))
+    }
 
 
 def _last_uses(body: Sequence[Statement], names: set[str]) -> dict[int, list[str]]:

@@ -21,6 +21,11 @@ CK_INLINE u64 part_of(u64 undefined, u32 at, u64 bytes) {
 CK_INLINE u64 placed_at(u64 undefined, u32 at, u64 bytes) {
   return (undefined & ~ck_sim::kUndefinedBytes) | ((undefined & bytes) << at);
 }
+/// What is computed of each half of a word alone, as two numbers of 16 bits.
+CK_INLINE u64 halves(u64 undefined) {
+  const u64 low = (undefined & 0x3) != 0 ? 0x3 : 0, high = (undefined & 0xC) != 0 ? 0xC : 0;
+  return (undefined & ~ck_sim::kUndefinedBytes) | low | high | ck_sim::kComputed;
+}
 /// What is computed of undefined values, of which this is the union.
 CK_INLINE u64 whole(u64 undefined) {
   return undefined | (has_bytes(undefined) ? ck_sim::kWholeRegister : 0);
