@@ -215,3 +215,30 @@ extern "C" __global__ void k(const int* x, int* out) {
   const Item& item = u[t ^ 1];
   out[t] = MEMBER + item.value;
 }
+//// uninitialized: product_of_rows_that_nothing_wrote(zeros(16, 16, dtype=np.float16),
+////     zeros(8, 16, dtype=np.float16), zeros(16, 8, dtype=np.float32), np.int32(10), np.int32(8),
+////     block=32, array="s")
+//// uninitialized: product_of_columns_that_nothing_wrote(zeros(16, 16, dtype=np.float16),
+////     zeros(8, 16, dtype=np.float16), zeros(16, 8, dtype=np.float32), np.int32(16), np.int32(5),
+////     block=32, array="u")
+extern "C" __global__ void k(const void* a, const void* b, float* out, int rows, int columns) {
+  __shared__ __align__(16) unsigned short s[16][16], u[8][16];
+  const int l = threadIdx.x, row = l / 4, column = 2 * (l % 4);
+  for (int i = l; i < 16 * rows; i += 32) s[i / 16][i % 16] = ((const unsigned short*)a)[i];
+  for (int i = l; i < 16 * columns; i += 32) u[i / 16][i % 16] = ((const unsigned short*)b)[i];
+  __syncwarp();
+  unsigned p[4], q[2];
+  const unsigned from = (unsigned)__cvta_generic_to_shared(&s[l % 16][l / 16 * 8]);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(p[0]), "=r"(p[1]), "=r"(p[2]), "=r"(p[3]) : "r"(from) : "memory");  // fault
+  for (int i = 0; i < 2; ++i) q[i] = *reinterpret_cast<unsigned*>(&u[row][column + 8 * i]);  // fault
+  float c[4] = {};
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]));
+  for (int i = 0; i < 4; ++i) {
+    const int y = row + i / 2 * 8, x = column + i % 2;
+    out[8 * y + x] = c[i];
+  }
+}

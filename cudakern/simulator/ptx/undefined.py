@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Operand, Statement
 
 #: Instructions of a warp whose results have to do with what other lanes give.
-_SHARED = {"vote", "match", "redux", "elect", "mma", "wmma", "ldmatrix", "movmatrix"}
+_SHARED = {"vote", "match", "redux", "elect", "movmatrix", "stmatrix"}
+_MATRICES = {"mma", "wmma"}
 #: When a predicate decides the result of an operation by itself.
 _DECIDING = {"and": "!({})", "or": "({})"}
 #: Types of two numbers in a word, and the operations that work on each number alone.
@@ -44,6 +45,7 @@ _EACH_ALONE = {"add", "sub", "mul", "fma", "min", "max", "neg", "abs", "ex2", "t
 _INTEGER = re.compile(r"([bus])(8|16|32|64)")
 _BYTE = 8
 _HALF_VECTOR = 16  # bytes
+_ROW_PART = 4  # bytes of a row of a matrix that a register gets
 #: Of how many words a value may be known to follow.
 _MOST_WORDS = 4
 
@@ -235,15 +237,37 @@ class Undefined:
                 for line in self._assign(Register(name), "whole(u)")
             ]
             after.append(f"{{ const u64 u = taken(me); {' '.join(words)} }}")
-        elif "moves" in effects and "reads" in effects:
+        elif opcode in _MATRICES:
+            before += self._given_registers(sources)
+            after.append(self._got_registers(results))
+        elif opcode == "ldmatrix" or {"moves", "reads"} <= effects.words:
             after.append(self._loaded(results[0]))
         elif opcode != "st":
             before += self._used(sources, "atomic" if "atomic" in effects else "other")
             for name in names_in(results):
                 after += self._assign(Register(name), _DEFINED)
 
+    def _given_registers(self, sources: Sequence[Operand]) -> Iterator[str]:
+        """Yield what tells the warp which registers of a matrix are undefined."""
+        values = [self._value(source) for source in _registers(sources)]
+        variables = _union(values, whole=False).variables
+        if variables:
+            words = ", ".join(map(str, values))
+            condition = f"has_bytes({' | '.join(variables)})"
+            yield (
+                f"if (__builtin_expect({condition}, 0)) "
+                f"{{ const u64 u[] = {{{words}}}; give_registers(me, u); }}"
+            )
+
+    def _got_registers(self, results: Sequence[Operand]) -> str:
+        lines = ["const u64 u = taken(me), v = me->undefined_behind; me->undefined_behind = 0;"]
+        for i, item in enumerate(_registers(results)):
+            lines += self._assign(item, f"of_register(u, v, {i})")
+        return f"{{ {' '.join(lines)} }}"
+
     def _loaded(self, target: Operand) -> str:
-        size = TYPE_BYTES[self._text.instruction.words[-1]]
+        words = self._text.instruction.words
+        size = _ROW_PART if words[0] == "ldmatrix" else TYPE_BYTES[words[-1]]
         if not isinstance(target, Vector):
             word = self._extended(target, size, "taken(me)")
             return "".join(self._assign(target, word)) or "taken(me);"

@@ -186,6 +186,9 @@ struct Operands {
   char* address;
   int stride;  // elements in memory from a row (or column) to the next one
   const ck_sim::Site* site;
+  // In checked launches: what is undefined of what the lane gives, and then of what it gets; and,
+  // of a, b and c together, or of d, a bit for each register of which anything is.
+  u64 undefined, registers;
 };
 
 template <typename E>
@@ -226,9 +229,61 @@ static inline void all_lanes(unsigned mask, const ck_sim::Site* site) {
   }
 }
 
-CK_INLINE const Operands& given(void* const* lanes, int lane) {
-  return *static_cast<const Operands*>(lanes[lane]);
+CK_INLINE Operands& given(void* const* lanes, int lane) {
+  return *static_cast<Operands*>(lanes[lane]);
 }
+
+// Undefined values: the product of a row and a column is undefined if any of their elements is.
+
+/// Has the warp carry out an instruction that shares undefined values by itself.
+CK_INLINE void together(Operands& mine, ck_sim_warp_function function) {
+#ifdef CK_SIM_CHECKED
+  const ck_sim::View* const me = ck_sim_current;
+  mine.undefined |= taken(me);
+  mine.registers |= me->undefined_behind;
+  ck_sim_warp(0xffffffffu, &mine, function, mine.site);
+  me->undefined = mine.undefined;
+  me->undefined_behind = mine.registers;
+#else
+  ck_sim_warp(0xffffffffu, &mine, function, mine.site);
+#endif
+}
+
+#ifdef CK_SIM_CHECKED
+/// Calls `note(place, undefined)` for the elements of a fragment whose registers begin with one.
+template <typename S, typename E, Part part, typename Note>
+static void each_place(void* const* lanes, int first, Note note) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const u64 registers = given(lanes, lane).registers >> first;
+    for (int i = 0; i < S::template registers<E, part>() * per_register<E>(); ++i) {
+      if ((registers >> i / per_register<E>() & 1) != 0) note(S::template place<E, part>(lane, i));
+    }
+  }
+}
+template <typename S, typename A, typename B, typename C, typename D>
+static void share_products(void* const* lanes) {
+  u64 undefined = 0;
+  for (int lane = 0; lane < kLanes; ++lane) undefined |= given(lanes, lane).undefined;
+  if (!has_bytes(undefined)) return;
+  bool rows[S::products][S::m] = {}, columns[S::products][S::n] = {};
+  bool sums[S::products][S::m][S::n] = {};
+  const int b = given(lanes, 0).a.count, c = b + given(lanes, 0).b.count;
+  each_place<S, A, part_a>(lanes, 0, [&](Place at) { rows[at.product][at.row] = true; });
+  each_place<S, B, part_b>(lanes, b, [&](Place at) { columns[at.product][at.column] = true; });
+  each_place<S, C, part_c>(lanes, c, [&](Place at) { sums[at.product][at.row][at.column] = true; });
+  for (int lane = 0; lane < kLanes; ++lane) {
+    u64 registers = 0;
+    for (int i = 0; i < S::template registers<D, part_c>() * per_register<D>(); ++i) {
+      const Place at = S::template place<D, part_c>(lane, i);
+      const bool is = rows[at.product][at.row] || columns[at.product][at.column] ||
+                      sums[at.product][at.row][at.column];
+      registers |= static_cast<u64>(is) << i / per_register<D>();
+    }
+    given(lanes, lane).undefined = registers == 0 ? 0 : whole(undefined);
+    given(lanes, lane).registers = registers;
+  }
+}
+#endif
 
 /// Collects the matrices of all products from the lanes' fragments; b becomes its transpose.
 template <typename S, typename E, Part part, typename Matrices>
@@ -276,6 +331,9 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
       set_element<D>(of.d, i, d[at.product][at.row][at.column]);
     }
   }
+#ifdef CK_SIM_CHECKED
+  share_products<S, A, B, C, D>(lanes);
+#endif
 }
 template <typename S, typename A, typename B, typename C, typename D, typename Step = Products,
           bool clamps = false>
@@ -284,8 +342,8 @@ CK_INLINE void multiply(Fragment d, Fragment a, Fragment b, Fragment c, const ck
   check_size(b, S::template registers<B, part_b>(), site);
   check_size(c, S::template registers<C, part_c>(), site);
   check_size(d, S::template registers<D, part_c>(), site);
-  Operands mine = {d, a, b, c, nullptr, 0, site};
-  ck_sim_warp(0xffffffffu, &mine, multiply_warp<S, A, B, C, D, Step, clamps>, site);
+  Operands mine = {d, a, b, c, nullptr, 0, site, 0, 0};
+  together(mine, multiply_warp<S, A, B, C, D, Step, clamps>);
 }
 
 // Rows of 8 by 8 matrices of 16 bits (9.7.14.5.16 to 9.7.14.5.18). Lane l has, of each matrix, the
@@ -295,6 +353,25 @@ constexpr int kSide = 8, kRowBytes = 16;
 
 /// The i-th element of 16 bits in a fragment.
 CK_INLINE char* half_at(const Fragment& of, int i) { return static_cast<char*>(of.words) + 2 * i; }
+
+#ifdef CK_SIM_CHECKED
+/// Hands the undefined bytes of rows to the lanes that get them, as those of one vector.
+template <int count, bool transposed>
+static void share_rows(void* const* lanes) {
+  u64 of_rows[kLanes], any = 0;
+  for (int lane = 0; lane < kLanes; ++lane) any |= of_rows[lane] = given(lanes, lane).undefined;
+  for (int lane = 0; has_bytes(any) && lane < kLanes; ++lane) {
+    u64 undefined = 0;
+    for (int i = 0; i < 2 * count; ++i) {
+      const int first = lane / 4, second = lane % 4 * 2 + i % 2;
+      const int row = transposed ? second : first, column = transposed ? first : second;
+      const u64 part = part_of(of_rows[i / 2 * kSide + row], static_cast<u32>(2 * column), 0x3);
+      undefined |= has_bytes(part) ? placed_at(part, static_cast<u32>(2 * i), 0x3) : 0;
+    }
+    given(lanes, lane).undefined = undefined;
+  }
+}
+#endif
 
 template <int count, bool transposed, bool stores>
 static void move_matrices(void* const* lanes, unsigned mask) {
@@ -314,11 +391,14 @@ static void move_matrices(void* const* lanes, unsigned mask) {
       }
     }
   }
+#ifdef CK_SIM_CHECKED
+  if (!stores) share_rows<count, transposed>(lanes);
+#endif
 }
 template <int count, bool transposed, bool stores>
 CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::View* me,
                          const ck_sim::Site* site) {
-  Operands mine = {d, a, {}, {}, address, 0, site};
+  Operands mine = {d, a, {}, {}, address, 0, site, 0, 0};
   const bool has_row = me->lane < static_cast<unsigned>(count * kSide);
   alignas(kRowBytes) char copy[kRowBytes];
   if (ck_sim::kChecked) {
@@ -330,7 +410,7 @@ CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::Vi
   } else if (has_row && (reinterpret_cast<u64>(address) & (kRowBytes - 1)) != 0) {
     ck_sim_stop("misaligned", "a row of a matrix must start at a multiple of 16 bytes", site);
   }
-  ck_sim_warp(0xffffffffu, &mine, move_matrices<count, transposed, stores>, site);
+  together(mine, move_matrices<count, transposed, stores>);
   if (ck_sim::kChecked && has_row && stores) {
     memcpy(to_write<b128>(address, copy, site), copy, kRowBytes);
   }
@@ -357,7 +437,7 @@ static void transpose_warp(void* const* lanes, unsigned mask) {
 }
 CK_INLINE u32 transpose(u32 a, const ck_sim::Site* site) {
   u32 d;
-  Operands mine = {fragment(d), fragment(a), {}, {}, nullptr, 0, site};
+  Operands mine = {fragment(d), fragment(a), {}, {}, nullptr, 0, site, 0, 0};
   ck_sim_warp(0xffffffffu, &mine, transpose_warp, site);
   return d;
 }
@@ -366,7 +446,7 @@ CK_INLINE u32 transpose(u32 a, const ck_sim::Site* site) {
 
 /// Elements that a register holds but memory has apart from each other are moved one by one.
 template <typename S, typename E, Part part, Major major, bool stores>
-static void move_fragment(const Operands& of, int lane) {
+static void move_fragment(Operands& of, int lane) {
   constexpr int per = per_register<E>(), unit = E::bits < 8 ? per : 1;
   constexpr int bytes = unit * E::bits / 8, own = S::template registers<E, part>() * per;
   char* const words = static_cast<char*>(stores ? of.a.words : of.d.words);
@@ -380,6 +460,11 @@ static void move_fragment(const Operands& of, int lane) {
       memcpy(to_write<u8>(memory, word, of.site), word, bytes);
     } else {
       memcpy(word, to_read<u8>(memory, of.site), bytes);
+#ifdef CK_SIM_CHECKED
+      const u64 undefined = taken(ck_sim_current);
+      of.undefined |= undefined;
+      of.registers |= static_cast<u64>(has_bytes(undefined)) << i / per;
+#endif
     }
   }
 }
@@ -397,7 +482,7 @@ CK_INLINE void move(Operands mine) {
   if (ck_sim::kChecked && !stores) {
     move_fragment<S, E, part, major, stores>(mine, lane);
   }
-  ck_sim_warp(0xffffffffu, &mine, move_fragments<S, E, part, major, stores>, mine.site);
+  together(mine, move_fragments<S, E, part, major, stores>);
   if (ck_sim::kChecked && stores) {
     move_fragment<S, E, part, major, stores>(mine, lane);
   }
@@ -411,12 +496,12 @@ constexpr int default_stride() {
 template <typename S, typename E, Part part, Major major>
 CK_INLINE void load_fragment(Fragment d, char* address, int stride, const ck_sim::Site* site) {
   check_size(d, S::template registers<E, part>(), site);
-  move<S, E, part, major, false>({d, {}, {}, {}, address, stride, site});
+  move<S, E, part, major, false>({d, {}, {}, {}, address, stride, site, 0, 0});
 }
 template <typename S, typename E, Major major>
 CK_INLINE void store_fragment(char* address, Fragment a, int stride, const ck_sim::Site* site) {
   check_size(a, S::template registers<E, part_c>(), site);
-  move<S, E, part_c, major, true>({{}, a, {}, {}, address, stride, site});
+  move<S, E, part_c, major, true>({{}, a, {}, {}, address, stride, site, 0, 0});
 }
 
 }  // namespace matrix

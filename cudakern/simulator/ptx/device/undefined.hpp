@@ -51,6 +51,18 @@ CK_INLINE u64 taken_behind(const ck_sim::View* me, u64 undefined) {
 }
 /// Before an instruction of the warp: what this lane gives.
 CK_INLINE void give(const ck_sim::View* me, u64 undefined) { me->undefined = undefined; }
+/// Before a product of matrices: the same, and, a bit each, of which registers.
+template <int N>
+CK_INLINE void give_registers(const ck_sim::View* me, const u64 (&undefined)[N]) {
+  for (int i = 0; i < N; ++i) {
+    me->undefined |= undefined[i];
+    me->undefined_behind |= static_cast<u64>(has_bytes(undefined[i])) << i;
+  }
+}
+/// What a register gets of a matrix.
+CK_INLINE u64 of_register(u64 undefined, u64 registers, u32 i) {
+  return (registers >> i & 1) != 0 ? whole(undefined | ck_sim::kUndefinedBytes) : 0;
+}
 
 CK_INLINE void used(u64 undefined, ck_sim_use use, const ck_sim::Site* site) {
   if (__builtin_expect(has_bytes(undefined), 0)) {
