@@ -305,7 +305,10 @@ extern "C" __global__ void k(int* x, int i) {
 @pytest.mark.parametrize(
     ("line", "where"),
     [
-        ("if (i % 2) __syncthreads(); else __syncthreads();", "another bar.sync at k.cu:2"),
+        (
+            "if (i % 2) __syncthreads(); else __syncthreads();",
+            "bar.sync at k.cu:2, another instruction",
+        ),
         ("if (i < 9) meet(); __syncthreads();", r"bar.sync at k.cu:(1 \(called at k.cu:2\)|2)"),
     ],
 )

@@ -18,7 +18,7 @@ struct Random {
 };
 
 constexpr int kGrowRounds = 4;    // without progress, before more blocks are started, ...
-constexpr int kQuietRounds = 16;  // ... or states compared
+constexpr int kQuietRounds = 64;  // ... or states compared
 constexpr uint32_t kGrowth = 4;   // times as many blocks
 constexpr uint32_t kMostWaiting = 16;
 constexpr unsigned char kPoison = 0xFF;
