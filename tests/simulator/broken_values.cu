@@ -242,3 +242,16 @@ extern "C" __global__ void k(const void* a, const void* b, float* out, int rows,
     out[8 * y + x] = c[i];
   }
 }
+//// uninitialized: row_of_a_matrix_that_nothing_wrote(zeros(32), zeros(32), np.int32(25), block=32,
+////     array="s", index=24)
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ __align__(16) int s[32], u[8][4];
+  const int l = threadIdx.x;
+  if (l < 24) s[l] = x[l];
+  __syncwarp();
+  const int v = s[l];  // fault
+  const unsigned to = (unsigned)__cvta_generic_to_shared(u[l % 8]);
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(to), "r"(v) : "memory");
+  __syncwarp();
+  if (l < n) out[l] = u[l / 4][l % 4];
+}

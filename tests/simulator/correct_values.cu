@@ -211,3 +211,16 @@ extern "C" __global__ void k(const void* a, const void* b, float* out, int rows,
     if (y < rows && x < columns) out[8 * y + x] = c[i];
   }
 }
+//// rows_of_a_matrix_that_are_not_read(ints(rng, 32), poison(24, np.int32), np.int32(24), block=32) ->
+////     x, *_: {1: x[:24]}
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ __align__(16) int s[32], u[8][4];
+  const int l = threadIdx.x;
+  if (l < 24) s[l] = x[l];
+  __syncwarp();
+  const int v = s[l];
+  const unsigned to = (unsigned)__cvta_generic_to_shared(u[l % 8]);
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(to), "r"(v) : "memory");
+  __syncwarp();
+  if (l < n) out[l] = u[l / 4][l % 4];
+}

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Operand, Statement
 
 #: Instructions of a warp whose results have to do with what other lanes give.
-_SHARED = {"vote", "match", "redux", "elect", "movmatrix", "stmatrix"}
-_MATRICES = {"mma", "wmma"}
+_SHARED = {"vote", "match", "redux", "elect", "movmatrix"}
+#: Those that follow undefined registers by themselves.
+_MATRICES = {"mma", "wmma", "stmatrix"}
 #: When a predicate decides the result of an operation by itself.
 _DECIDING = {"and": "!({})", "or": "({})"}
 #: Types of two numbers in a word, and the operations that work on each number alone.

@@ -371,6 +371,24 @@ static void share_rows(void* const* lanes) {
     given(lanes, lane).undefined = undefined;
   }
 }
+/// Hands to each lane what its row gets from undefined registers.
+template <int count, bool transposed>
+static void share_registers(void* const* lanes) {
+  u64 undefined = 0, registers[kLanes];
+  for (int lane = 0; lane < kLanes; ++lane) {
+    undefined |= given(lanes, lane).undefined;
+    registers[lane] = given(lanes, lane).registers;
+  }
+  for (int lane = 0; has_bytes(undefined) && lane < count * kSide; ++lane) {
+    u64 bytes = 0;
+    for (int column = 0; column < kSide; ++column) {
+      const int row = lane % kSide;
+      const int from = transposed ? column * 4 + row / 2 : row * 4 + column / 2;
+      bytes |= (registers[from] >> lane / kSide & 1) != 0 ? u64{0x3} << 2 * column : 0;
+    }
+    given(lanes, lane).undefined = bytes == 0 ? 0 : (undefined & ~ck_sim::kUndefinedBytes) | bytes;
+  }
+}
 #endif
 
 template <int count, bool transposed, bool stores>
@@ -392,7 +410,7 @@ static void move_matrices(void* const* lanes, unsigned mask) {
     }
   }
 #ifdef CK_SIM_CHECKED
-  if (!stores) share_rows<count, transposed>(lanes);
+  stores ? share_registers<count, transposed>(lanes) : share_rows<count, transposed>(lanes);
 #endif
 }
 template <int count, bool transposed, bool stores>
@@ -411,9 +429,11 @@ CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::Vi
     ck_sim_stop("misaligned", "a row of a matrix must start at a multiple of 16 bytes", site);
   }
   together(mine, move_matrices<count, transposed, stores>);
-  if (ck_sim::kChecked && has_row && stores) {
-    memcpy(to_write<b128>(address, copy, site), copy, kRowBytes);
+#ifdef CK_SIM_CHECKED
+  if (has_row && stores) {
+    memcpy(to_write<b128>(address, copy, site, mine.undefined), copy, kRowBytes);
   }
+#endif
 }
 template <int count, bool transposed>
 CK_INLINE void load_matrices(Fragment d, char* address, const ck_sim::View* me,
@@ -457,7 +477,13 @@ static void move_fragment(Operands& of, int lane) {
     char* const memory = of.address + offset * E::bits / 8;
     char* const word = words + i / unit * bytes;
     if (stores) {
+#ifdef CK_SIM_CHECKED
+      u64 undefined[bytes];
+      for (u64& of_byte : undefined) of_byte = of_register(of.undefined, of.registers, i / per);
+      memcpy(to_write<u8>(memory, word, of.site, undefined), word, bytes);
+#else
       memcpy(to_write<u8>(memory, word, of.site), word, bytes);
+#endif
     } else {
       memcpy(word, to_read<u8>(memory, of.site), bytes);
 #ifdef CK_SIM_CHECKED
