@@ -255,3 +255,17 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   __syncwarp();
   if (l < n) out[l] = u[l / 4][l % 4];
 }
+//// uninitialized: byte_that_is_inserted_beside(zeros(64, dtype=np.uint32),
+////     zeros(64, dtype=np.uint32), array="s", USE="v.z = 0; out[t] = *reinterpret_cast<unsigned*>(&v)")
+//// uninitialized: byte_that_is_permuted(zeros(64, dtype=np.uint32),
+////     zeros(64, dtype=np.uint32), array="s",
+////     USE="out[t] = __byte_perm(0, *reinterpret_cast<unsigned*>(&v), 0x7000)")
+extern "C" __global__ void k(const unsigned* x, unsigned* out) {
+  __shared__ uchar4 s[64];
+  const int t = threadIdx.x;
+  s[t].x = x[t];
+  s[t].y = x[t] >> 8;
+  __syncthreads();
+  uchar4 v = s[63 - t];  // fault
+  USE;
+}

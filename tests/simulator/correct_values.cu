@@ -224,3 +224,17 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   __syncwarp();
   if (l < n) out[l] = u[l / 4][l % 4];
 }
+//// bytes_taken_and_inserted(words(rng, 64), poison(64, np.uint32), poison(64, np.uint32), block=64) ->
+////     x, *_: {1: x & 0xFFFF | 0x07000000, 2: (x & 255) * 0x10001}
+extern "C" __global__ void k(const unsigned* x, uchar4* out, unsigned* permuted) {
+  __shared__ uchar4 s[64];
+  const int t = threadIdx.x;
+  s[t].x = x[t];
+  s[t].y = x[t] >> 8;
+  __syncthreads();
+  uchar4 v = s[t];
+  v.z = 0;
+  v.w = 7;
+  out[t] = v;
+  permuted[t] = __byte_perm(*reinterpret_cast<unsigned*>(s + t), 0, 0x4040);
+}

@@ -88,6 +88,7 @@ class Undefined:
         self._passing, self._again = _placed(body, self._names)
         self._last = _last_uses(body, self._passing)
         self._stored = _stored_sizes(body)
+        self._constants = _constants(body)
         self._values: dict[str, _Value] = {}  # of registers that pass, until their last use
         self._kept: list[str] = []  # what keeps such values that a variable is about to change
         self._variables: dict[str, None] = {}  # in use
@@ -322,6 +323,10 @@ class Undefined:
 
     def _result(self, sources: Sequence[Operand], values: Sequence[_Value]) -> _Value | str:
         """Return the word of a result of operands that may be undefined."""
+        sources = [
+            self._constants.get(source.name, source) if isinstance(source, Register) else source
+            for source in sources
+        ]
         opcode, *_, kind = self._text.instruction.words
         if opcode == "selp":
             a, b, c = values
@@ -335,8 +340,8 @@ class Undefined:
             return self._compared(sources, values)
         if opcode in {"cvt", "shl", "shr"}:
             return self._shifted(opcode, sources, values[0])
-        if opcode == "bfe":
-            return self._field(sources, values)
+        if opcode in {"bfe", "bfi", "prmt"}:
+            return self._bytes(opcode, sources, values)
         halves = opcode in _EACH_ALONE and kind in _PACKED
         return f"halves({_union(values, whole=False)})" if halves else _union(values, whole=True)
 
@@ -405,13 +410,36 @@ class Undefined:
             return f"kept(part_of({value}, {at}, {_mask(size)}), {_mask(size)})"
         return f"kept(placed_at({value}, {at}, {_mask(size)}), {_mask(size)})"
 
-    def _field(self, sources: Sequence[Operand], values: Sequence[_Value]) -> _Value | str:
-        """Return the word of a field of bits: that of the bytes which have some."""
-        _, start, length = sources
-        if not (isinstance(start, Immediate) and isinstance(length, Immediate) and length.value):
+    def _bytes(
+        self, opcode: str, sources: Sequence[Operand], values: Sequence[_Value]
+    ) -> _Value | str:
+        """Return the word of a result that takes bytes or bits from known places of operands."""
+        counts = [source.value for source in sources[-2:] if isinstance(source, Immediate)]
+        if opcode == "prmt" and len(self._text.instruction.words) == len(("prmt", "b32")):
+            return self._permuted(counts[-1:], values)
+        if opcode == "prmt" or len(counts) != len(("start", "length")) or not counts[1]:
             return _union(values, whole=True)
-        first, last = start.value // _BYTE, (start.value + length.value - 1) // _BYTE
-        return f"whole(part_of({values[0]}, {min(first, 15)}, {_mask(min(last - first + 1, 8))}))"
+        start, length = counts
+        first, last = min(start // _BYTE, 15), min((start + length - 1) // _BYTE, 15)
+        mask = _mask(last - first + 1)
+        if opcode == "bfe":
+            return f"whole(part_of({values[0]}, {first}, {mask}))"
+        if start % _BYTE or length % _BYTE:
+            return _union(values, whole=True)
+        rest = 0xFFFF & ~(int(mask, 16) << first)
+        return f"kept(placed_at({values[0]}, {first}, {mask}) | kept({values[1]}, {rest:#x}), 0xff)"
+
+    def _permuted(self, selectors: Sequence[int], values: Sequence[_Value]) -> _Value | str:
+        """Return the word of prmt's result: of bytes of the two operands."""
+        if not selectors:
+            return _union(values, whole=True)
+        taken = [selectors[0] >> 4 * i & 7 for i in range(4)]
+        words = [
+            f"placed_at(part_of({values[byte // 4]}, {byte % 4}, 0x1), {i}, 0x1)"
+            for i, byte in enumerate(taken)
+            if values[byte // 4].words
+        ]
+        return f"kept({' | '.join(words) or 0}, 0xf)"
 
 
 def _mask(size: int) -> str:
@@ -466,6 +494,20 @@ def _begins(instruction: Instruction, row: Match) -> bool:
     if row.form.opcode == "ld":
         return "const" not in instruction.words
     return row.form.opcode == "shfl" or ("reads" in effects and "atomic" not in effects)
+
+
+def _constants(body: Sequence[Statement]) -> dict[str, Immediate]:
+    """Return the numbers that registers have which get nothing else."""
+    found: dict[str, Operand | None] = {}
+    for instruction in body:
+        row = row_of(instruction) if isinstance(instruction, Instruction) else None
+        if row is None or not isinstance(instruction, Instruction):
+            continue
+        moves = instruction.words[0] == "mov" and instruction.words[-1] != "pred"
+        source = instruction.operands[-1] if moves else None
+        for name in names_in(instruction.operands[: row.results(instruction)]):
+            found[name] = None if name in found else source
+    return {name: number for name, number in found.items() if isinstance(number, Immediate)}
 
 
 def _stored_sizes(body: Sequence[Statement]) -> set[tuple[str, int]]:
