@@ -180,19 +180,6 @@ extern "C" __global__ void k(const int* x, double* out) {
   const int2 v = s[63 - t];  // fault
   out[t] = __hiloint2double(v.y, v.x);
 }
-//// uninitialized: member_of_a_structure_that_is_copied(ramp(64), zeros(128, dtype=np.float64),
-////     array="s")
-struct Item {
-  double value;
-  int key;
-};
-extern "C" __global__ void k(const int* x, Item* out) {
-  __shared__ Item s[64];
-  const int t = threadIdx.x;
-  s[t].value = x[t];
-  __syncthreads();
-  out[t] = s[63 - t];  // fault
-}
 //// uninitialized: member_of_a_copied_structure(ramp(64), zeros(64), array="s",
 ////     MEMBER="item.tag")
 //// uninitialized: member_of_a_copied_structure_in_a_function(ramp(64), zeros(64), array="s",

@@ -35,7 +35,7 @@ class Flow:
         loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
         #: Where loads start and end, by the base of their address and the line they stand at.
         self._starts = {(_base(load), load.stack, _range(load)[0]) for load in loads}
-        self._ends = {(_base(load), load.stack, _range(load)[1]): load for load in loads}
+        self._ends = {(_base(load), load.stack, _range(load)[1]) for load in loads}
         exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
         compared: dict[tuple[str, int] | None, set[str]] = {}
         for place, names in {(self._place(e.operands[1:2]), e.operands[2:3]) for e in exchanges}:
@@ -57,22 +57,12 @@ class Flow:
             access |= bits.RETURNS | bits.READS
         if id(instruction) in self._guesses and not access & bits.STRONG:
             access |= bits.GUESSES
-        if "moves" in effects and "reads" in effects and self._may_be_padding(instruction):
-            access |= bits.PIECE
+        if "moves" in effects and "reads" in effects:
+            place = _base(instruction), instruction.stack
+            start, end = _range(instruction)
+            if (*place, end) in self._starts or (*place, start) in self._ends:
+                access |= bits.PIECE
         return access
-
-    def _may_be_padding(self, load: Instruction) -> bool:
-        """Return whether a load may copy nothing but padding between members of a structure.
-
-        Compilers copy that by bytes, and what is left of it, once it is aligned, by larger pieces.
-        """
-        size, place = size_in(load.words) or 0, (_base(load), load.stack)
-        start, end = _range(load)
-        before = self._ends.get((*place, start))
-        if size == 1:
-            return before is not None or (*place, end) in self._starts
-        is_less = before is not None and (size_in(before.words) or 0) < size
-        return before is not None and is_less and self._may_be_padding(before)
 
     def _note(self, instruction: Instruction) -> None:
         row = row_of(instruction)
