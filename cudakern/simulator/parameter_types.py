@@ -40,6 +40,9 @@ _NUMBERS = {
 _KEYWORDS = frozenset(("signed", "unsigned", "short", "long", "int", "float", "double"))
 _QUALIFIERS = frozenset(("const", "volatile", "__restrict__", "__restrict"))
 _PARAMETER = re.compile(r"([\w:\s]+)(?:\*([\w\s]*)|(\[\s*\w*\s*\]))")
+#: What may stand between a word such as struct and the name that it declares.
+_BETWEEN = r"(?:\s+(?:class|struct)\b)?(?:\s+\w+\s*\([^()]*\))*"
+_MACRO_OPTION = re.compile(r"-D|--define-macro=?")
 #: Those of C++ by their letters in symbols. Others are known to be none that is judged.
 _LETTERS = dict.fromkeys("vwbcahnoegz", "?") | {
     "s": "short",
@@ -92,7 +95,7 @@ def _declared(text: str, kernel: str, options: tuple[str, ...]) -> list[str]:
     while "<" in parameters and (shorter := re.sub(r"<[^<>]*>", "<>", parameters)) != parameters:
         parameters = shorter.replace("<>", "!")
     names = [_declared_type(parameter) for parameter in parameters.split(",")]
-    lines = "\n".join((text, *(f"#define {option.split('D', 1)[-1]}" for option in options)))
+    lines = "\n".join((text, *(f"#define {_MACRO_OPTION.sub('', o, 1)}" for o in options)))
     return ["" if name is None or _is_defined(name, lines) else name for name in names]
 
 
@@ -117,8 +120,8 @@ def _is_defined(name: str, text: str) -> bool:
     words = "|".join(map(re.escape, name.split()))
     own = rf"#\s*define\s+(?:{words})\b"
     if not _KEYWORDS.issuperset(name.split()):
-        own += rf"|\btypedef\b[^;]*\b{words}\s*;"
-        own += rf"|\b(?:using|struct|class|union|typename)\s+{words}\b"
+        own += rf"|\btypedef\b[^;]*\b{words}\s*[;,\[)]|\}}[\s*]*{words}\s*[;,\[]"
+        own += rf"|\b(?:using|struct|class|union|enum|typename){_BETWEEN}\s+(?:[\w:]*::)?{words}\b"
     return re.search(own, text) is not None
 
 

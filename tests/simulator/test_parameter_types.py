@@ -95,6 +95,11 @@ def test_what_is_not_judged():
         "using int32_t = float;",
         "struct int32_t { float x; };",
         "#define int32_t float",
+        "typedef struct { float x; } int32_t;",
+        "typedef float number, int32_t;",
+        "enum class int32_t { A };",
+        "struct __align__(4) int32_t { float x; };",
+        "using my::int32_t;",
         "#ifdef A\n__global__ void f(float* x) {}\n#endif",
     ],
 )
@@ -103,7 +108,9 @@ def test_names_that_a_text_defines_are_not_known(line):
     assert pointed("f", text, (), 2) == [None, None]
     assert pointed("f", text, ("-Dn=int",), 2) == [None, None]
     text = 'extern "C" __global__ void f(int* x) {}'
-    assert pointed("f", text, ("-Dint=long",), 1) == [None]
+    for option in ("-Dint=long", "--define-macro=int=long"):
+        assert pointed("f", text, (option,), 1) == [None]
+    assert pointed("f", text, ("-DPoint=long", "-IDint"), 1) != [None]
 
 
 def test_symbols_tell_it():
