@@ -205,8 +205,8 @@ class SimulatorError(CudakernError, RuntimeError):
     Attributes
     ----------
     kind : str
-        ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``,
-        ``"barrier_divergence"``, ``"deadlock"``, ``"stack_overflow"``, ``"trap"``,
+        ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"inactive_lane"``,
+        ``"race"``, ``"barrier_divergence"``, ``"deadlock"``, ``"stack_overflow"``, ``"trap"``,
         ``"assert"``, ``"misuse"``, ``"out_of_memory"`` or ``"launch"``.
     kernel : str
         Name of the entry point.

@@ -219,7 +219,7 @@ def test_the_barrier_is_all_that_is_missing():
 def test_every_kind_and_field_of_a_finding_is_named():
     text = read(SIMULATOR)
     kinds = set(re.findall(r'``"(\w+)"``', Finding.__doc__))
-    assert len(kinds) == 10
+    assert len(kinds) == 11
     assert all(f"`{name}`" in text for name in kinds | set(Finding.__dataclass_fields__))
     assert SimulatorError.__name__ in text
 

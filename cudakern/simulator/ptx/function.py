@@ -109,9 +109,8 @@ class FunctionText:
         self._flow = Flow(function.body or ()) if scope.checked else None
         self.follower: Follower | None = None  # in checked launches
         self._site = ""  # of the instruction, if it is asked for
-        self._passed: dict[
-            str, str
-        ] = {}  # of what functions pass: where words of undefined bytes are
+        #: Of what functions pass: where words of undefined bytes are.
+        self._passed: dict[str, str] = {}
         self._blocks = scope.blocks[function.name].numbers if scope.checked else {}
         self._labels_above: dict[str, int] = {}  # -> how often others had been involved there
         self._involved = 0  # how often others have been, so far

@@ -44,8 +44,8 @@ class Finding:
     ----------
     kind : str
         ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"inactive_lane"``,
-        ``"race"``, ``"barrier_divergence"`` or ``"deadlock"``; also what ends a launch in plain
-        mode: ``"stack_overflow"``, ``"trap"``, ``"assert"``.
+        ``"race"``, ``"barrier_divergence"`` or ``"deadlock"``; also what ends any launch:
+        ``"stack_overflow"``, ``"trap"``, ``"assert"``, ``"misuse"``.
     kernel : str
         Name of the kernel.
     block, thread : tuple of int

@@ -100,6 +100,11 @@ CASES = {
         NOTHING,
     ),
     "selects": ("setp.ne.u32 %p1, %r1, 1; selp.u32 %r9, 1, 2, %p1; " + STORE.format("%r9"), STORED),
+    "selects what is loaded": (
+        "ld.shared.u32 %r8, [t+32]; setp.ne.u32 %p1, %r1, 1; selp.u32 %r9, %r8, 2, %p1; "
+        + STORE.format("%r9"),
+        STORED,
+    ),
     "under a guard": ("mov.u32 %r9, 0; @%p0 mov.u32 %r9, %r1; " + STORE.format("%r9"), STORED),
     "not under its guard": (
         "mov.u32 %r9, 0; @!%p0 mov.u32 %r9, %r1; " + STORE.format("%r9"),
