@@ -354,7 +354,7 @@ FAULTS = (
           "if (§in_flight§false§ && (read & kAsyncTag) != 0 && same_thread(read, a.tag)) {"),
     Fault("what selects an undefined value counts for nothing",
           "simulator/ptx/test_undefined.py -k selects",
-          "rest = §f\" | {c}\" if c.words else §§\"\""),
+          'rest = §f" | {c}" if c.words else §§""'),
     Fault("who has seen a write does not come after it",
           "simulator/test_correct_kernels.py -k lock_that_goes_round_and_is_reset",
           "return §order.observed.size != 0§false§ && comes_after_observers("),
