@@ -72,6 +72,12 @@ def test_grids_one_after_the_other(resident):
     assert x[0] == 32 * 13
 
 
+def test_a_grid_that_is_not_launched_to_meet():
+    kernel = RawModule(code=GRID).get_function("count")
+    with pytest.raises(ck.SimulatorError, match=r"in cooperative_groups\.h:\d+\): .* a trap"):
+        kernel((2,), (32,), (np.zeros(1, np.int32),))
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("block", [0, 77, 149])
 def test_a_fault_amid_resident_blocks(block, mode):
