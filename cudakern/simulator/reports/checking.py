@@ -151,15 +151,19 @@ def checked(
     -----
     Found are accesses outside of an array or variable in whatever memory, also by one byte,
     accesses that are not aligned as their type must be, uses of what nothing has written (shared
-    and local memory, ``malloc``, outputs of the operators, arrays made by `empty`), races, barriers
-    and warp collectives that not all reach, and launches that wait forever.
+    and local memory, ``malloc``, outputs of the operators, arrays made by `empty`) or of what a
+    shuffle took from a lane that is not there, races, barriers and warp collectives that not all
+    reach, and launches that wait forever. To load such a value is no fault; that it decides a
+    branch, is part of an address, goes into an atomic or is stored to global memory is.
 
     PTX's memory model says what a race is: two threads access the same bytes, one of them to write,
     and no barrier, ``__syncwarp``, or release that an acquire sees orders the two.
     Fences count. Only strong accesses, such as atomics, may meet unordered, if the scope of each
-    has the other thread. A relaxed atomic alone, which ``atomicAdd`` is, orders nothing. With
-    ``strict``, volatile accesses that meet unordered, threads that write the same value unordered,
-    and barriers at which threads are missing that have exited are findings, too.
+    has the other thread, but not volatile ones of a warp's lanes in shared memory. A relaxed atomic
+    alone, which ``atomicAdd`` is, orders nothing. With ``strict``, volatile accesses that meet
+    unordered, threads that write the same value unordered, and barriers at which threads are
+    missing that have exited are findings, too, among others: ``cudakern/simulator/README.md`` lists
+    all.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
