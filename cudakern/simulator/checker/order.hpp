@@ -624,11 +624,16 @@ struct Union {
   }
 };
 
+/// The time of the threads of a block after its latest barrier.
+inline uint32_t start_time(const CheckedBlock& block) {
+  return block.base == 0 ? 1 : block.base < kMaxTime ? block.base : kMaxTime;
+}
+
 /// Threads that write after a barrier release what fences before it did. If no thread has accessed
 /// memory since its fence, one release stands for those of all.
 inline void gather_fences(Worker* w, uint32_t base) {
   CheckedBlock& block = w->checked;
-  const uint32_t threads = w->launch->threads;
+  const uint32_t threads = w->launch->threads, start = start_time(block);
   for (int i = 0; i < kScopes; ++i) {
     Vector<const Release*>& fenced = block.fenced[i];
     bool clean = true;
@@ -637,9 +642,9 @@ inline void gather_fences(Worker* w, uint32_t base) {
     for (uint32_t k = 0; k < threads; ++k) {
       const ThreadOrder& t = block.order[k];
       const Release* what = t.fence[i];
-      const bool fresh = what != nullptr && what->time >= block.base;
+      const bool fresh = what != nullptr && what->time >= start;
       fences += fresh;
-      clean = clean && !t.dirty && (fresh || t.time == (block.base == 0 ? 1 : block.base));
+      clean = clean && !t.dirty && (fresh || t.time == start);
       if (fresh) {
         known.add(what->knowledge);
       }
@@ -663,7 +668,7 @@ inline void gather_fences(Worker* w, uint32_t base) {
 /// memory since its fence, one stands for those of all.
 inline void gather_proxy_fences(Worker* w, uint32_t base, Union* known) {
   CheckedBlock& block = w->checked;
-  const uint32_t threads = w->launch->threads, start = block.base == 0 ? 1 : block.base;
+  const uint32_t threads = w->launch->threads, start = start_time(block);
   Knowledge all = {};
   bool clean = true;
   Union fenced;
@@ -723,13 +728,13 @@ inline void meet_block(Worker* w) {
     base = t.time > base ? t.time : base;
     known.add(t.knowledge);
   }
-  base += base < kMaxTime;
+  ++base;  // beyond kMaxTime, too: what comes then counts as ordered
   gather_fences(w, base);
   gather_proxy_fences(w, base, &known);
   w->checked.base = base;
   for (uint32_t i = 0; i < threads; ++i) {
     ThreadOrder& t = w->checked.order[i];
-    t.time = base;
+    t.time = start_time(w->checked);
     t.knowledge = known.all;
     t.dirty = false;
   }
