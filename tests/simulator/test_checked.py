@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel, checked
+from cudakern.simulator import RawKernel, RawModule, checked, empty
 from tests.simulator.launches import findings_of
 
 SET = 'extern "C" __global__ void set(int* x, int i) { x[i] = 7; }'
@@ -258,3 +258,34 @@ def test_readers_before_a_barrier_of_the_block_need_not_be_remembered():
     with checked() as report:
         RawKernel(code, "k")((1,), (128,), (np.zeros(128, np.int32),))
     assert str(report) == "nothing found in 1 launches"
+
+
+def test_padding_of_structures_that_an_earlier_launch_wrote():
+    item = "struct Item { double value; int key; };\n"
+    fill = "__global__ void fill(Item* x) { x[threadIdx.x].value = x[threadIdx.x].key = 1; }\n"
+    copy = "__global__ void copy(const Item* x, Item* y) { y[threadIdx.x] = x[threadIdx.x]; }"
+    module = RawModule(code=f'{item}extern "C" {{\n{fill}{copy}\n}}')
+    x, y = empty((8, 2), np.float64), empty((8, 2), np.float64)
+    with checked() as report:
+        module.get_function("fill")((1,), (7,), (x,))
+        module.get_function("copy")((1,), (7,), (x, y))
+        assert report.findings == []
+        module.get_function("copy")((1,), (8,), (x, y))  # the last one is not written
+        assert [f.kind for f in report.findings] == ["uninitialized"]
+        report.findings.clear()
+    assert y[:7, 0].tolist() == [1] * 7
+
+
+@pytest.mark.parametrize("missing", [0, 3, 7])
+def test_a_structure_that_no_launch_wrote(missing):
+    item = "struct Item { int a, b; };\n"
+    fill = f"if (threadIdx.x != {missing}) x[threadIdx.x].a = x[threadIdx.x].b = 1;"
+    fill = f"__global__ void fill(Item* x) {{ {fill} }}\n"
+    copy = "__global__ void copy(const Item* x, Item* y) { y[threadIdx.x] = x[threadIdx.x]; }"
+    module = RawModule(code=f'{item}extern "C" {{\n{fill}{copy}\n}}')
+    x, y = empty((8, 2), np.int32), empty((8, 2), np.int32)
+    with checked() as report:
+        module.get_function("fill")((1,), (8,), (x,))
+        module.get_function("copy")((1,), (8,), (x, y))
+        assert [(f.kind, f.index // 2) for f in report.findings] == [("uninitialized", missing)]
+        report.findings.clear()

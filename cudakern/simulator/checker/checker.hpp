@@ -262,8 +262,11 @@ __attribute__((noinline)) inline void stop_counting(const Access& a, const char*
 }
 
 /// Whether a neighbour was written that is copied together with this access, which may be padding.
-inline bool is_padding(const Access& a, const Cell* cell) {
-  const bool before = a.offset >= 4 && tag_serial(cell[-1].write) >= a.first;
+/// Of what earlier launches wrote, only the word before counts: padding follows a member.
+inline bool is_padding(const Access& a, const Place& place) {
+  const Cell* cell = place.cells;
+  const bool before = a.offset >= 4 && (tag_serial(cell[-1].write) >= a.first ||
+                                        (place.unwritten != nullptr && place.unwritten[-4] == 0));
   return before || tag_serial(cell[(a.bytes + 3) / 4].write) >= a.first;
 }
 
@@ -278,8 +281,7 @@ inline void add_unwritten(Access& a, const Place& place, uint32_t fresh) {
     fresh &= ~(place.unwritten[i] == 0 ? 1u << i : 0u);
   }
   if (fresh == 0 || (place.initialized && place.unwritten == nullptr)) return;
-  const bool padding =
-      (a.kind & kPiece) != 0 && place.cells != nullptr && is_padding(a, place.cells);
+  const bool padding = (a.kind & kPiece) != 0 && place.cells != nullptr && is_padding(a, place);
   const uint32_t access = a.kind & (kWrites | kAtomic);
   const Origin origin = {a.site->number, false,  a.space,  a.object,
                          a.bytes,        access, a.offset, a.name};
