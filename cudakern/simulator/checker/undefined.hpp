@@ -17,6 +17,7 @@ struct Origin {
 
 /// A word has a bit for each instruction that its values come from. These share them, if many.
 constexpr int kOriginBits = 64 - kOriginShift;
+constexpr size_t kMostOrigins = size_t{1} << 16;  // of single threads, before all are forgotten
 
 struct UndefinedValues {
   Map<Origin> origins;      // the latest of each thread at an instruction, ...
@@ -41,6 +42,9 @@ struct UndefinedValues {
       number = static_cast<uint32_t>(of_sites.size);
     }
     of_sites[number - 1] = origin;
+    if (origins.size == kMostOrigins) {
+      origins.clear();
+    }
     origins.get(key_of(origin.site, thread)) = origin;
     return uint64_t{1} << (kOriginShift + (number - 1) % kOriginBits);
   }
@@ -64,7 +68,8 @@ struct UndefinedValues {
     uint64_t& word = held.get(address >> 2);
     const uint64_t mask = ((uint64_t{1} << bytes) - 1) << (address & 3);
     const uint64_t own = (undefined & kUndefinedBytes) << (address & 3) & mask;
-    word = ((undefined | word) & ~kUndefinedBytes) | (word & kUndefinedBytes & ~mask) | own;
+    const uint64_t rest = word & kUndefinedBytes & ~mask;
+    word = ((undefined | (rest == 0 ? 0 : word)) & ~kUndefinedBytes) | rest | own;
   }
   uint64_t held_at(uint64_t address, uint32_t bytes) {
     const uint64_t* word = held.find(address >> 2);
