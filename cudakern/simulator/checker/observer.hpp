@@ -421,9 +421,10 @@ inline void find_undefined(Access& a) {
 /// Has the target of a copy hold undefined values of its source.
 inline void copy_undefined(Worker* w, Thread* self, const Copy& copy) {
   for (uint32_t i = 0; i < copy.size; i += 4) {
-    Access from = access_of(w, self, copy.from + i, 4, kReads, copy.site);
+    const uint32_t size = copy.size - i < 4 ? copy.size - i : 4;
+    Access from = access_of(w, self, copy.from + i, size, kReads, copy.site);
     find_undefined(from);
-    Access to = access_of(w, self, copy.to + i, 4, kWrites, copy.site);
+    Access to = access_of(w, self, copy.to + i, size, kWrites, copy.site);
     Place place;
     if (from.undefined_bytes == 0 || !locate(to, &place) || place.cells == nullptr) continue;
     to.undefined = from.undefined;
