@@ -162,3 +162,17 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     out[0] = data[0];
   }
 }
+//// more_fences_than_there_are_times(zeros(1), poison(64, np.int32), block=64) ->
+////     *_: {0: np.full(1, 269999, np.int32), 1: np.arange(64, dtype=np.int32)[::-1]}
+extern "C" __global__ void k(int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  for (int i = 0; i < 270000 && t == 0; ++i) {
+    *x = i;
+    __threadfence();
+  }
+  __syncthreads();
+  s[t] = t;
+  __syncthreads();
+  out[t] = s[63 - t];
+}
