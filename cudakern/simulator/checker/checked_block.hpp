@@ -110,7 +110,7 @@ struct CheckedBlock {
   size_t cell_count;
   ThreadOrder order[kMaxThreads];
   // What fences of all threads released by the latest barrier, for each scope.
-  Vector<const Release*> fenced[kScopes];
+  const Release* fenced[kScopes];
   WarpBarriers barriers[kMaxThreads / kLanes];
   Vector<RemoteAccess> remote;  // by others of the cluster, by rank and thread; or empty
   // For the traffic report.
@@ -121,9 +121,6 @@ struct CheckedBlock {
 /// Gives back what a block has had, for good.
 inline void release_checked(CheckedBlock* c) {
   free(c->cells);
-  for (Vector<const Release*>& fenced : c->fenced) {
-    free(fenced.data);
-  }
   for (Events& events : c->events) {
     free(events.addresses);
   }

@@ -93,9 +93,7 @@ void start_checked_block(Worker* w) {
   c.serial = order.first_serial + started.size;
   c.first = c.serial - w->group.rank;
   c.base = 0;
-  for (Vector<const Release*>& fenced : c.fenced) {
-    fenced.clear();
-  }
+  memset(c.fenced, 0, sizeof c.fenced);
   started.push(w->group.block);
   begin_executions(w);
   const size_t cells = cell_bytes(w->group.dynamic_offset + w->group.dynamic_bytes) / sizeof(Cell);

@@ -332,12 +332,12 @@ inline void leave(Channel* channel, const Release* what, Scope scope, bool seque
 
 /// Leaves at a channel what a thread released for each scope.
 inline void leave_each(Channel* channel, const Release* const (&by_scope)[kScopes], Scope scope,
-                       bool sequential = false) {
+                       bool sequential = false, bool lenient = false) {
   const Release* last = nullptr;
   for (int i = kScopes - 1; i >= 0; --i) {
     const Release* what = by_scope[i];
     if (what != nullptr && what != last) {
-      leave(channel, what, narrower(what->scope, scope), sequential);
+      leave(channel, what, narrower(what->scope, scope), sequential, lenient);
     }
     last = what;
   }
@@ -358,7 +358,7 @@ inline uint64_t key_of_thread(const Worker* w, uint32_t self) {
 inline bool is_mere(const Worker* w, uint32_t self) {
   const ThreadOrder& t = w->checked.order[self];
   return !order.sequential && !t.operated && t.fence[0] == nullptr &&
-         w->checked.fenced[0].size == 0;
+         w->checked.fenced[0] == nullptr;
 }
 
 /// A strong write. A store replaces what others left at the address; an atomic adds to it.
@@ -381,17 +381,13 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
   }
   // What the thread released here before, it releases again.
   const Operations* again = t.operated ? order.operations.find(operation) : nullptr;
-  if (again == nullptr && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) return;
+  if (again == nullptr && t.fence[0] == nullptr && w->checked.fenced[0] == nullptr) return;
   Channel* channel = channel_of(key);
   if (again != nullptr) {
     leave_each(channel, again->release, scope);
   }
   leave_each(channel, t.fence, scope);
-  for (Vector<const Release*>& fenced : w->checked.fenced) {
-    for (size_t k = 0; k < fenced.size; ++k) {
-      leave(channel, fenced[k], narrower(fenced[k]->scope, scope), false, w->launch->strict);
-    }
-  }
+  leave_each(channel, w->checked.fenced, scope, false, w->launch->strict);
 }
 
 /// Has a thread know entries of a channel, as seen by a block in a scope.
@@ -629,14 +625,31 @@ inline uint32_t start_time(const CheckedBlock& block) {
   return block.base == 0 ? 1 : block.base < kMaxTime ? block.base : kMaxTime;
 }
 
+/// One release that stands for all fences of at least a scope by threads of a block.
+inline const Release* join_fences(const CheckedBlock& block, uint32_t threads, int scope) {
+  Channel* joined = order.make<Channel>({});
+  const auto entries =
+      static_cast<Channel::Entry*>(order.pool.take(threads * sizeof(Channel::Entry)));
+  size_t count = 0;
+  for (uint32_t k = 0; k < threads; ++k) {
+    const Release* what = block.order[k].fence[scope];
+    if (what != nullptr) {
+      entries[count++] = {what, what->scope, false, false};
+    }
+  }
+  joined->entries = {entries, count, count};
+  const Knowledge* all =
+      order.make(entries_of(joined, 0, count, block.serial, Scope::kSys, nullptr));
+  return order.make<Release>({block.serial, 0, 0, 0, static_cast<Scope>(scope), nullptr, all});
+}
+
 /// Threads that write after a barrier release what fences before it did. If no thread has accessed
-/// memory since its fence, one release stands for those of all.
+/// memory since its fence, what came before the barrier did.
 inline void gather_fences(Worker* w, uint32_t base) {
   CheckedBlock& block = w->checked;
   const uint32_t threads = w->launch->threads, start = start_time(block);
-  for (int i = 0; i < kScopes; ++i) {
-    Vector<const Release*>& fenced = block.fenced[i];
-    bool clean = true;
+  for (int i = kScopes - 1; i >= 0; --i) {
+    bool clean = true, alike = i + 1 < kScopes;
     Union known;
     uint32_t fences = 0;
     for (uint32_t k = 0; k < threads; ++k) {
@@ -645,22 +658,16 @@ inline void gather_fences(Worker* w, uint32_t base) {
       const bool fresh = what != nullptr && what->time >= start;
       fences += fresh;
       clean = clean && !t.dirty && (fresh || t.time == start);
+      alike = alike && what == t.fence[i + 1];
       if (fresh) {
         known.add(what->knowledge);
       }
     }
     if (fences == 0) continue;
-    fenced.clear();
-    if (clean) {
-      fenced.push(order.make<Release>(
-          {block.serial, 0, base - 1, base, static_cast<Scope>(i), nullptr, known.all}));
-      continue;
-    }
-    for (uint32_t k = 0; k < threads; ++k) {
-      if (block.order[k].fence[i] != nullptr) {
-        fenced.push(block.order[k].fence[i]);
-      }
-    }
+    block.fenced[i] = alike   ? block.fenced[i + 1]
+                      : clean ? order.make<Release>({block.serial, 0, base - 1, base,
+                                                     static_cast<Scope>(i), nullptr, known.all})
+                              : join_fences(block, threads, i);
   }
 }
 
