@@ -53,6 +53,7 @@ struct Cell {
 struct Knowledge;
 struct Pending;
 struct Release;
+struct Seen;
 struct WarpTimes;
 
 /// Entries of a channel that a thread has taken already, so that polling does not pile them up.
@@ -70,8 +71,8 @@ struct ThreadOrder {
   uint32_t known[kLanes];      // the time up to which each lane of the warp is known
   const WarpTimes* published;  // `known`, as others can keep it; null if it has changed
   const Knowledge* knowledge;  // what came from other warps and blocks by acquiring
-  Knowledge* seen;             // what relaxed reads saw: known from the next fence on
-  Knowledge* spare;            // of those lists, to be used again
+  Seen* seen;                  // what relaxed reads saw: known from the next fence on
+  Seen* spare;                 // of those lists, to be used again
   Pending* pending;            // what strong accesses met: known from the next fence.sc on
   Taken taken[4];
   const Release* released;             // the latest release

@@ -102,6 +102,17 @@ struct Knowledge {
   bool lenient;           // PTX does not say so
 };
 
+/// Entries of a channel that relaxed reads of a thread saw, which a fence takes. They stay until
+/// one takes them in the widest scope.
+struct Seen {
+  Channel* channel;
+  size_t first, count;
+  Scope scope;
+  size_t taken, taken_leniently;  // as many as there were when they were taken last
+  Scope taken_in;
+  Seen* next;
+};
+
 /// Entries of a channel that a thread's next fence.sc will take, as far as they are sequential.
 struct Pending {
   Channel* channel;
@@ -417,11 +428,10 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
   ThreadOrder& t = w->checked.order[self];
   const uint64_t serial = w->checked.serial;
   // Who acquires knows what its relaxed reads of the same address have seen, too.
-  for (Knowledge* k = acquires ? t.seen : nullptr; k != nullptr;
-       k = const_cast<Knowledge*>(k->next)) {
-    if (k->channel == channel && (k->first != first || k->scope != scope)) {
-      const Scope both = narrower(k->scope, scope);
-      take(t, entries_of(channel, k->first, k->count, serial, both, t.knowledge));
+  for (Seen* s = acquires ? t.seen : nullptr; s != nullptr; s = s->next) {
+    if (s->channel == channel && (s->first != first || s->scope != scope)) {
+      const Scope both = narrower(s->scope, scope);
+      take(t, entries_of(channel, s->first, s->count, serial, both, t.knowledge));
     }
   }
   if (count == first) return;
@@ -429,19 +439,19 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
     take(t, entries_of(channel, first, count, serial, scope, t.knowledge));
     return;
   }
-  for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
-    if (k->channel == channel && k->first == first && k->scope == scope) {
-      k->count = count;
+  for (Seen* s = t.seen; s != nullptr; s = s->next) {
+    if (s->channel == channel && s->first == first && s->scope == scope) {
+      s->count = count;
       return;
     }
   }
-  Knowledge* seen = t.spare;
+  Seen* seen = t.spare;
   if (seen == nullptr) {
-    seen = order.make<Knowledge>({});
+    seen = order.make<Seen>({});
   } else {
-    t.spare = const_cast<Knowledge*>(seen->next);
+    t.spare = seen->next;
   }
-  *seen = entries_of(channel, first, count, serial, scope, t.seen);
+  *seen = {channel, first, count, scope, 0, 0, Scope::kCta, t.seen};
   t.seen = seen;
 }
 
@@ -543,11 +553,15 @@ inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
 inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
   if ((access & kAcquires) != 0) {
-    Knowledge* last = nullptr;
-    for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
-      const Scope both = narrower(k->scope, scope);
-      take(t, entries_of(k->channel, k->first, k->count, k->serial, both, t.knowledge));
-      last = k;
+    Seen* last = nullptr;
+    for (Seen* s = t.seen; s != nullptr; s = s->next) {
+      const Scope both = narrower(s->scope, scope);
+      if (s->taken != s->count || s->taken_in < both) {
+        take(t, entries_of(s->channel, s->first, s->count, w->checked.serial, both, t.knowledge));
+        s->taken = s->count;
+        s->taken_in = both;
+      }
+      last = s;
     }
     if (last != nullptr && scope >= Scope::kGpu) {  // else a wider one may follow
       last->next = t.spare;
@@ -729,8 +743,12 @@ inline void meet_block(Worker* w) {
     if (t.seen != nullptr && !w->launch->strict) {
       fence(w, i, kAcquires, Scope::kGpu);
     }
-    for (const Knowledge* k = t.seen; k != nullptr; k = k->next) {
-      take_leniently(t, *k);
+    for (Seen* s = t.seen; s != nullptr; s = s->next) {
+      if (s->taken_leniently != s->count) {
+        take_leniently(
+            t, entries_of(s->channel, s->first, s->count, w->checked.serial, s->scope, nullptr));
+        s->taken_leniently = s->count;
+      }
     }
     base = t.time > base ? t.time : base;
     known.add(t.knowledge);
