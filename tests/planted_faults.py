@@ -337,7 +337,7 @@ FAULTS = (
           "  check_against(a, second_reader(*cell), false, byte, bytes);§§"),
     Fault("fences of the block carry nothing",
           "simulator/test_correct_kernels.py -k lock_in_shared_memory",
-          "for (int i = kScopes - 1; i >§=§§ 0; --i) {"),
+          "for (int i = kScopes - 1; i >§=§§ 0; --i) {\n    const Release* what"),
     Fault("a warp that reads hides the one before",
           "simulator/test_checked.py -k each_warp_that_read",
           "return tag_serial(tag) <§§=§ a.first || (same_thread(tag, a.tag) && !in_flight)"),
