@@ -168,6 +168,7 @@ def test_addresses_in_no_array():
     where_from = "reached by an address in argument 0, not given as an array: checked(arrays=...)"
     for found in (
         faults("store", x.ctypes.data, 2),
+        faults("store", x.ctypes.data + x.nbytes, -1),
         faults("load", addresses(x), 2, y),
         faults("copy", view(x, y))[:1],
     ):

@@ -66,21 +66,23 @@ struct Reach {
   }
 };
 
-/// Looks for the word that an address in no array was computed from: the nearest at or below it
-/// that is an address of no array either.
+/// Looks for the word that an address in no array was computed from: the nearest that is an address
+/// of no array either. One at or below it goes before any above it.
 inline void find_origin(uint64_t address, ck_sim_finding* finding) {
   const MemoryMap& m = memory_map;
   if (address < kLeastAddress) return;
   const uint64_t least = address - kLeastAddress < kNear ? kLeastAddress : address - kNear;
-  uint64_t nearest = 0;
+  const uint64_t most = UINT64_MAX - address < kNear ? UINT64_MAX : address + kNear;
+  uint64_t nearest = UINT64_MAX;
   const auto look = [&](const void* memory, uint64_t bytes, ck_sim_space space, uint64_t object) {
     const uint64_t skipped = -reinterpret_cast<uint64_t>(memory) % sizeof(uint64_t);
     if (bytes < skipped) return;
     const char* const first = static_cast<const char*>(memory) + skipped;
-    for_addresses(first, bytes - skipped, least, address, [&](const uint64_t* word) {
-      if (*word <= nearest || *word - reinterpret_cast<uint64_t>(m.arena.memory) < m.arena_bytes) {
-        return;
-      }
+    for_addresses(first, bytes - skipped, least, most, [&](const uint64_t* word) {
+      const bool is_nearer = *word <= address ? nearest > address || *word > nearest
+                                              : nearest > address && *word < nearest;
+      const uint64_t in_arena = *word - reinterpret_cast<uint64_t>(m.arena.memory);
+      if (!is_nearer || in_arena < m.arena_bytes) return;
       nearest = *word;
       finding->origin_space = space;
       finding->origin_object = static_cast<uint32_t>(object);
