@@ -275,18 +275,20 @@ inline uint64_t thread_of(const Worker* w, uint32_t self) {
   return w->checked.serial * kMaxThreads + self + 1;
 }
 
+inline uint32_t all_bytes(const Access& a) { return ~0u >> (32 - a.bytes); }
+
 /// Adds the bytes that nothing has written to what a read finds undefined.
 inline void add_unwritten(Access& a, const Place& place, uint32_t fresh) {
   for (uint32_t i = 0; place.unwritten != nullptr && i < a.bytes; ++i) {
     fresh &= ~(place.unwritten[i] == 0 ? 1u << i : 0u);
   }
   if (fresh == 0 || (place.initialized && place.unwritten == nullptr)) return;
-  const bool padding = (a.kind & kPiece) != 0 && place.cells != nullptr && is_padding(a, place);
+  const bool is_piece = (a.kind & kPiece) != 0 && place.cells != nullptr && is_padding(a, place);
   const uint32_t access = a.kind & (kWrites | kAtomic);
   const Origin origin = {a.site->number, false,  a.space,  a.object,
                          a.bytes,        access, a.offset, a.name};
   a.undefined |= undefined_values.begin(origin, thread_of(a.w, a.self));
-  a.undefined |= padding ? 0 : kNoPadding;
+  a.undefined |= is_piece ? 0 : kNoPiece | (fresh == all_bytes(a) ? kNoPadding : 0);
   a.undefined_bytes |= fresh;
 }
 
@@ -302,22 +304,24 @@ inline void give_undefined(const Access& a) {
   if ((a.site->access & kAtomic) != 0) {
     use_undefined(a, ck_sim_use_atomic);
   } else {
-    const uint64_t whole = (a.kind & kPiece) == 0 ? kNoPadding : 0;  // though a copy of a piece
+    const bool all = (a.kind & kPiece) == 0 && a.undefined_bytes == all_bytes(a);
+    const uint64_t whole = all ? kNoPadding | kNoPiece : 0;  // though a copy of a piece
     view.undefined |= a.undefined | whole | (a.undefined_bytes & kUndefinedBytes);
     view.undefined_behind |= a.undefined_bytes >> 16;
   }
 }
 
-/// Whether all bytes of an element are undefined, and that is no padding; or some that are
-/// computed.
+/// Whether undefined bytes of what is read or written are no padding: they are computed, or all of
+/// an element, or all there is.
 inline bool is_whole(const Access& a, uint32_t element) {
+  if (a.undefined_bytes == 0) return false;
   const uint32_t all = ~0u >> (32 - element);
-  bool whole = false;
-  for (uint32_t i = 0; i < a.bytes; i += element) {
+  bool whole = (a.undefined & kComputed) != 0 ||
+               ((a.undefined & kNoPiece) != 0 && a.undefined_bytes == all_bytes(a));
+  for (uint32_t i = 0; i < a.bytes && (a.undefined & kNoPadding) != 0; i += element) {
     whole = whole || (a.undefined_bytes >> i & all) == all;
   }
-  const bool some = a.undefined_bytes != 0 && (a.undefined & kComputed) != 0;
-  return some || (whole && (a.undefined & kNoPadding) != 0);
+  return whole;
 }
 
 /// Whether others see at once what is written there: other blocks, and the host.
@@ -643,7 +647,7 @@ uint64_t ck_sim_inactive(const ck_sim::View* reader, unsigned source, unsigned p
                           : (w->warps[self / kLanes].exited >> source & 1) ? ck_sim_exited
                                                                            : ck_sim_unnamed;
   const Origin origin = {site->number, true, reason, source, 0, present, 0, nullptr};
-  return undefined_values.begin(origin, thread_of(w, self)) | kNoPadding | 0xF;
+  return undefined_values.begin(origin, thread_of(w, self)) | kNoPadding | kNoPiece | 0xF;
 }
 char* ck_sim_atomic(char* address, const ck_sim::Site* site) {
   using namespace ck_sim;

@@ -57,13 +57,14 @@ struct View {
 
 // Bytes are undefined that nothing has written, or that a shuffle took from a lane that is not
 // there. A word tells those of a register, or of what is loaded or stored: a bit each, from the
-// first one; whether they are more than padding, and computed, not only moved; and, a bit each,
-// where they come from, see undefined.hpp. The union of words tells of several.
+// first one; then whether they are more than padding, which may be stored; and, a bit each, where
+// they come from, see undefined.hpp. The union of words tells of several.
 constexpr uint64_t kUndefinedBytes = 0xFFFF;
-constexpr uint64_t kNoPadding = 1u << 16;
-constexpr uint64_t kComputed = 1u << 17;
+constexpr uint64_t kNoPadding = 1u << 16;  // all that was loaded is undefined
+constexpr uint64_t kNoPiece = 1u << 17;    // what was loaded is none of several neighbours
+constexpr uint64_t kComputed = 1u << 18;   // not only moved
 constexpr uint64_t kWholeRegister = kUndefinedBytes | kComputed;
-constexpr int kOriginShift = 18;
+constexpr int kOriginShift = 19;
 
 /// An instruction that can wait, fail or, in checked launches, access memory.
 struct Site {

@@ -184,6 +184,15 @@ CASES = {
         "add.u32 %r9, %r5, 1; and.b32 %r9, %r9, 0xff; " + STORE.format("%r9"),
         STORED,
     ),
+    "part of a vector stored": (
+        "ld.shared.v2.u32 {%r8, %r9}, [t+8]; st.global.v2.u32 [%d0], {%r8, %r9};",
+        NOTHING,
+    ),
+    "part of a vector used": (
+        ".loc 1 2 1\nld.shared.v2.u32 {%r8, %r9}, [t+8]; add.u32 %r9, %r9, %r8;\n.loc 1 3 1\n"
+        + STORE.format("%r9"),
+        STORED,
+    ),
     "part stored": ("st.global.u64 [%d0], %d5;", NOTHING),
     "part stored and loaded": (
         "st.global.u64 [%d0], %d5; ld.global.u32 %r9, [%d0+4]; " + BRANCH.format("%r9"),
