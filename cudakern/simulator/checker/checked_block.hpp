@@ -50,6 +50,11 @@ struct Cell {
   uint64_t read[2];
 };
 
+/// Those of each of the bytes, where these have been accessed one by one.
+struct ByteCells {
+  Cell byte[4];
+};
+
 struct Knowledge;
 struct Pending;
 struct Release;
@@ -109,6 +114,7 @@ struct CheckedBlock {
   uint32_t base;    // all accesses of the block before this time came before a barrier
   Cell* cells;      // of its shared memory
   size_t cell_count;
+  Vector<ByteCells> split_cells;  // of these
   ThreadOrder order[kMaxThreads];
   // What fences of all threads released by the latest barrier, for each scope.
   const Release* fenced[kScopes];
@@ -122,6 +128,7 @@ struct CheckedBlock {
 /// Gives back what a block has had, for good.
 inline void release_checked(CheckedBlock* c) {
   free(c->cells);
+  free(c->split_cells.data);
   for (Events& events : c->events) {
     free(events.addresses);
   }

@@ -102,6 +102,7 @@ void start_checked_block(Worker* w) {
     c.cells = static_cast<Cell*>(calloc(cells, sizeof(Cell)));
     c.cell_count = c.cells == nullptr ? 0 : cells;
   }
+  c.split_cells.clear();
   c.remote.clear();
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     c.order[i] = {};

@@ -12,12 +12,8 @@ namespace ck_sim {
 
 constexpr uint32_t kBegins = 1u << 31;  // of Access::kind: an asynchronous copy, which begins
 
-struct ByteCells {
-  Cell byte[4];
-};
-
-inline Vector<ByteCells> split_cells;
-inline Vector<Index3> started;  // the blocks of the launch, by serial
+inline Vector<ByteCells> split_cells;  // of all memory but that of blocks
+inline Vector<Index3> started;         // the blocks of the launch, by serial
 
 /// Writes that may have met readers whom nobody remembers.
 struct Forgotten {
@@ -437,14 +433,16 @@ inline bool is_split(const Access& a, const Cell* cell) {
 
 /// The cells of the four bytes, once they are told apart.
 inline Cell* split(const Access& a, Cell* cell) {
+  Worker* const owner = a.remote != nullptr ? a.remote : a.w;
+  Vector<ByteCells>& all = a.owner == 0 ? split_cells : owner->checked.split_cells;
   if (!is_split(a, cell)) {
     if ((cell->write & kSplitTag) != 0) {
       *cell = {};
     }
-    split_cells.push({{*cell, *cell, *cell, *cell}});
-    cell->write = tag_serial(a.tag) << kSerialShift | (split_cells.size - 1) << 2 | kSplitTag;
+    all.push({{*cell, *cell, *cell, *cell}});
+    cell->write = tag_serial(a.tag) << kSerialShift | (all.size - 1) << 2 | kSplitTag;
   }
-  return split_cells[(cell->write & ((uint64_t{1} << kSerialShift) - 1)) >> 2].byte;
+  return all[(cell->write & ((uint64_t{1} << kSerialShift) - 1)) >> 2].byte;
 }
 
 /// Calls `look(cell, byte, bytes)` for all cells of `bytes` bytes at an address. `first` is that of
