@@ -41,11 +41,12 @@ _KINDS = {
     ),
 }
 
-#: Owners of memory made by `empty`, by their ids; and where they lie, of more than those.
+#: Owners of memory made by `empty`, by their ids; and where they lie, those that are gone included.
 _unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
 _spans: dict[int, tuple[int, int]] = {}
-#: What `live_empties` returns, until that changes.
-_table: tuple[list[int], np.ndarray] | None = None
+#: Another one for each array that is made; and what `live_empties` returned last, as of which one.
+_latest = object()
+_table: tuple[object, list[int], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,27 +98,27 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
         requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
         raise dtype_error("simulator.empty", "dtype", requirement)
     _fill(_bytes_of(array))
-    global _table  # noqa: PLW0603
+    global _latest  # noqa: PLW0603
     _spans[id(array)], _unwritten[id(array)] = span_of(array), array
-    _table = None
+    _latest = object()
     return array.view()
 
 
 def live_empties() -> tuple[list[int], np.ndarray]:
     """Return the arrays that `empty` has made and that are in use: their ids, where they lie."""
     global _table  # noqa: PLW0603
-    table = _table
+    latest, table = _latest, _table  # other threads may make arrays meanwhile
     if len(_spans) != len(_unwritten):
-        for key in _spans.keys() - _unwritten.keys():
+        for key in [key for key in [*_spans] if key not in _unwritten]:
             _spans.pop(key, None)
-            if (array := _unwritten.get(key)) is not None:  # made meanwhile, by another thread
+            if (array := _unwritten.get(key)) is not None:  # made meanwhile
                 _spans[key] = span_of(array)
         table = None
-    if table is None:
+    if table is None or table[0] is not latest:
         spans = _spans.copy()
-        table = [*spans], np.array([*spans.values()], np.uint64).reshape(-1, 2)
+        table = latest, [*spans], np.array([*spans.values()], np.uint64).reshape(-1, 2)
         _table = table
-    return table
+    return table[1:]
 
 
 def empty_array(key: int) -> np.ndarray | None:

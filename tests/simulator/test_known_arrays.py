@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawModule, checked, empty, traffic
+from cudakern.simulator import RawModule, arguments, checked, empty, traffic
 
 MODULE = RawModule(
     code=r"""
@@ -138,6 +138,22 @@ def test_arrays_of_empty_are_known():
     found = faults("load", addresses(x[1:]), 2, y, arrays={"x": x})
     assert where(found) == [("uninitialized", "x", 3)]
     del other
+
+
+def test_an_array_of_empty_that_another_thread_makes_amid_a_launch(monkeypatch):
+    class Spans(dict):
+        def copy(self):
+            copied = super().copy()
+            if len(made) == 1:
+                made.append(empty(1, np.int32))
+            return copied
+
+    monkeypatch.setattr(arguments, "_spans", Spans(arguments._spans))  # noqa: SLF001
+    made = [empty(1, np.int32)]
+    for x in made:  # grows
+        found = faults("load", addresses(x), 0, np.zeros(1, np.int32))
+        assert where(found) == [("uninitialized", "simulator.empty", 0)]
+    assert len(made) == 2
 
 
 def test_only_arrays_that_are_reached_are_copied():
