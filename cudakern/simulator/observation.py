@@ -63,7 +63,7 @@ class Observed:
             structures.TrafficStruct.from_buffer_copy(options.traffic[i])
             for i in range(options.traffic_count)
         ]
-        #: Writes that may race with readers whom the checker has forgotten, and the first one's.
+        #: Writes that may race with readers whom the checker has forgotten; where the first one is.
         self.forgotten = int(options.forgotten)
         self.forgotten_at = own_first(stack_of(options.forgotten_at))
         count = kernel.structure.basic_blocks if options.executions else 0

@@ -115,7 +115,7 @@ def findings_of(observed: Observed) -> list[Finding]:
 
 
 def _explained_last(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
-    """Return findings in their order, but what is read too early after the race that it is."""
+    """Return findings in their order, but a read of nothing written behind its race, if any."""
     races = [raw for raw in findings if raw.kind == b"race"]
     places = {stack_of(site) for raw in races for site in (raw.site, raw.other_site)}
     return sorted(findings, key=lambda r: r.kind == b"uninitialized" and stack_of(r.site) in places)
