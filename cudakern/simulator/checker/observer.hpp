@@ -32,10 +32,8 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   executions = o->executions;
   checker.writes = 0;
   checker.residents.clear();
-  order.clear();
   sites.clear();
   split_cells.clear();
-  undefined_values.clear();
   started.clear();
   findings.clear();
   finding_keys.clear();
@@ -76,6 +74,8 @@ inline void end_launch(Launch* launch, ck_sim_options* o) {
     refuse(launch, kGone);
   }
   m.for_other_memory([&m](char* memory, uint64_t bytes) { m.leave_addresses(memory, bytes); });
+  order.clear();
+  undefined_values.clear();
   if (m.arena_bytes > kMostKept) {
     m.arena.release();
     m.arena_cells.release();
