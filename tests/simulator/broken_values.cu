@@ -216,7 +216,7 @@ extern "C" __global__ void k(const void* a, const void* b, float* out, int rows,
   __syncwarp();
   unsigned p[4], q[2];
   const unsigned from = (unsigned)__cvta_generic_to_shared(&s[l % 16][l / 16 * 8]);
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"  // fault
                : "=r"(p[0]), "=r"(p[1]), "=r"(p[2]), "=r"(p[3]) : "r"(from) : "memory");  // fault
   for (int i = 0; i < 2; ++i) q[i] = *reinterpret_cast<unsigned*>(&u[row][column + 8 * i]);  // fault
   float c[4] = {};
