@@ -83,4 +83,14 @@ inline ck_sim_finding& add_finding(const char* kind, const View& view) {
   return findings.push(finding);
 }
 
+/// Where an access, or an origin of undefined values, lies.
+template <typename Placed>
+inline void tell_place(ck_sim_finding& finding, const Placed& placed) {
+  finding.name = placed.name;
+  finding.space = placed.space;
+  finding.object = placed.object;
+  finding.offset = placed.offset;
+  finding.bytes = placed.bytes;
+}
+
 }  // namespace ck_sim

@@ -52,11 +52,7 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
   if (!is_new(kind, a.site->number, other_site, object)) return nullptr;
   ck_sim_finding& finding = add_finding(kind, a.w->threads[a.self].view);
   finding.site = a.site;
-  finding.name = a.name;
-  finding.space = a.space;
-  finding.object = a.object;
-  finding.offset = a.offset;
-  finding.bytes = a.bytes;
+  tell_place(finding, a);
   finding.access = a.kind & (kWrites | kAtomic);
   finding.only_strict = only_strict;
   return &finding;
@@ -350,6 +346,19 @@ inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   return fresh;
 }
 
+/// Whether an earlier access was of the same thread, or came before a barrier.
+struct Passes {
+  uint64_t tag, first;
+  const CheckedBlock& block;
+
+  bool operator()(uint64_t other) const {
+    return tag_serial(other) < first ||
+           ((other & kAsyncTag) == 0 &&
+            (same_thread(other, tag) ||
+             (tag_serial(other) == block.serial && tag_time(other) < block.base)));
+  }
+};
+
 /// Passes whole words of a weak access that is known to be inside, if the accesses before it were
 /// of the same thread or came before a barrier. Returns false where a closer look is needed, which
 /// may do again what is done by then.
@@ -359,12 +368,7 @@ __attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words
                                                       bool initialized) {
   const bool coherent = (tag & kNonCoherentTag) == 0;
   const uint64_t oldest = first << kSerialShift;  // tag of this launch, or block
-  const auto passes = [tag, first, &block](uint64_t other) {
-    return tag_serial(other) < first ||
-           ((other & kAsyncTag) == 0 &&
-            (same_thread(other, tag) ||
-             (tag_serial(other) == block.serial && tag_time(other) < block.base)));
-  };
+  const Passes passes = {tag, first, block};
   for (uint32_t i = 0; i < words; ++i, ++cell) {
     if (cell->write < oldest && cell->read[0] < oldest &&
         (kWrite ? cell->read[1] < oldest : initialized)) {
@@ -406,12 +410,7 @@ __attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words
 /// own instruction.
 inline bool pass_atomic(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
                         const CheckedBlock& block, bool initialized, Scope scope) {
-  const auto passes = [tag, first, &block](uint64_t other) {
-    return tag_serial(other) < first ||
-           ((other & kAsyncTag) == 0 &&
-            (tag_serial(other) == block.serial &&
-             (same_thread(other, tag) || tag_time(other) < block.base)));
-  };
+  const Passes passes = {tag, first, block};
   for (uint32_t i = 0; i < words; ++i, ++cell) {
     const uint64_t write = cell->write;
     const bool is_new = tag_serial(write) < first;

@@ -100,11 +100,7 @@ inline void report_undefined(const View& view, uint64_t thread, uint64_t word, c
   finding.site = sites.at[o.site];
   finding.other_site = site;
   finding.use = use;
-  finding.name = o.name;
-  finding.space = o.space;
-  finding.object = o.object;
-  finding.offset = o.offset;
-  finding.bytes = o.bytes;
+  tell_place(finding, o);
   finding.access = o.access;
 }
 

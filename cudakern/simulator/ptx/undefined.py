@@ -136,7 +136,7 @@ class Undefined:
             after += self._passed(sources)
         else:
             self._done(row, results, sources, before, after)
-        guards = [instruction.guard] if instruction.guard is not None else []
+        guards = _guards(instruction)
         outside, behind = [], []
         if _computes(row) or row.form.effects.words <= {"reads", "moves"}:
             behind = [*self._guarded(results, guards)]
@@ -458,6 +458,18 @@ def _registers(operands: Iterable[Operand]) -> list[Operand]:
     return found
 
 
+def _guards(instruction: Instruction) -> list[Register]:
+    return [instruction.guard] if instruction.guard is not None else []
+
+
+def _with_rows(body: Sequence[Statement]) -> Iterator[tuple[Instruction, Match]]:
+    """Yield the instructions of a body that have rows, with these."""
+    for statement in body:
+        row = row_of(statement) if isinstance(statement, Instruction) else None
+        if isinstance(statement, Instruction) and row is not None:
+            yield statement, row
+
+
 def _computes(row: Match) -> bool:
     """Return whether an instruction only computes results."""
     return row.form.effects.words <= {"nothing", "moves"} and row.form.opcode not in {"ld", "st"}
@@ -467,18 +479,14 @@ def _reached(body: Sequence[Statement], own: set[str]) -> set[str]:
     """Return the registers that an undefined value can reach; ``own`` are a kernel's parameters."""
     leads: dict[str, set[str]] = {}
     reached: set[str] = set()
-    for instruction in body:
-        row = row_of(instruction) if isinstance(instruction, Instruction) else None
-        if row is None or not isinstance(instruction, Instruction):
-            continue
+    for instruction, row in _with_rows(body):
         count = row.results(instruction)
         results = {*names_in(instruction.operands[:count])} - {"_"}
         if _begins(instruction, row) and not own & {*names_in(instruction.operands[count:])}:
             reached |= results
         if "atomic" in row.form.effects:
             continue
-        guards = [instruction.guard] if instruction.guard is not None else []
-        for name in names_in([*_registers(instruction.operands[count:]), *guards]):
+        for name in names_in([*_registers(instruction.operands[count:]), *_guards(instruction)]):
             leads.setdefault(name, set()).update(results)
     pending = [*reached]
     while pending:
@@ -499,10 +507,7 @@ def _begins(instruction: Instruction, row: Match) -> bool:
 def _constants(body: Sequence[Statement]) -> dict[str, Immediate]:
     """Return the numbers that registers have which get nothing else."""
     found: dict[str, Operand | None] = {}
-    for instruction in body:
-        row = row_of(instruction) if isinstance(instruction, Instruction) else None
-        if row is None or not isinstance(instruction, Instruction):
-            continue
+    for instruction, row in _with_rows(body):
         moves = instruction.words[0] == "mov" and instruction.words[-1] != "pred"
         source = instruction.operands[-1] if moves else None
         for name in names_in(instruction.operands[: row.results(instruction)]):
@@ -525,8 +530,7 @@ def _last_uses(body: Sequence[Statement], names: set[str]) -> dict[int, list[str
     last: dict[str, int] = {}
     for instruction in body:
         if isinstance(instruction, Instruction):
-            guards = [instruction.guard] if instruction.guard is not None else []
-            used = names.intersection(names_in([*instruction.operands, *guards]))
+            used = names.intersection(names_in([*instruction.operands, *_guards(instruction)]))
             last.update(dict.fromkeys(used, id(instruction)))
     found: dict[int, list[str]] = {}
     for name, place in last.items():
@@ -549,7 +553,7 @@ def _placed(body: Sequence[Statement], names: set[str]) -> tuple[set[str], set[s
             continue
         row = row_of(statement)
         count = row.results(statement) if row is not None else 0
-        guards = [statement.guard] if statement.guard is not None else []
+        guards = _guards(statement)
         for name in names_in([*statement.operands[count:], *guards]):
             if name in names and blocks.get(name) != block:
                 elsewhere.add(name)
