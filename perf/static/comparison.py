@@ -1,0 +1,87 @@
+"""The same work done by several, whose results are right, and its times on one core."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+#: Makes outputs as they have to be; the call that it returns is timed, and gives the result.
+Prepare = Callable[[], Callable[[], Any]]
+
+#: Calls, of which the fastest counts. One more goes before them, which compiles.
+REPEATS = 9
+OURS = "ours"
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """Keep this thread, and those that it starts, on one core."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def require(result: Any, expected: Array, title: str) -> None:  # noqa: ANN401  of any contender
+    """Assert that a result is what an oracle says: integers exactly, floats nearly.
+
+    Of a result that is expected to be a number the sum counts.
+    """
+    found = np.asarray(result if expected.ndim else result.sum())
+    assert found.shape == expected.shape, title
+    if expected.dtype.kind == "f":
+        least = 1e-5 * float(np.abs(expected).max())  # what cancels out has that error
+        assert np.allclose(found, expected, rtol=1e-4, atol=least), title
+    else:
+        assert np.array_equal(found, expected), title
+
+
+@dataclass(frozen=True)
+class Row:
+    """What some work takes, in seconds."""
+
+    title: str
+    times: dict[str, float]  # of the processor, on one core, by who does it
+    wall: float  # ours, on all cores
+
+    def ratio(self, other: str) -> float | None:
+        """Return how many times as long as another we take; None if it does not do this work."""
+        return self.times[OURS] / self.times[other] if other in self.times else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Some work, who does it, us among them, and what it must give."""
+
+    title: str
+    contenders: dict[str, Prepare]
+    expected: Array
+
+    def row(self) -> Row:
+        """Return the least times."""
+        with on_one_core():
+            times = {name: self._least(name, time.process_time) for name in self.contenders}
+        return Row(self.title, times, self._least(OURS, time.perf_counter))
+
+    def _least(self, name: str, clock: Callable[[], float]) -> float:
+        seconds = []
+        for _ in range(REPEATS + 1):
+            call = self.contenders[name]()
+            start = clock()
+            result = call()
+            seconds.append(clock() - start)
+            require(result, self.expected, f"{self.title}, {name}")
+            del result  # its memory serves the next one
+        return min(seconds[1:])
