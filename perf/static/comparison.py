@@ -20,6 +20,8 @@ Prepare = Callable[[], Callable[[], Any]]
 
 #: Calls, of which the fastest counts. One more goes before them, which compiles.
 REPEATS = 9
+#: Seconds that short calls are repeated for.
+LONG = 0.02
 OURS = "ours"
 
 
@@ -76,12 +78,15 @@ class Comparison:
         return Row(self.title, times, self._least(OURS, time.perf_counter))
 
     def _least(self, name: str, clock: Callable[[], float]) -> float:
-        seconds = []
-        for _ in range(REPEATS + 1):
-            call = self.contenders[name]()
+        prepare, title = self.contenders[name], f"{self.title}, {name}"
+        require(prepare()(), self.expected, title)  # the first call compiles
+        seconds: list[float] = []
+        result = None
+        while len(seconds) < REPEATS or sum(seconds) < LONG:
+            call = prepare()
+            del result  # its memory serves the next one
             start = clock()
             result = call()
             seconds.append(clock() - start)
-            require(result, self.expected, f"{self.title}, {name}")
-            del result  # its memory serves the next one
-        return min(seconds[1:])
+        require(result, self.expected, title)
+        return min(seconds)

@@ -18,6 +18,7 @@ NAMES = re.findall(r"__global__ void (\w+)", user_kernels.SOURCE.read_text(encod
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(comparison, "REPEATS", 1)
+    monkeypatch.setattr(comparison, "LONG", 0)
     monkeypatch.setattr(simulator, "REPEATS", 1)
     monkeypatch.setattr(simulator, "ELEMENTS", 2**14)
     monkeypatch.setattr(pocl, "launcher", lambda _code: None)  # not everybody has it
