@@ -78,12 +78,17 @@ def start(function: Callable[[], None]) -> None:
             threading.stack_size(before)
 
 
-def undivided(work: Callable[[Cancelled], T], late: Callable[[], None] | None = None) -> T:
+def undivided(
+    work: Callable[[Cancelled], T],
+    late: Callable[[], None] | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> T:
     """Call a function that neither a signal's handler nor a fork divides; return its result.
 
     It runs on a thread of its own, where no handler runs, and a fork waits until it has ended. So a
-    forked process has all of the work or nothing of it. The caller waits, and runs handlers
-    meanwhile; if one raises, the work is told to stop. It calls ``late`` if the work takes long.
+    forked process has all of the work or nothing of it. The caller calls ``meanwhile`` and waits,
+    and runs handlers; if one of them raises, the work is told to stop. It calls ``late`` if the
+    work takes long.
 
     Raises what the function raises, and OSError if there is no room for a thread.
     """
@@ -103,6 +108,8 @@ def undivided(work: Callable[[Cancelled], T], late: Callable[[], None] | None = 
     begun = time.monotonic()
     start(run)
     try:
+        if meanwhile is not None:
+            meanwhile()
         while not running.acquire(timeout=PATIENCE):
             if os.getpid() != process:  # a handler has forked, and the thread is not here
                 return undivided(work, late)

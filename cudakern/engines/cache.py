@@ -110,12 +110,13 @@ def make(
     name: str,
     write: Callable[[Path, Cancelled], object],
     late: Callable[[], None] | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Kept:
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
     It is written there, and then put into its place, so two processes can share the cache, and
     nothing is left of what fails. ``write`` is told when nobody waits for it any more. A fork waits
-    for its end. ``late`` is called if it takes long.
+    for its end. ``late`` is called if it takes long, ``meanwhile`` while it is written.
 
     Raises EngineUnavailableError if it cannot be written.
     """
@@ -132,7 +133,7 @@ def make(
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    return undivided(work, late)
+    return undivided(work, late, meanwhile)
 
 
 def keep(made: Path) -> Kept:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._forks import Lock
 from cudakern.engines.cache import one_line, resources
-from cudakern.errors import EngineUnavailableError
+from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator.headers import constant
 from cudakern.simulator.ptx.library import library, stack_at
 from cudakern.simulator.ptx.loaded import LoadedModule
@@ -87,11 +87,11 @@ class ModuleLoader:
         that NVRTC, a C++ compiler or a folder is missing.
         """
         toolchain = find_toolchain()
+        runtime_path = self._runtime_path(toolchain, ptx, checked=checked)
         with self._lock:
             # First: the kernels' library asks for it by name.
             runtime = _runtime(toolchain, checked=checked)
-            path = toolchain.runtime(checked=checked)  # of several threads, one builds it
-        runtime_path, path = path, library(ptx, toolchain, path, checked=checked)
+        path = library(ptx, toolchain, runtime_path, checked=checked)
         opened = _open(path)
         stack = None if checked else partial(stack_at, ptx, toolchain, runtime_path, path)
         with self._lock:
@@ -108,6 +108,15 @@ class ModuleLoader:
     def compile(self, ptx: Ptx) -> None:
         """Compile a module for plain launches into the cache folder, with the errors of `load`."""
         toolchain = find_toolchain()
-        with self._lock:
-            runtime = toolchain.runtime()  # first: not by each of the threads that compile modules
-        library(ptx, toolchain, runtime)
+        library(ptx, toolchain, self._runtime_path(toolchain, ptx))
+
+    def _runtime_path(self, toolchain: Toolchain, ptx: Ptx, *, checked: bool = False) -> Path:
+        """Return the runtime's library; if it has to be built, NVRTC makes the PTX meanwhile."""
+
+        def compile_ptx() -> None:
+            # What is wrong with the compiler, or the folder, is told first.
+            with suppress(KernelCompileError, EngineUnavailableError):
+                ptx.text()
+
+        with self._lock:  # of several threads, one builds it
+            return toolchain.runtime(checked=checked, meanwhile=compile_ptx)

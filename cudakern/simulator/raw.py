@@ -73,7 +73,10 @@ class _Library:
             if checked not in self._modules:
                 if self._ptx is None:
                     self._ptx = self._compiled()
-                self._modules[checked] = _LOADER.load(self._ptx, checked=checked)
+                module = _LOADER.load(self._ptx, checked=checked)
+                if self._target is not None and self.code.expressions:
+                    self._symbols = nvrtc.lowered_names(self._ptx.text())
+                self._modules[checked] = module
             return self._modules[checked]
 
     def _compiled(self) -> compiling.Ptx:
@@ -81,9 +84,7 @@ class _Library:
         if compiling.is_ptx(code.text):
             return compiling.ptx_of_text(code.text, code.source)
         self._target = compiling.target()
-        ptx = compiling.ptx_of_code(code)
-        self._symbols = nvrtc.lowered_names(ptx.text()) if code.expressions else {}
-        return ptx
+        return compiling.ptx_of_code(code)
 
     def _any_module(self) -> LoadedModule:
         """Return a module that is there, or else the one that the next launch takes."""

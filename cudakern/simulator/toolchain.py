@@ -25,6 +25,8 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
 from cudakern.simulator.structures import LAYOUT_DIFFERS, layout_checks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cudakern._forks import Cancelled
 
 FLAGS = (
@@ -89,9 +91,12 @@ class Toolchain:
         own = (*self.command, self.version, *machine, *FLAGS, *_GCC_FLAGS, *_GCC_LINKS)
         return hashlib.sha256("\0".join((*own, *more)).encode()).hexdigest()[:32]
 
-    def runtime(self, *, checked: bool = False) -> Path:
+    def runtime(
+        self, *, checked: bool = False, meanwhile: Callable[[], object] | None = None
+    ) -> Path:
         """Return the simulator's runtime library, or the one that checks, building it at need.
 
+        ``meanwhile`` is called while it is built, which it need not be.
         EngineUnavailableError tells that the compiler does not compile it, or that there is no
         folder to build in, KernelCompileError that Python has a structure otherwise.
         """
@@ -104,7 +109,7 @@ class Toolchain:
             return file.path
         try:
             # The kernels' libraries ask for it by this name.
-            return self.build(name, first, parts, flags, (f"-Wl,-soname,{name}",))
+            return self.build(name, first, parts, flags, (f"-Wl,-soname,{name}",), meanwhile)
         except KernelCompileError as error:
             if LAYOUT_DIFFERS in str(error):
                 raise
@@ -117,6 +122,7 @@ class Toolchain:
         parts: Parts,
         flags: tuple[str, ...],
         links: tuple[str, ...],
+        meanwhile: Callable[[], object] | None = None,
     ) -> Path:
         """Build a shared library in the cache folder: write the parts, compile the first.
 
@@ -145,7 +151,8 @@ class Toolchain:
                 raise self._unfit("it says that it did, and made no shared library")
 
         kind = ZIGLANG if self.is_zig else KERNELS
-        return make(name, write, late(kind, f"compiling {Path(source).name}")).path
+        doing = f"compiling {Path(source).name}"
+        return make(name, write, late(kind, doing), meanwhile).path
 
     def _unfit(self, found_out: str) -> EngineUnavailableError:
         return EngineUnavailableError(

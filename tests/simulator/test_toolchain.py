@@ -19,7 +19,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.engines.cache import cache_folder, make
-from cudakern.errors import EngineUnavailableError
+from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator import loading
 from cudakern.simulator import toolchain as toolchain_module
 from cudakern.simulator.loading import ModuleLoader
@@ -27,11 +27,28 @@ from cudakern.simulator.ptx import library as library_module
 from cudakern.simulator.ptx.compile import ptx_of_code
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
+from tests.helpers.processes import printed
 from tests.helpers.samples import sample
 from tests.helpers.simulated import assert_works, code_of, compiled, run
 
 ROOT = Path(__file__).parents[2]
 KERNEL = 'extern "C" __global__ void k(int* x) { x[threadIdx.x] = VALUE; }'
+#: Around a program that is interrupted, and in which NVRTC takes until it is told to stop.
+STUCK = """
+import os, pathlib, time
+from cudakern.engines import nvrtc
+
+def compiled(program, cancelled):
+    pathlib.Path(os.environ["STUCK"]).touch()
+    while not cancelled:
+        time.sleep(0.01)
+    return b"", ""
+
+nvrtc._compiled = compiled
+try:{}
+except KeyboardInterrupt: pass
+else: 1 / 0
+"""
 PROGRAM = """
 import numpy as np
 from tests.helpers.simulated import run
@@ -220,8 +237,8 @@ def test_an_interrupt_ends_the_compiler_and_all_it_started(tmp_path, cache):
         f"sleep 99 & echo $! > {started}.new; mv {started}.new {started}; wait\n"
     )
     compiler.chmod(0o755)
-    process = in_process(CUDAKERN_CXX=str(compiler), wanted=KeyboardInterrupt)
-    while not started.exists():
+    process = in_process(STUCK, CUDAKERN_CXX=str(compiler), STUCK=f"{started}.too")
+    while not (started.exists() and Path(f"{started}.too").exists()):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
@@ -280,15 +297,13 @@ def libraries(folder):
     return sorted(path.name for path in folder.glob("*.so"))
 
 
-def in_process(wanted=None, **environment):
-    """Start a process that compiles and runs a kernel, unless an error is wanted."""
-    program = PROGRAM.format(text=KERNEL)
-    if wanted is not None:
-        program = (
-            f"try:{textwrap.indent(program, ' ')}\nexcept {wanted.__name__}: pass\nelse: 1 / 0"
-        )
+def in_process(around="{}", **environment):
+    """Start a process that compiles and runs a kernel, with something around that."""
+    program = around.format(textwrap.indent(PROGRAM.format(text=KERNEL), " "))
     return subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **environment}
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
     )
 
 
@@ -302,6 +317,77 @@ def test_a_second_process_does_not_compile(cache, tmp_path):
         assert in_process(CUDAKERN_CXX=str(compiler)).wait() == 0
     runs = [line for line in log.read_text().splitlines() if "--version" not in line]
     assert len(runs) == 2  # the runtime, the kernel
+    assert len(libraries(cache)) == 2
+
+
+@pytest.fixture
+def waiting(cache, tmp_path, monkeypatch):
+    """Have the compiler wait for PTX; return the folder of the cache."""
+    compiler = tmp_path / "waiting"
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *runtime.cpp*)\n'
+        f"for i in $(seq 300); do ls {cache}/*.ptx && break; sleep 0.1; done; [ $i != 300 ] || exit;;\n"
+        'esac\nexec c++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CUDAKERN_CXX", str(compiler))
+    return cache
+
+
+@pytest.mark.parametrize("name", ["k", "k<int>"])
+def test_nvrtc_compiles_while_the_runtime_is_built(waiting, name):
+    head = 'extern "C"' if name == "k" else "template <typename T>"
+    kernel = f"{head} __global__ void k(int* x) {{ *x = 7; }}"
+    x = np.zeros(1, np.int32)
+    ck.simulator.RawKernel(kernel, name)((1,), (1,), (x,))
+    assert x.tolist() == [7]
+    assert len(libraries(waiting)) == 2
+
+
+def test_a_package_s_kernel_is_compiled_while_the_runtime_is_built(waiting):
+    text = KERNEL.replace("VALUE", "1")
+    ModuleLoader().compile(ptx_of_code(code_of(text)))
+    assert len(libraries(waiting)) == 2
+
+
+def test_what_is_wrong_with_the_compiler_is_told_before_what_is_with_the_kernel(tools, cache):
+    tools("c++")
+    wrong = KERNEL.replace("VALUE", "nothing")
+    with pytest.raises(EngineUnavailableError, match=r"^cudakern: c\+\+ must compile C\+\+17"):
+        compiled(wrong, (), ModuleLoader())
+    assert not [*cache.iterdir()]
+
+
+def test_a_wrong_kernel_is_told_when_the_runtime_is_built(cache):
+    with pytest.raises(KernelCompileError, match='identifier "nothing" is undefined'):
+        compiled(KERNEL.replace("VALUE", "nothing"), (), ModuleLoader())
+    (runtime,) = libraries(cache)
+    assert runtime.startswith("libcudakern_runtime_")
+
+
+FORKED = """
+import os, signal
+import numpy as np
+from cudakern.simulator import RawKernel
+
+def fork(*_):
+    forked.append(os.fork())
+
+forked = []
+signal.signal(signal.SIGALRM, fork)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+x = np.zeros(1, np.int32)
+text = '#include <cuda/std/limits>\\nextern "C" __global__ void k(int* x) { *x = 7; }'
+RawKernel(text, "k")((1,), (1,), (x,))
+assert x.tolist() == [7]
+if not forked[0]:
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(forked[0], 0)[1]))
+"""
+
+
+def test_a_process_that_is_forked_while_the_runtime_is_built_goes_on(cache):
+    assert printed(FORKED, flags=["-W", "ignore"]) == "7\n"
     assert len(libraries(cache)) == 2
 
 
