@@ -44,7 +44,9 @@ _MARK_BYTES = len(_MARK) + len(b"%08x\n" % 0)
 _DAY = 86_400  # seconds
 BUILD, _OF_PROCESS, _OF_COMPILER = "build-cudakern-", "cudakern-process-", "compiler-cudakern-"
 #: Names of what is written into the cache folder, and of nothing else.
-_OURS = re.compile(rf"[\w-]*[-_][0-9a-f]{{32}}\.(cubin|ptx|so)|({BUILD}|{_OF_COMPILER})[a-z0-9_]+")
+_OURS = re.compile(
+    rf"[\w-]*[-_][0-9a-f]{{32}}\.(cubin|ptx|so|txt)|({BUILD}|{_OF_COMPILER})[a-z0-9_]+"
+)
 
 
 class Kept(NamedTuple):
@@ -161,6 +163,19 @@ def keep(made: Path) -> Kept:
         finally:
             os.close(descriptor)
     return Kept(target, content + mark)
+
+
+def note(name: str, content: bytes) -> None:
+    """Keep in the cache folder what can be found out again, unless that cannot be written."""
+    folder = survey().writable
+    if folder is not None:
+        with suppress(OSError):
+            build = Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
+            try:
+                (build / name).write_bytes(content)
+                keep(build / name)
+            finally:
+                shutil.rmtree(build, ignore_errors=True)
 
 
 def cache_folder() -> Path:

@@ -18,7 +18,7 @@ import pytest
 
 from cudakern.__main__ import main
 from cudakern.engines import cache
-from cudakern.engines.cache import cache_folder, found, make, resources
+from cudakern.engines.cache import cache_folder, found, make, note, resources
 from cudakern.errors import CacheWarning, EngineUnavailableError
 from tests.helpers.processes import printed
 
@@ -505,6 +505,8 @@ def test_what_killed_processes_have_left_is_swept(folder):
 def test_clearing_deletes_what_is_of_the_cache_alone(folder, capsys, tmp_path):
     put()
     put(OTHER)
+    note(noted := f"headers-cudart-{'b' * 32}.txt", b"/include")
+    assert found(noted).content == b"/include"
     (folder / f"k-sm_90-{'a' * 32}.cubin").mkdir()
     (folder / "build-cudakern-a").mkdir()
     (folder / "build-cudakern-a" / "kernel.cpp").write_bytes(bytes(50))
@@ -514,10 +516,10 @@ def test_clearing_deletes_what_is_of_the_cache_alone(folder, capsys, tmp_path):
     others = {"notes.txt", f"{'0' * 32}", f"k-{'0' * 32}.c", "build-mine", "kernel.so"}
     for name in others:
         (folder / name).touch()
-    size = 2 * (folder / NAME).stat().st_size + 50
+    size = 2 * (folder / NAME).stat().st_size + (folder / noted).stat().st_size + 50
     size += (folder / f"compiler-cudakern-{os.getuid()}").lstat().st_size
     assert main(["clear-cache"]) == 0
-    assert capsys.readouterr().out == f"{folder}: 4 files of {size} bytes deleted\n"
+    assert capsys.readouterr().out == f"{folder}: 5 files of {size} bytes deleted\n"
     assert {path.name for path in folder.iterdir()} == others
     assert (tmp_path / "elsewhere" / "file").exists()
     assert main(["clear-cache"]) == 0

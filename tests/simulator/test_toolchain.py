@@ -326,7 +326,8 @@ def waiting(cache, tmp_path, monkeypatch):
     compiler = tmp_path / "waiting"
     compiler.write_text(
         f'#!/bin/sh\ncase "$*" in *runtime.cpp*)\n'
-        f"for i in $(seq 300); do ls {cache}/*.ptx && break; sleep 0.1; done; [ $i != 300 ] || exit;;\n"
+        f"for i in $(seq 300); do ls {cache}/*.ptx && break; sleep 0.1; done\n"
+        '[ "$i" != 300 ] || exit;;\n'
         'esac\nexec c++ "$@"\n'
     )
     compiler.chmod(0o755)
@@ -355,7 +356,7 @@ def test_what_is_wrong_with_the_compiler_is_told_before_what_is_with_the_kernel(
     wrong = KERNEL.replace("VALUE", "nothing")
     with pytest.raises(EngineUnavailableError, match=r"^cudakern: c\+\+ must compile C\+\+17"):
         compiled(wrong, (), ModuleLoader())
-    assert not [*cache.iterdir()]
+    assert not libraries(cache)
 
 
 def test_a_wrong_kernel_is_told_when_the_runtime_is_built(cache):

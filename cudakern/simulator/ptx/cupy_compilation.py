@@ -13,7 +13,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern._lazy import load
+from cudakern.simulator.ptx.toolkit import MARKS, headers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +27,10 @@ _CU_COMPLEX = re.compile(r"\s*#\s*include\s*<\s*cuComplex\.h\s*>")
 
 def options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
     """Return all of NVRTC's options for a kernel that has own ones; ``arch`` as ``compute_90``."""
-    cupy, cuda, cccl = _cupy(), _headers_of("cudart"), _headers_of("cccl")
+    cupy = _cupy()
     standard = () if any("-std=" in option for option in own) else ("--std=c++17",)
-    first = [cupy / folder for folder in _CCCL] if cupy else [cccl]
-    last = [cupy, cuda]
+    first = [cupy / folder for folder in _CCCL] if cupy else [headers_of("cccl")]
+    last = [cupy, headers_of("cudart")]
     return (
         *(f"-I{folder}" for folder in first if folder),
         *own,
@@ -56,12 +56,10 @@ def translated(text: str) -> tuple[str, str]:
 def stamps() -> list[str]:
     """Return what is another when CuPy or CUDA's headers are."""
     cupy = _cupy()
-    marks = (
-        cupy and cupy.parents[1] / "_version.py",
-        (cuda := _headers_of("cudart")) and cuda / "cuda_runtime_api.h",
-        (cccl := _headers_of("cccl")) and cccl / "cuda/std/version",
-    )
-    return [_stamp(mark) for mark in marks if mark]
+    parts = ("cudart",) if cupy else ("cudart", "cccl")  # which CuPy brings
+    folders = ((headers_of(part), MARKS[part]) for part in parts)
+    marks = [folder / mark for folder, mark in folders if folder]
+    return [_stamp(mark) for mark in ([cupy.parents[1] / "_version.py"] if cupy else []) + marks]
 
 
 def user_folders(user_options: Sequence[str]) -> list[str]:
@@ -100,13 +98,3 @@ def _cupy() -> Path | None:
         if folder.is_dir():
             return folder
     return None
-
-
-def _headers_of(library: str) -> Path | None:
-    """Return the folder of the headers of a part of the CUDA toolkit."""
-    try:
-        pathfinder = load("cuda.pathfinder")
-    except ImportError:
-        return None
-    folder = pathfinder.find_nvidia_header_directory(library)
-    return None if folder is None else Path(folder)

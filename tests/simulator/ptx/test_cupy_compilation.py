@@ -95,11 +95,11 @@ def test_without_cupy(monkeypatch, tmp_path):
     """CCCL of the CUDA toolkit takes the place of the one that CuPy brings."""
     cuda, cccl = tmp_path / "cuda", tmp_path / "cccl"
     monkeypatch.setattr(cupy_compilation, "_cupy", lambda: None)
-    monkeypatch.setattr(cupy_compilation, "_headers_of", {"cudart": cuda, "cccl": cccl}.get)
+    monkeypatch.setattr(cupy_compilation, "headers_of", {"cudart": cuda, "cccl": cccl}.get)
     last = ("-ftz=true", "-arch=compute_80", "--device-as-default-execution-space")
     assert cupy_compilation.options(("-DA",), "compute_80") == (
         *(f"-I{cccl}", "-DA", "--std=c++17", f"-I{cuda}"),
         *last,
     )
-    monkeypatch.setattr(cupy_compilation, "_headers_of", lambda _: None)
+    monkeypatch.setattr(cupy_compilation, "headers_of", lambda _: None)
     assert cupy_compilation.options((), "compute_80") == ("--std=c++17", *last)
