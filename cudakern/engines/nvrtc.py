@@ -12,7 +12,7 @@ import hashlib
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,8 @@ class Program:
     own_options: tuple[str, ...] = ()  # all options of a program that is not the package's own
     #: Names of kernels and variables whose symbols are wanted, such as ``"scale<float>"``.
     expressions: tuple[str, ...] = ()
+    #: What the headers depend on that the text begins with; None if they are not to be shared.
+    headers: str | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -94,10 +96,20 @@ def compile_program(program: Program) -> tuple[bytes, str]:
 
 
 def _compiled(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
+    from cudakern.engines import precompiled  # noqa: PLC0415  not for what is compiled already
+
     nvrtc = _nvrtc()
-    options = [option.encode() for option in program.options]
-    text, name = program.text.encode(), program.name.encode()
-    handle = _answer(nvrtc.nvrtcCreateProgram(text, name, 0, [], []))
+    attempt = partial(_attempt, nvrtc, program, cancelled)
+    return precompiled.compiled(nvrtc, program, attempt, cancelled)
+
+
+def _attempt(
+    nvrtc: ModuleType, program: Program, cancelled: Cancelled, text: str, more: tuple[str, ...]
+) -> tuple[tuple[bytes, str], bool]:
+    """Compile a program's text, or another; return the result, and whether it has made headers."""
+    options = [option.encode() for option in (*more, *program.options)]
+    name = program.name.encode()
+    handle = _answer(nvrtc.nvrtcCreateProgram(text.encode(), name, 0, [], []))
     try:
         word = (ctypes.c_char * len(cancelled.word)).from_buffer(cancelled.word)
         _watch(nvrtc, handle, word)
@@ -121,9 +133,10 @@ def _compiled(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
             b"// %s is %s\n" % (_answer(nvrtc.nvrtcGetLoweredName(handle, name)), name)
             for name in map(str.encode, program.expressions)
         )
+        made = more and nvrtc.nvrtcGetPCHCreateStatus(handle)[0] == nvrtc.nvrtcResult.NVRTC_SUCCESS
     finally:
         nvrtc.nvrtcDestroyProgram(handle)
-    return (lowered + result.rstrip(b"\0") if program.is_ptx else result), said
+    return ((lowered + result.rstrip(b"\0") if program.is_ptx else result), said), bool(made)
 
 
 def _watch(nvrtc: ModuleType, handle: object, word: ctypes.Array[ctypes.c_char]) -> None:

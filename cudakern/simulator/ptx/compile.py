@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MUL
 _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
+#: Options of debuggers, whose tables differ with precompiled headers, and of those themselves.
+_APART = re.compile("^-(G|-device-debug)|pch")
 _REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
@@ -108,7 +110,10 @@ def ptx_of_code(code: Code) -> Ptx:
     beside = None if code.path is None else code.path.absolute().parent
     depends = [*cupy_compilation.stamps(), *_included(code.text, names, folders, beside)]
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
-    return _module(stem, code.source, program_of(code), "\n".join(depends))
+    program = program_of(code)
+    if not any(map(_APART.search, code.options)):
+        program = replace(program, headers="\n".join(depends))
+    return _module(stem, code.source, program, "\n".join(depends))
 
 
 def program_of(code: Code) -> nvrtc.Program:
