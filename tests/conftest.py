@@ -14,6 +14,7 @@ from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda.library import device_count
 from cudakern.errors import EngineUnavailableError
+from cudakern.simulator import ways
 from tests.helpers import checked, samples
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
@@ -32,11 +33,16 @@ PROFILE = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that leaves no case out."""
+    """Add the options that leave no case out, or some, and that choose a way."""
     parser.addoption(
         "--thorough",
         action="store_true",
         help="run every case of the tables: all kernels, compilers and orders of threads",
+    )
+    parser.addoption(
+        "--way",
+        choices=[way.value for way in ways.Way],
+        help="run the threads of plain launches in the simulator in this way",
     )
     parser.addoption("--every", type=int, default=1, metavar="N", help="run every N-th test alone")
 
@@ -54,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     gc.disable()
     samples.choose(thorough=config.getoption("--thorough"))
+    ways.chosen = ways.Way(config.getoption("--way") or ways.chosen)
     settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)
     settings.load_profile("cudakern")
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")

@@ -1,6 +1,7 @@
 // Runs a kernel on the host and checks every access, or counts its traffic.
 #include "reach.hpp"
 #include "rounds.hpp"
+#include "shuffles.hpp"
 
 namespace ck_sim {
 

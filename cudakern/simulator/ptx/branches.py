@@ -44,7 +44,7 @@ def leave_function(text: FunctionText) -> str:
 
 def exit_thread(text: FunctionText) -> str:
     """Section 9.7.12.7: exit."""
-    return "return;" if text.function.is_entry else "ck_sim_exit();"
+    return text.returning() if text.function.is_entry else "ck_sim_exit();"
 
 
 def call(text: FunctionText) -> str:

@@ -155,6 +155,20 @@ def names_in(operands: Iterable[Operand]) -> Iterator[str]:
             yield operand.name
 
 
+def constants(body: Iterable[Statement]) -> dict[str, Immediate]:
+    """Return the numbers that registers have which get nothing else."""
+    found: dict[str, Operand | None] = {}
+    for instruction in body:
+        row = row_of(instruction) if isinstance(instruction, Instruction) else None
+        if not isinstance(instruction, Instruction) or row is None:
+            continue
+        moves = instruction.words[0] == "mov" and instruction.words[-1] != "pred"
+        source = instruction.operands[-1] if moves and instruction.guard is None else None
+        for name in names_in(instruction.operands[: row.results(instruction)]):
+            found[name] = None if name in found else source
+    return {name: number for name, number in found.items() if isinstance(number, Immediate)}
+
+
 class Blocks:
     """The basic blocks of a function: their numbers, and how often instructions stand in each."""
 

@@ -22,9 +22,13 @@ Fields in braces are replaced: operands by values of the C++ types of their PTX 
 ``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
 words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
 type of ``TYPE``; ``U`` by the unsigned one, which operands have then, too; ``site`` by a pointer to
-the instruction's `Site`, ``arrival`` by one of what it does to an mbarrier besides. It also sees
+the instruction's `Site`, ``arrival`` by one of what it does to an mbarrier besides; ``KNOWN`` by
+bits that tell which of the operands a, b, c are known to be no subnormal floats. It also sees
 ``me``, the thread's `View`; ``window``, where the block's shared memory starts; and ``cc``, the
 carry flag.
+
+What threads do together is written ``Vote({a}) meets {m}: {met}.all(); {met}.any()``: an object
+that each makes, the mask of the lanes that meet, or ``block``, and an expression for each result.
 
 Where C++ depends on more than types, ``@name`` names the Python that writes it. The modifiers in
 the pattern of such a row are those that tell it from others: an instruction has more, in any order.
@@ -38,7 +42,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import product
 from string import Formatter, Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.effects import Effects, parse_effects, size_in
 from cudakern.simulator.ptx.model import TYPE_BYTES, Vector
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
 _ROW = re.compile(r"(\S+) (.+?)(?: \(([^()]*)\))? =(?: (.*))?")
 _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
 _OPERAND = re.compile(r"([\[(]?)(\w+)[\])]?(?::(\w+))?")
+_MEETING = re.compile(r"(.*) meets (?:block|\{(\w)\}):(.*)")
 #: Results in patterns, if they come first.
 _RESULTS = {"d", "p", "q"}
 
@@ -63,6 +68,14 @@ class OperandForm:
     type: str  # of PTX, or the name of a set of types; empty for that of the instruction
     is_address: bool  # whether it is in brackets
     is_list: bool  # whether it is in parentheses, and may be missing
+
+
+class Meeting(NamedTuple):
+    """What threads do together: what each makes, the operand that is a mask, and the results."""
+
+    made: str  # C++
+    mask: str  # or none, for a barrier of the block
+    results: tuple[str, ...]  # expressions of C++
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,15 @@ class Form:
     def writer(self) -> str:
         """The name of the Python that writes the C++, or none."""
         return self.code[1:] if self.code.startswith("@") else ""
+
+    @cached_property
+    def meeting(self) -> Meeting | None:
+        """What threads do together, if they do."""
+        match = _MEETING.fullmatch(self.code)
+        if match is None:
+            return None
+        results = tuple(filter(None, match[3].strip().split("; ")))
+        return Meeting(match[1], match[2] or "", results)
 
     @cached_property
     def operands(self) -> tuple[tuple[OperandForm, ...], ...]:
@@ -178,7 +200,8 @@ def _lacking(form: Form) -> str:
 def _contradicting(form: Form, fields: set[str]) -> str:
     """Return what a row must say for its effects."""
     effects, (name, _) = form.effects, next(form.spellings())
-    if effects.needs_site and "site" not in fields:
+    has_site = "site" in fields or (form.meeting is not None and "waits" in effects)
+    if effects.needs_site and not has_site:
         return "have {site} in its C++, as it does more than (nothing)"
     if "nothing" in effects and (effects.needs_site or "site" in fields):
         return "say (nothing) only if its C++ has no {site}"
@@ -198,8 +221,9 @@ def _unknown(form: Form, fields: set[str]) -> str:
     for operand in operands:
         if not operand.is_address and type_of(operand, name, words) not in TYPE_BYTES:
             return f"tell the type of {operand.name}, such as {operand.name}:u32"
-    known = {"site", "arrival", *words, *(operand.name for operand in operands)}
+    known = {"site", "arrival", "KNOWN", *words, *(operand.name for operand in operands)}
     known |= {"T", "U"} if "TYPE" in words else set()
+    known |= {"met"} if form.meeting is not None else set()
     unknown = ", ".join(sorted(fields - known))
     return f"name operands, words or fields in its C++; got {{{unknown}}}" if unknown else ""
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from cudakern.simulator.ptx.effects import Effects
-    from cudakern.simulator.ptx.forms import Match, OperandForm
+    from cudakern.simulator.ptx.forms import Match, Meeting, OperandForm
     from cudakern.simulator.ptx.model import Function, Operand, Statement
     from cudakern.simulator.ptx.scope import Scope
 
@@ -83,6 +83,32 @@ class Follower(Protocol):
         """Return a further argument of what stores values, and when that is needed."""
 
 
+class Split(Protocol):
+    """An entry whose call runs all threads of a block: `regions.Regions`."""
+
+    ending: str  # the statement that ends a thread
+    polls: bool  # whether threads look at memory again and again
+    flushed: set[str]  # registers that hold no subnormal floats
+    constants: Mapping[str, Immediate]  # what registers are, that are nothing else
+
+    def take(self, statement: Statement, line: str) -> None:
+        """Take the text of a statement."""
+
+    def yielding(self) -> str:
+        """Return the statement that follows one after which others may run."""
+
+    def meeting(
+        self, meeting: Meeting, bindings: Mapping[str, str], fixed: Mapping[str, str], results: str
+    ) -> str:
+        """Return the statement with which threads do something together."""
+
+    def text(self) -> str:
+        """Return the whole entry."""
+
+    def described(self, name: str) -> dict[str, object]:
+        """Return what the library tells about the entry."""
+
+
 class FunctionText:
     """A function on its way to C++."""
 
@@ -100,14 +126,19 @@ class FunctionText:
         self.targets: dict[str, Targets] = {}
         self.places: dict[str, str] = {}  # C++ names of local and parameter memory
         self._ranges: dict[str, tuple[str, int]] = {}  # "%r" -> type, how many
-        self._registers: dict[str, CppVariable] = {}  # those in use
+        self.registers: dict[str, CppVariable] = {}  # those in use
         self._names: set[str] = set()
-        self._declarations: list[str] = []
+        self.entered: list[str] = []  # where an entry begins
+        self.declarations: list[str] = []
         self._labels: dict[str, str] = {}
         self._returned: list[str] = []
         self._uses_carry = False
         self._flow = Flow(function.body or ()) if scope.checked else None
         self.follower: Follower | None = None  # in checked launches
+        #: Of an entry whose call runs all threads of a block; made once all is declared.
+        self.split: Callable[[FunctionText], Split] | None = None
+        self.regions: Split | None = None
+        self.local: dict[str, str] = {}  # declarations of local memory
         self._site = ""  # of the instruction, if it is asked for
         #: Of what functions pass: where words of undefined bytes are.
         self._passed: dict[str, str] = {}
@@ -129,34 +160,54 @@ class FunctionText:
                 self.targets[statement.name] = statement
             elif isinstance(statement, Label):
                 self._labels[statement.name] = f"L{len(self._labels)}"
+        if self.split is not None:
+            self.regions = self.split(self)
         lines = [*self._lines(body)]
         if self._uses_carry:
-            self._declarations.append("bool cc = false;")
+            self.declarations.append("bool cc = false;")
         if self._counts_turns:
-            self._declarations.append("u32 turns = 0;")
+            self.declarations.append("u32 turns = 0;")
         else:
             lines = [line.replace(_FORGET_TURNS, "") for line in lines]
+        lines = [*loaded, *filter(None, lines)]
+        if self.regions is not None:
+            text = self.regions.text()
+            return text if self._counts_turns else text.replace(_FORGET_TURNS, "")
+        registers = self.declared(self.registers)
+        if self.follower is not None:
+            registers += self.follower.declarations()
+        entering = ["CK_ENTER;"] if self.function.is_entry else []
+        declarations = (*self.declarations, *self.local.values(), *registers)
+        parts = (*entering, *self.entered, *declarations, *lines)
+        head = f"{self.scope.signature(self.function)} {{"
+        return "\n".join((head, *parts, self.returning(), "}"))
+
+    def declared(self, names: Iterable[str]) -> list[str]:
+        """Return the declarations of registers."""
         by_type: dict[str, list[str]] = {}
-        for kind, name in self._registers.values():
+        for kind, name in (self.registers[name] for name in names):
             by_type.setdefault(kind, []).append(name)
         # The compiler drops the zeros that nothing reads. Without them, what a text does not assign
         # would be any value: an address of the process itself, for one.
-        registers = [f"{kind} {'{}, '.join(names)}{{}};" for kind, names in by_type.items()]
-        if self.follower is not None:
-            registers += self.follower.declarations()
-        parts = (*self._declarations, *registers, *loaded, *filter(None, lines), self.returning())
-        return "\n".join((f"{self.scope.signature(self.function)} {{", *parts, "}"))
+        return [f"{kind} {'{}, '.join(names)}{{}};" for kind, names in by_type.items()]
 
     def _lines(self, body: Iterable[Statement]) -> Iterator[str]:
         for statement in body:
             if isinstance(statement, Label):
-                yield f"{self._labels[statement.name]}:;"
+                line = f"{self._labels[statement.name]}:;"
+                if self.regions is not None:
+                    self.regions.take(statement, line)
+                yield line
                 self._labels_above[statement.name] = self._involved
             elif isinstance(statement, Instruction):
                 if id(statement) in self._blocks and self.follower is not None:
                     self.follower.begin_block()
                     yield f"count_block(me, {self._blocks[id(statement)]});"
-                yield self.scope.line(statement) + self._line(statement)
+                line = self.scope.line(statement) + self._line(statement)
+                if self.regions is None:
+                    yield line
+                else:
+                    self.regions.take(statement, line)
 
     def _line(self, instruction: Instruction) -> str:
         """Return the statements of an instruction, under its guard."""
@@ -170,6 +221,8 @@ class FunctionText:
         before = after = ""
         if self.follower is not None and statement:
             statement, before, after = self.follower.followed(statement)
+        if self.regions is not None:
+            statement += self.regions.yielding()
         if effects.involves_others:
             statement = f"{_FORGET_TURNS}{statement}"
         if instruction.guard is None or not statement:
@@ -181,9 +234,8 @@ class FunctionText:
         """Declare parameters and results; return the statements that load registers."""
         function = self.function
         if function.is_entry:
-            self._declarations.append("CK_ENTER;")
             for i, variable in enumerate(function.parameters):
-                self._declarations.append(f"char* const P{i} = (char*)parameters[{i}];")
+                self.entered.append(f"char* const P{i} = (char*)parameters[{i}];")
                 self.places[variable.name] = f"P{i}"
             return []
         loaded = []
@@ -224,11 +276,15 @@ class FunctionText:
                 text = f"alignas({alignment}) char {place}[{start + 8 * (-(-size // 4))}]{{}};"
             else:
                 text = f"alignas({alignment}) char {place}[{size}];"
-            self._declarations.append(text)
+            if variable.space == "local":
+                self.local[place] = text
+            else:
+                self.declarations.append(text)
 
     def returning(self) -> str:
         """Return the statements at the function's end."""
-        return " ".join((*self._returned, "return;"))
+        ending = self.regions.ending if self.regions is not None else "return;"
+        return " ".join((*self._returned, ending))
 
     def site(self, effects: Effects | None = None) -> str:
         """Return a pointer to where the instruction is, which can wait, fail or access memory.
@@ -274,7 +330,7 @@ class FunctionText:
 
     def register(self, name: str) -> CppVariable | None:
         """Return the C++ variable of a register, or None for another name."""
-        known = self._registers.get(name)
+        known = self.registers.get(name)
         if known is not None:
             return known
         declared = self._ranges.get(name)
@@ -287,8 +343,12 @@ class FunctionText:
         while cpp_name in self._names:
             cpp_name += "_"
         self._names.add(cpp_name)
-        self._registers[name] = CppVariable(declared[0], cpp_name)
-        return self._registers[name]
+        self.registers[name] = CppVariable(declared[0], cpp_name)
+        return self.registers[name]
+
+    def is_register(self, name: str) -> bool:
+        """Return whether a name is that of a register of the function."""
+        return self.register(name) is not None
 
     def label(self, name: str) -> str:
         """Return a label in C++; refuse one that the function lacks."""
@@ -400,6 +460,8 @@ class FunctionText:
     def _row_text(self) -> str:
         """Return the C++ of the instruction by its row."""
         row, code = self.row, self.row.form.code
+        if row.form.meeting is not None:
+            return self._meeting_text(row.form.meeting)
         bindings = self._fields()
         is_expression = not code.endswith(";")
         if is_expression and "; " in code:
@@ -436,6 +498,35 @@ class FunctionText:
             return self.assign(result[0], statement, result[1])
         statement += ";" if is_expression else ""
         return f"{{ {' '.join((*before, statement, *after))} }}"
+
+    def _meeting_text(self, meeting: Meeting) -> str:
+        """Return the C++ of what threads do together."""
+        bindings = self._fields() | {"met": "met"}
+        targets: list[tuple[Operand | None, str]] = []
+        constants = self.regions.constants if self.regions is not None else {}
+        fixed: dict[str, str] = {}  # what all threads give alike, as far as that is known
+        for form, operand in self.pairs():
+            kind = type_of_value(self.row.types[form.name])
+            if form in self.row.form.results:
+                targets.append((operand, kind))
+            elif operand is not None:
+                self._require_lanes(form.name, operand)
+                name = operand.name if isinstance(operand, Register) else ""
+                known = constants.get(name, operand)
+                bindings[form.name] = f"({self.value(known, kind)})"
+                if isinstance(known, Immediate) and (form.name != meeting.mask or known.value):
+                    fixed[form.name] = bindings[form.name]
+        results = " ".join(
+            self.assign(operand, result.format_map(bindings), kind)
+            for result, (operand, kind) in zip(meeting.results, targets, strict=True)
+            if operand is not None
+        )
+        if self.regions is not None:
+            return self.regions.meeting(meeting, bindings, fixed, results)
+        made = meeting.made.format_map(bindings)
+        mask = bindings.get(meeting.mask, "")
+        given = f"met, {mask}, me" if mask else "met"
+        return f"{{ auto met = {made}; meet({given}, {self.site()}); {results} }}"
 
     def expression(self, replaced: Mapping[str, str]) -> str:
         """Return the C++ of a row that is an expression, with other values of some operands."""
@@ -482,9 +573,23 @@ class FunctionText:
             fields["U"] = unsigned(TYPE_BYTES[fields["TYPE"]])
         if "{site}" in row.form.code:
             fields["site"] = self.site()
+            is_quiet = self.regions is not None and not self.regions.polls
+            if is_quiet and row.form.opcode in {"atom", "red"}:
+                fields["site"] = f"Quiet{{{fields['site']}}}"
+        if "{KNOWN}" in row.form.code:
+            fields["KNOWN"] = str(self._known_floats())
         if row.form.arrival is not None:
             fields["arrival"] = self.site(row.form.arrival)
         return fields
+
+    def _known_floats(self) -> int:
+        """Return which of the operands a, b, c are known to be no subnormal floats, as bits."""
+        flushed = self.regions.flushed if self.regions is not None else ()
+        known = 0
+        for i, operand in enumerate(self.instruction.operands[1:]):
+            if isinstance(operand, Register) and operand.name in flushed:
+                known |= 1 << i
+        return known
 
     def _receive(
         self, target: Operand | None, kind: str, name: str, before: list[str], after: list[str]

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from cudakern._lazy import load
 from cudakern.engines.cache import found
+from cudakern.simulator import ways
 from cudakern.simulator.ptx.model import LINE_STEP, LINES
 from cudakern.simulator.toolchain import runtime_parts
+from cudakern.simulator.ways import Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +26,12 @@ if TYPE_CHECKING:
 
 _UNNAMED = re.compile(r"\W+")
 _HERE = Path(__file__).resolve().parent
-#: NVRTC has optimised already. With -O1, compiling takes 1.3 times as long (37 kernels, g++ 12),
-#: and operators run in 0.8 to 1.15 of the time (14 calls).
+#: NVRTC has optimised already. Loops over threads profit from -O1, but not from all of it: what is
+#: left out here takes GCC half of its time, or moves loads to other lines. Functions of the headers
+#: that are seldom called need few registers; the others may be kept.
 _OPTIONS = ("-I.", "-Og")
+_LEFT_OUT = "ivopts tree-ch tree-dominator-opts tree-loop-optimize tree-reassoc tree-sink tree-slsr"
+_OF_GCC = ("-O1", "-fipa-ra", *(f"-fno-{name}" for name in (*_LEFT_OUT.split(), "tree-ter")))
 #: What has the compiler tell which line each instruction is of.
 _LINE_TABLES = ("-g1", "-gdwarf-4", "-gz=none")
 #: What processors have that makes functions of the headers short; the results are the same.
@@ -39,7 +44,7 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = Fa
     KernelCompileError tells that the text is no PTX, or that NVRTC made none;
     EngineUnavailableError that there is no folder to build in.
     """
-    options = ("-DCK_SIM_CHECKED",) if checked else ()
+    options = ("-DCK_SIM_CHECKED",) if checked else _plain(toolchain)
 
     def text() -> str:
         return _translated(ptx, checked=checked)
@@ -55,7 +60,8 @@ def stack_at(ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address
     """
     stacks: list[Stack] = []
     text = _translated(ptx, stacks=stacks)
-    lined = _built(ptx, toolchain, runtime, _LINE_TABLES, lambda: text)
+    options = (*_plain(toolchain), *_LINE_TABLES)
+    lined = _built(ptx, toolchain, runtime, options, lambda: text)
     code_lines = load("cudakern.simulator.code_lines")
     line = 0
     with suppress(struct.error, LookupError, ValueError):  # tables that are not as they should be
@@ -66,11 +72,18 @@ def stack_at(ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address
     )
 
 
+def _plain(toolchain: Toolchain) -> tuple[str, ...]:
+    """Return the options of libraries for plain launches."""
+    way = ("-DCK_SIM_FIBERS",) if ways.chosen is Way.FIBERS else ()
+    return (*(_OF_GCC if toolchain.is_gcc else ()), *way)
+
+
 def _translated(ptx: Ptx, *, checked: bool = False, stacks: list[Stack] | None = None) -> str:
     # What has its library does without the tables of instructions.
     module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
     translate = load("cudakern.simulator.ptx.translate").translate
-    text: str = translate(module, ptx.source, checked=checked, stacks=stacks)
+    fibers = "all shall be" if ways.chosen is Way.FIBERS else ""
+    text: str = translate(module, ptx.source, checked=checked, stacks=stacks, fibers=fibers)
     return text
 
 

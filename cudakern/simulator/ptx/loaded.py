@@ -9,7 +9,7 @@ from copy import copy
 from typing import TYPE_CHECKING, TypeVar
 
 from cudakern.errors import BindingError, CudakernError, KernelCompileError, SimulatorError
-from cudakern.simulator import structures
+from cudakern.simulator import structures, ways
 from cudakern.simulator.limits import MAX_PARAMETER_BYTES, MAX_SHARED_BYTES, check_shape
 from cudakern.simulator.source_lines import own_first, shown, stack_of
 
@@ -174,7 +174,11 @@ class LoadedKernel:
             requirement = f"must have at most {most} threads a block, as the kernel says"
             raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
         return structures.ShapeStruct(
-            grid=grid, block=block, shared_bytes=shared_bytes, cooperative=cooperative
+            grid=grid,
+            block=block,
+            shared_bytes=shared_bytes,
+            cooperative=cooperative,
+            apart=ways.chosen is ways.Way.ALONE,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Register
 from cudakern.simulator.ptx.names import qualified
+from cudakern.simulator.ptx.regions import Regions
 from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
+from cudakern.simulator.ptx.steps import Steps, quiet_functions, reason_for_fibers
 from cudakern.simulator.ptx.undefined import Undefined
 from cudakern.simulator.ptx.values import constant_word, quoted
 from cudakern.simulator.structures import ParameterKind
@@ -48,10 +51,16 @@ def writers_of(rows: Table) -> Mapping[str, Writer]:
 
 
 def translate(
-    module: Module, source: str, *, checked: bool = False, stacks: list[Stack] | None = None
+    module: Module,
+    source: str,
+    *,
+    checked: bool = False,
+    stacks: list[Stack] | None = None,
+    fibers: str = "",
 ) -> str:
     """Return a module in C++; if it is checked, the checker is asked before each access to memory.
 
+    ``fibers`` tells why all threads shall be fibers, where only some would have to.
     If there is a list for ``stacks``, those of instructions are put there, and directives tell
     which one each statement is of.
 
@@ -59,11 +68,15 @@ def translate(
     an alias is none that the simulator can have. What is wrong with an entry is told when that is
     asked for.
     """
-    return _Translator(module, source, checked=checked, stacks=stacks).text()
+    translator = _Translator(module, source, checked=checked, stacks=stacks)
+    translator.fibers = fibers
+    return translator.text()
 
 
 class _Translator(Scope):
     """A module on its way to C++."""
+
+    fibers = ""
 
     def text(self) -> str:
         """Return the module in C++."""
@@ -72,12 +85,20 @@ class _Translator(Scope):
         calls: dict[str, set[str]] = {}
         kernels: dict[str, str] = {}
         tables: list[str] = []
+        steps: dict[str, Steps] = {}
+        if not self.checked:
+            steps = {n: Steps(f.body) for n, f in self.module.functions.items() if f.body}
+        quiet = quiet_functions(self.module, steps)
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
             shared = self.layouts[name]
             self.called = calls[name] = set()
             function_text = FunctionText(self, function, writers_of(table()))
+            if function.is_entry and not self.checked:
+                reason = self.fibers or reason_for_fibers(function, steps[name], quiet)
+                function_text.split = None if reason else partial(Regions, steps=steps[name])
+                function_text.entered += [f"// fibers: {reason}"] if reason else []
             if self.checked:
                 function_text.follower = Undefined(function_text, function.body)
             try:
@@ -90,7 +111,7 @@ class _Translator(Scope):
                 problems[name] = self.told(function, requirement, shared.bytes)
             if function.is_entry:
                 problems.update(self._excess(function))
-                kernels[name] = self._described(function, shared, function_text.local_bytes)
+                kernels[name] = self._described(function, shared, function_text)
                 tables += self._tables(function, shared)
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
@@ -202,7 +223,7 @@ class _Translator(Scope):
 
     # What the library tells about itself
 
-    def _described(self, function: Function, shared: SharedLayout, local_bytes: int) -> str:
+    def _described(self, function: Function, shared: SharedLayout, text: FunctionText) -> str:
         """Return what the library tells about a kernel."""
         directives, name = function.directives, self.functions[function.name]
         return initializer(
@@ -216,7 +237,8 @@ class _Translator(Scope):
             max_threads=min(prod(directives.get("maxntid", (0,))), _MAX_WORD),
             max_registers=min(prod(directives.get("maxnreg", (0,))), _MAX_WORD),
             cluster=_triple(directives.get("reqnctapercluster", ())),
-            local_bytes=local_bytes,
+            local_bytes=text.local_bytes,
+            **(text.regions.described(name) if text.regions is not None else {}),
             shared_objects=f"{name}_shared",
             shared_object_count=len(shared.objects),
             packed_shared=shared.bytes,

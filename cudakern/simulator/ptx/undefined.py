@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.flow import names_in
+from cudakern.simulator.ptx.flow import constants, names_in
 from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.model import (
     TYPE_BYTES,
@@ -88,7 +88,7 @@ class Undefined:
         self._passing, self._again = _placed(body, self._names)
         self._last = _last_uses(body, self._passing)
         self._stored = _stored_sizes(body)
-        self._constants = _constants(body)
+        self._constants = constants(body)
         self._values: dict[str, _Value] = {}  # of registers that pass, until their last use
         self._kept: list[str] = []  # what keeps such values that a variable is about to change
         self._variables: dict[str, None] = {}  # in use
@@ -502,17 +502,6 @@ def _begins(instruction: Instruction, row: Match) -> bool:
     if row.form.opcode == "ld":
         return "const" not in instruction.words
     return row.form.opcode == "shfl" or ("reads" in effects and "atomic" not in effects)
-
-
-def _constants(body: Sequence[Statement]) -> dict[str, Immediate]:
-    """Return the numbers that registers have which get nothing else."""
-    found: dict[str, Operand | None] = {}
-    for instruction, row in _with_rows(body):
-        moves = instruction.words[0] == "mov" and instruction.words[-1] != "pred"
-        source = instruction.operands[-1] if moves else None
-        for name in names_in(instruction.operands[: row.results(instruction)]):
-            found[name] = None if name in found else source
-    return {name: number for name, number in found.items() if isinstance(number, Immediate)}
 
 
 def _stored_sizes(body: Sequence[Statement]) -> set[tuple[str, int]]:

@@ -227,29 +227,34 @@ inline void report_stuck(Worker* w) {
   report_barrier(w, waiting->barrier, waiting->view, *waiting->site);
 }
 
-}  // namespace ck_sim
-
-int ck_sim_barrier_wait(ck_sim::Barrier kind, unsigned number, unsigned threads, int predicate,
-                        const ck_sim::Site* site) {
-  using namespace ck_sim;
-  Worker* w = worker;
+/// The running thread comes to a barrier, and waits there until that is complete.
+inline void come_to_barrier(Worker* w, const BlockMeeting& given, const Site* site) {
   Thread* self = w->running;
-  BlockBarrier* barrier = join(w, kind, number, threads, site);
+  BlockBarrier* barrier = join(w, given.kind, given.number, given.threads, site);
   self->site = site;
-  self->predicate = predicate;
-  self->barrier = number;
+  self->predicate = given.predicate;
+  self->barrier = given.number;
   self->state = State::kBarrier;
   ++w->waiting;
   if (is_complete(w, *barrier)) {
-    complete(w, number);
+    complete(w, given.number);
   }
-  suspend(w, self);  // the last one too, so that nobody runs ahead to the next barrier
+}
+
+}  // namespace ck_sim
+
+int ck_sim_barrier_wait(const ck_sim::BlockMeeting& given, const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = current();
+  const Thread* self = w->running;
+  come_to_barrier(w, given, site);
+  suspend(w);  // the last one too, so that nobody runs ahead to the next barrier
   return self->predicate;
 }
 
 void ck_sim_barrier_arrive(unsigned number, unsigned threads, const ck_sim::Site* site) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   const BlockBarrier* barrier = join(w, Barrier::kPlain, number, threads, site);
   order_release(w, w->running, barrier, Scope::kCta);
   if (is_complete(w, *barrier)) {

@@ -14,6 +14,7 @@ namespace ck_sim {
 /// Forgets the block before.
 inline void start_block(Worker* w) {
   w->next_fresh = w->done = w->converging = w->waiting = 0;
+  w->copies = false;
   w->alone.phase = w->alone.arrived = w->alone.gone = 0;
   order_forget(&w->alone.keys[0]);
   order_forget(&w->alone.keys[1]);
@@ -33,6 +34,7 @@ inline Thread* start_thread(Worker* w, Fiber* fiber) {
   thread->polls = thread->updates = 0;
   thread->cluster_arrived = false;
   w->running = thread;
+  w->fiber = fiber;
   ck_sim_current = &thread->view;
   begin_turn(w, thread);
   return thread;
@@ -57,9 +59,10 @@ inline void fiber_main() {
   Worker* w = worker;
   for (;;) {
     Thread* thread = w->running;
-    Fiber* fiber = thread->fiber;
+    Fiber* fiber = w->fiber;
     for (;;) {
       w->launch->entry(w->launch->parameters);
+      if (in_regions(w->launch)) break;
       end_thread(w, thread);
       if (w->next_fresh >= w->launch->threads || has_failed(w->launch)) break;
       thread_ended(w);
@@ -77,7 +80,7 @@ inline void enter(Worker* w) {
   do {
     r->left = false;
     r->guard.armed = true;
-    switch_context(&w->scheduler, &w->running->fiber->context);
+    switch_context(&w->scheduler, &w->fiber->context);
     r->guard.armed = false;
     if (r->looks) {
       look(r);
@@ -87,33 +90,40 @@ inline void enter(Worker* w) {
 
 inline void resume(Worker* w, Thread* thread) {
   w->running = thread;
+  w->fiber = thread->fiber;
   ck_sim_current = &thread->view;
   begin_turn(w, thread);
   enter(w);
 }
 
-inline void start_fresh(Worker* w) {
+/// A fiber that starts anew; null, and a failure, without memory.
+inline Fiber* fresh_fiber(Worker* w) {
   Fiber* fiber = w->idle_fibers;
   if (fiber != nullptr) {
     w->idle_fibers = fiber->next;
     if (fiber->restart != nullptr) {
       start_context(fiber, fiber->restart);
     }
-  } else {
-    fiber = take_fiber(fiber_main);
-    if (fiber == nullptr) {
-      fail(w->launch, "out_of_memory", next_thread(w)->view, nullptr,
-           "the threads need more stacks than there is memory for");
-      return;
-    }
+    return fiber;
   }
+  fiber = take_fiber(fiber_main);
+  if (fiber == nullptr) {
+    fail(w->launch, "out_of_memory", next_thread(w)->view, nullptr,
+         "the threads need more stacks than there is memory for");
+  }
+  return fiber;
+}
+
+inline void start_fresh(Worker* w) {
+  Fiber* fiber = fresh_fiber(w);
+  if (fiber == nullptr) return;
   start_thread(w, fiber);
   enter(w);
 }
 
 /// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
 inline void on_fault(void*, const siginfo_t* info, const void* code) {
-  Worker* w = worker;
+  Worker* w = current();
   Thread* thread = w->running;
   char text[300];
   const char* kind = "out_of_bounds";
@@ -121,7 +131,7 @@ inline void on_fault(void*, const siginfo_t* info, const void* code) {
   if (info->si_signo == SIGILL) {
     kind = "trap";
     message = "the kernel must not execute a trap";
-  } else if (is_overflow(thread->fiber, info->si_addr)) {
+  } else if (is_overflow(w->fiber, info->si_addr)) {
     kind = "stack_overflow";
     snprintf(text, sizeof text, "a thread must use at most %u bytes of stack",
              static_cast<unsigned>(kStackBytes));
@@ -145,12 +155,16 @@ inline void on_fault(void*, const siginfo_t* info, const void* code) {
   if (fail(w->launch, kind, thread->view, nullptr, "%s", message)) {
     w->launch->report->code = code;
   }
-  suspend(w, thread);
+  suspend(w);
 }
 
 /// Takes the fibers that a failure left in the middle of a thread, and forgets what they waited
 /// for.
 inline void clean_up(Worker* w) {
+  if (in_regions(w->launch) && w->fiber != nullptr) {
+    w->fiber->next = w->idle_fibers;
+    w->idle_fibers = w->fiber;
+  }
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Thread& thread = w->threads[i];
     thread.copies.count = 0;
@@ -167,10 +181,9 @@ inline void clean_up(Worker* w) {
 
 void ck_sim_exit() {
   using namespace ck_sim;
-  Worker* w = worker;
-  Thread* thread = w->running;
-  Fiber* fiber = thread->fiber;
-  end_thread(w, thread);
+  Worker* w = current();
+  Fiber* fiber = w->fiber;
+  end_thread(w, w->running);
   fiber->restart = fiber_main;  // its frames are given up
   fiber->next = w->idle_fibers;
   w->idle_fibers = fiber;
@@ -179,4 +192,8 @@ void ck_sim_exit() {
   __builtin_unreachable();
 }
 
-int ck_sim_is_local(const void* address) { return ck_sim::worker->running->fiber->has(address); }
+int ck_sim_is_local(const void* address) {
+  const ck_sim::Worker* w = ck_sim::worker;
+  const uint64_t kept = static_cast<uint64_t>(static_cast<const char*>(address) - w->saved);
+  return w->fiber->has(address) || kept < w->saved_bytes;
+}

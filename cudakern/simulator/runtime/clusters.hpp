@@ -65,7 +65,7 @@ inline void try_complete(const Worker* w, Cluster* cluster) {
 
 void ck_sim_cluster_arrive(const ck_sim::Site* site) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   Thread* self = w->running;
   come_together(w, site);
   if (self->cluster_arrived) {
@@ -84,7 +84,7 @@ void ck_sim_cluster_arrive(const ck_sim::Site* site) {
 
 void ck_sim_cluster_wait(const ck_sim::Site* site) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   Thread* self = w->running;
   come_together(w, site);
   if (!self->cluster_arrived) {

@@ -7,17 +7,23 @@ namespace ck_sim {
 
 /// Leaves the running thread for good, as it has failed.
 __attribute__((noreturn)) inline void leave(Worker* w) {
-  suspend(w, w->running);
+  suspend(w);
   __builtin_unreachable();
 }
 
 /// Gives the others a turn. `turns`: from a loop that does nothing else.
 inline void let_others_run(Worker* w, const Site* site, bool turns = false) {
   Thread* self = w->running;
+  if (in_regions(w->launch) && !turns) {
+    w->yields = true;  // the thread asks for that where it can be left
+    return;
+  }
   self->site = site;
   self->turns = turns;
   self->state = State::kReady;
-  suspend(w, self);
+  w->turning = turns;
+  suspend(w);
+  w->turning = false;
 }
 
 inline bool same_place(const Site& a, const Site& b) {
@@ -59,22 +65,22 @@ inline bool release_converged(Worker* w, bool forced) {
 
 }  // namespace ck_sim
 
-void ck_sim_yield(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::worker, site); }
+void ck_sim_yield(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::current(), site); }
 
 unsigned ck_sim_converge(const ck_sim::Site* site) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   Thread* self = w->running;
   self->site = site;
   self->state = State::kConverge;
   ++w->converging;
-  suspend(w, self);
+  suspend(w);
   return self->mask;
 }
 
 void ck_sim_stop(const char* kind, const char* what, const ck_sim::Site* site) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   fail(w->launch, kind, w->running->view, site, "%s:%d: %s", site->file, site->line, what);
   leave(w);
 }

@@ -32,14 +32,26 @@ inline uint64_t digest_of(Worker* w) {
     digest = (digest ^ word) * 0x9E3779B97F4A7C15u;
     digest ^= digest >> 29;
   };
+  const auto add_stack = [&add](Fiber* fiber) {
+    const uint64_t* word = static_cast<const uint64_t*>(live_stack(&fiber->context));
+    for (; word < reinterpret_cast<const uint64_t*>(fiber->top()); ++word) {
+      add(*word);
+    }
+  };
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     const Thread& thread = w->threads[i];
     add(static_cast<uint64_t>(thread.state));
-    if (thread.state == State::kReady || thread.state == State::kConverge) {
-      const uint64_t* word = static_cast<const uint64_t*>(live_stack(&thread.fiber->context));
-      for (; word < reinterpret_cast<const uint64_t*>(thread.fiber->top()); ++word) {
-        add(*word);
-      }
+    if (in_regions(w->launch)) {
+      add(w->points[i]);
+    } else if (thread.state == State::kReady || thread.state == State::kConverge) {
+      add_stack(thread.fiber);
+    }
+  }
+  if (in_regions(w->launch)) {
+    add_stack(w->fiber);
+    const uint64_t* const saved = reinterpret_cast<const uint64_t*>(w->saved);
+    for (uint64_t i = 0; i < w->launch->kernel->saved_bytes * w->launch->threads / 8; ++i) {
+      add(saved[i]);
     }
   }
   return digest;

@@ -15,6 +15,7 @@ struct ck_sim_shape {
   uint32_t eager;        // whether all of those start at once
   uint32_t grows;        // whether more blocks run when all of those wait for another one
   uint32_t cooperative;  // whether all blocks of the grid must be resident
+  uint32_t apart;        // in regions: whether each thread goes on by itself, which is slow
 };
 
 CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
@@ -53,6 +54,7 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_
   launch->shared_bytes = shape->shared_bytes;
   launch->blocks = count_blocks(launch->grid);
   launch->cooperative = shape->cooperative != 0;
+  launch->apart = shape->apart != 0;
   launch->id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
   launch->active = 1;
   if (cluster[0] != 0) {

@@ -100,6 +100,7 @@ inline void begin(Worker* w, Copy copy) {
   }
   copies->items[copies->count++] = copy;
   w->later += copy.mbarrier != nullptr;
+  w->copies = true;
 }
 
 inline void happen(Worker* w, Thread* thread, const Copy& copy) {
@@ -161,7 +162,7 @@ inline void finish_copies(Worker* w, Thread* thread) {
 }
 
 inline int is_over(char* mbarrier, uint64_t parity, int tries, const Site* site) {
-  Worker* w = worker;
+  Worker* w = current();
   uint64_t* word = word_of(mbarrier, site);
   if (!may_use(mbarrier, site)) return 1;
   for (int i = 0; phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site).parity == parity; ++i) {
@@ -190,16 +191,16 @@ void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size
   if (size > bytes) {
     ck_sim_stop("misuse", "an asynchronous copy must read no more bytes than it writes", site);
   }
-  Worker* w = worker;
+  Worker* w = current();
   begin(w, {Copy::kGroup, static_cast<char*>(to), static_cast<const char*>(from), bytes, size,
             nullptr, w->running->copies.group, site, 0});
 }
 
-void ck_sim_copy_commit() { ++ck_sim::worker->running->copies.group; }
+void ck_sim_copy_commit() { ++ck_sim::current()->running->copies.group; }
 
 void ck_sim_copy_wait(uint32_t pending, int all) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   Thread* self = w->running;
   if (all != 0) {
     ck_sim_copy_commit();
@@ -225,7 +226,7 @@ void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrie
   if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16 != 0) {
     ck_sim_stop("misaligned", "a bulk copy must have a multiple of 16 bytes, at such places", site);
   }
-  Worker* w = worker;
+  Worker* w = current();
   if (mbarrier != nullptr && !may_use(mbarrier, site)) return;
   begin(w, {Copy::kBulk, static_cast<char*>(to), static_cast<const char*>(from), bytes, bytes,
             mbarrier, w->running->copies.bulk_group, site, 0});
@@ -236,11 +237,11 @@ void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrie
   }
 }
 
-void ck_sim_bulk_commit() { ++ck_sim::worker->running->copies.bulk_group; }
+void ck_sim_bulk_commit() { ++ck_sim::current()->running->copies.bulk_group; }
 
 void ck_sim_bulk_wait(uint32_t pending) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   Thread* self = w->running;
   const uint32_t open = self->copies.bulk_group;
   let_happen(w, self, [pending, open](const Copy& copy, uint32_t) {

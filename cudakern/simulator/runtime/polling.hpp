@@ -6,6 +6,7 @@
 namespace ck_sim {
 
 constexpr unsigned kLooksPerPoll = 16;
+constexpr unsigned kLooksInRegions = 1024;  // lanes of a warp that yield alone are slow
 constexpr unsigned kUpdatesPerPoll = 256;
 
 inline pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;  // of atomics of 16 bytes
@@ -14,20 +15,23 @@ inline pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;  // of atomics of 
 
 void ck_sim_poll(const void* address, const ck_sim::Site* site) {
   using namespace ck_sim;
-  Thread* self = worker->running;
-  if (self->polled == address || ++self->polls % kLooksPerPoll == 0) {
-    let_others_run(worker, site);
+  Thread* self = current()->running;
+  const unsigned looks = in_regions(worker->launch) ? kLooksInRegions : kLooksPerPoll;
+  if (self->polled == address || ++self->polls % looks == 0) {
+    let_others_run(current(), site);
   }
   self->polled = address;
 }
 
 void ck_sim_stored() { ++ck_sim::worker->changes; }
 
-void ck_sim_turn(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::worker, site, true); }
+void ck_sim_turn(const ck_sim::Site* site) {
+  ck_sim::let_others_run(ck_sim::current(), site, true);
+}
 
 void ck_sim_updated(const void* address, ck_sim_update update, const ck_sim::Site* site) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   end_atomic(w, address, update, site);
   if (update != ck_sim_changed) {
     ck_sim_poll(address, site);

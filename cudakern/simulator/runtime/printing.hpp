@@ -176,7 +176,7 @@ inline void print_value(Text* text, Conversion c, Values* values) {
 int ck_sim_vprintf(const char* format, const char* arguments, const ck_sim::Site* site) {
   using namespace ck_sim;
   if (format == nullptr) return -1;
-  Worker* w = worker;
+  Worker* w = current();
   Text text(w);
   Values values(arguments, site);
   for (const char* at = format; *at != 0;) {
@@ -203,7 +203,7 @@ int ck_sim_vprintf(const char* format, const char* arguments, const ck_sim::Site
 
 void ck_sim_assert_failed(const char* message, const char* file, uint32_t line, const char*) {
   using namespace ck_sim;
-  Worker* w = worker;
+  Worker* w = current();
   char text[400];  // apart, as the kernel's strings may be out of bounds
   snprintf(text, sizeof text, "%s:%u: assertion `%s` must hold", file, line, message);
   fail(w->launch, "assert", w->running->view, nullptr, "%s", text);

@@ -1,6 +1,8 @@
 // Runs a kernel on the host. Each OS thread of a launch runs some of its resident blocks in turns;
 // the threads of a block are fibers that never leave it.
 #include "launch.hpp"
+#include "regions.hpp"
+#include "shuffles.hpp"
 #include "watch.hpp"
 
 namespace ck_sim {
@@ -40,11 +42,24 @@ inline void thread_ended(Worker* w) {
   }
 }
 
-/// Gives every thread of a block a turn; false if nothing has changed.
-static bool pass(Worker* w) {
+/// Runs the threads of a block in regions until they only wait, or have had many turns.
+static void run_regions(Worker* w) {
+  if (w->next_fresh == 0) {
+    w->next_fresh = w->launch->threads;
+    w->running = w->threads;
+    w->fiber = fresh_fiber(w);
+    if (w->fiber == nullptr) return;
+  }
+  ck_sim_current = &w->running->view;
+  enter(w);
+  if (w->done == w->launch->threads) {
+    w->fiber = nullptr;  // it is idle
+  }
+}
+
+/// Gives every fiber of a block a turn; false if none has run.
+static bool run_fibers(Worker* w) {
   Launch* launch = w->launch;
-  const uint32_t done = w->done;
-  const uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
   bool ran = false;
   for (uint32_t i = 0; i < w->next_fresh && !has_failed(launch); ++i) {
     if (w->threads[i].state == State::kReady) {
@@ -56,10 +71,24 @@ static bool pass(Worker* w) {
     start_fresh(w);
     ran = true;
   }
-  if (has_failed(launch)) return false;
-  if (w->waiting != 0 && w->done != done) {
-    release_for_exited(w);
+  return ran;
+}
+
+/// Gives every thread of a block a turn; false if nothing has changed.
+static bool pass(Worker* w) {
+  Launch* launch = w->launch;
+  const uint32_t done = w->done;
+  const uint64_t progress = __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
+  bool ran = true;
+  if (in_regions(launch)) {
+    run_regions(w);
+  } else {
+    ran = run_fibers(w);
+    if (!has_failed(launch) && w->waiting != 0 && w->done != done) {
+      release_for_exited(w);
+    }
   }
+  if (has_failed(launch)) return false;
   const bool changed = w->changes != 0 || w->done != done;
   if (changed) {
     w->changes = 0;

@@ -1,8 +1,9 @@
 // What a kernel, translated from PTX, asks of the simulator's runtime.
 //
-// A CUDA thread is a fiber that never leaves its OS thread, so `me` may be kept in a variable. A
-// thread that waits for nobody runs to its end before the next one of its block starts. Every
-// function with a `site` may let other threads run, or end the launch with a report.
+// A block never leaves its OS thread. A CUDA thread is a fiber, so `me` may be kept in a variable,
+// or a turn of a loop over the threads of a block; see regions.hpp. A thread that waits for nobody
+// runs to its end before the next one of its block starts. Every function with a `site` may let
+// other threads run, or end the launch with a report.
 #pragma once
 
 #include <stdint.h>
@@ -24,6 +25,84 @@ struct ck_sim_instruction {
   uint32_t block, count;
 };
 
+/// Carries out a warp's instruction: `lanes[i]` is what lane i gave as its `data`, for each lane i
+/// in `mask`; results go there too.
+typedef void (*ck_sim_warp_function)(void* const* lanes, unsigned mask);
+/// The same for all 32 lanes, of which each one's data lies so many bytes after the last one's. For
+/// shuffles: the distance, and what it is within.
+typedef void (*ck_sim_full_warp_function)(char* data, uint64_t bytes, uint32_t by, uint32_t within);
+
+namespace ck_sim {
+
+struct Vote {
+  uint32_t ballot;  // at first: whether this lane's predicate holds
+  uint32_t mask;    // then: the lanes that take part
+};
+
+struct Shuffle {
+  uint32_t given, by;
+  uint32_t within;  // the lanes of a segment, and the last one to read
+  uint32_t value;
+  bool in_range;
+#ifdef CK_SIM_CHECKED
+  const View* reader;
+  uint64_t undefined;  // bytes of what is given
+  const Site* site;
+#endif
+  Shuffle(uint32_t a, uint32_t b, uint32_t c) : given(a), by(b), within(c) {}
+};
+
+/// What a thread gives a barrier of its block.
+struct BlockMeeting {
+  Barrier kind;
+  uint32_t number, threads;
+  int predicate;  // then the result
+  constexpr BlockMeeting() : BlockMeeting(Barrier::kPlain, 0, 0, 0) {}
+  constexpr BlockMeeting(Barrier what, uint32_t which, uint32_t count, int given)
+      : kind(what), number(which), threads(count), predicate(given) {}
+};
+/// Whether threads come to a barrier of the block, all with the same numbers or each with its own.
+enum class Meets : uint32_t { kNot, kFixed, kGiven };
+
+constexpr uint16_t kEnded = 0xFFFF;  // in place of a point
+constexpr uint32_t kGivenOffset = 16;
+
+/// Threads of a block that go on from the same point.
+struct Team {
+  uint32_t first, last;
+  uint32_t point;  // 0 is the start
+  Index3 thread;   // of the first one
+  uint16_t left;   // where all of them were left, or 0: see `points`
+  // The same for all teams of a block:
+  uint16_t* points;  // where each thread is left
+  char* saved;       // what each keeps: the mask it gave, at kGivenOffset what else, its registers
+  uint32_t* turn;    // which thread runs
+  char* views;
+  uint64_t view_bytes;  // from one to the next
+  bool* yields;         // whether the running thread shall let others run
+  Index3 block_size;
+  const Group* group;
+};
+
+}  // namespace ck_sim
+
+/// Where threads of an entry that runs in regions can be left: at a collective of the warp, at a
+/// barrier of the block, or otherwise to let others run.
+struct ck_sim_point {
+  const ck_sim::Site* site;
+  ck_sim_warp_function meet;
+  uint32_t mask;                       // 0: as each lane gave it
+  ck_sim_full_warp_function meet_all;  // or null
+  uint32_t by, within;                 // of a shuffle, if `is_fixed`: lanes do not give them
+  uint32_t is_fixed;
+  ck_sim::Meets block;
+  ck_sim::BlockMeeting meeting;
+};
+
+/// Begins a block, of a kernel in regions; tells of the next team, until the block has ended.
+CK_SIM_EXPORT void ck_sim_begin(ck_sim::Team* team);
+CK_SIM_EXPORT bool ck_sim_next(ck_sim::Team* team);
+
 /// What a library of kernels tells about one. The library exports `ck_sim_kernels`, an array of
 /// these, and `ck_sim_kernel_count`.
 struct ck_sim_kernel {
@@ -42,7 +121,14 @@ struct ck_sim_kernel {
   uint32_t shared_object_count;
   uint32_t packed_shared;  // static_shared without that room
   uint32_t basic_blocks;   // of all functions, then of the kernel; of checked launches
-  const void* code;        // of the library
+  // Of plain launches: whether a call of the entry runs all threads of a block, where these can be
+  // left, whether as lanes of a warp alone or by polling, too, and what each keeps then.
+  uint32_t in_regions;
+  uint32_t has_collectives;
+  uint32_t has_polls;
+  uint32_t saved_bytes;
+  const ck_sim_point* points;  // from number 1 on; null without any
+  const void* code;            // of the library
   const void* code_end;
 };
 
@@ -119,16 +205,24 @@ CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_exit();
 
 // Warps
 
-/// Carries out a warp's instruction: `lanes[i]` is what lane i gave as its `data`, for each lane i
-/// in `mask`; results go there too.
-typedef void (*ck_sim_warp_function)(void* const* lanes, unsigned mask);
-
 /// Waits for all lanes of `mask` that have not exited, which must execute an instruction of the
 /// same opcode with the same mask. The last one runs `function` for all of them, so `data` may lie
 /// on the caller's stack, and a function may read and write what all lanes point to. The mask that
 /// it gets has only lanes that take part.
 CK_SIM_EXPORT void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
                                const ck_sim::Site* site);
+
+CK_SIM_EXPORT void ck_sim_vote(void* const* lanes, unsigned mask);
+CK_SIM_EXPORT void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_t);
+#define CK_SHUFFLE(mode) \
+  CK_SIM_EXPORT void ck_sim_shuffle_##mode(void* const* lanes, unsigned mask); \
+  CK_SIM_EXPORT void ck_sim_shuffle_all_##mode(char* data, uint64_t bytes, uint32_t by, \
+                                               uint32_t within);
+CK_SHUFFLE(up)
+CK_SHUFFLE(down)
+CK_SHUFFLE(bfly)
+CK_SHUFFLE(idx)
+#undef CK_SHUFFLE
 
 // `unsigned ck_sim_converge(site)` of runtime.hpp answers activemask.
 
@@ -137,8 +231,7 @@ CK_SIM_EXPORT void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function f
 /// Waits at barrier `number` (0 to 15) of the block until `threads` threads have come, or all of
 /// the block if it is 0. Threads that have exited count as arrived. The result is that of `kind`:
 /// how many predicates hold, or whether all or any do.
-CK_SIM_EXPORT int ck_sim_barrier_wait(ck_sim::Barrier kind, unsigned number, unsigned threads,
-                                      int predicate, const ck_sim::Site* site);
+CK_SIM_EXPORT int ck_sim_barrier_wait(const ck_sim::BlockMeeting& given, const ck_sim::Site* site);
 /// Counts as come to a barrier without waiting there.
 CK_SIM_EXPORT void ck_sim_barrier_arrive(unsigned number, unsigned threads,
                                          const ck_sim::Site* site);

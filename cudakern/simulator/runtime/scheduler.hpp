@@ -66,6 +66,10 @@ struct Window {
 struct Warp {
   unsigned exited;  // lanes of the running block
   unsigned absent;  // the lane that a collective was last found to lack
+  // In regions: whether its lanes go on one by one, or else from which point, and whether they wait
+  // there at a barrier.
+  bool apart, waits;
+  uint16_t point;
 };
 
 /// A barrier of a block, while threads are on their way to it.
@@ -106,6 +110,7 @@ struct Thread {
   unsigned mask;
   bool turns;  // it is in a loop that does nothing else
   void* data;
+  ck_sim_warp_function function;
   const void* polled;  // the last address it read that others may write
   unsigned polls;
   unsigned updates;  // by atomics
@@ -129,6 +134,7 @@ struct Launch {
   uint32_t id;                  // among those of the process
   bool cooperative;             // whether all blocks must be resident
   bool strict;                  // whether exited threads must not count at barriers
+  bool apart;                   // whether each thread goes on by itself in regions
   uint64_t start;               // nanoseconds
   uint32_t forks;               // see ticks.hpp
   pthread_t* helper_threads;
@@ -171,11 +177,22 @@ struct Worker {
   Context scheduler;
   Group group;
   Thread* running;
+  Fiber* fiber;  // of the running thread, or of the block in regions
   Fiber* idle_fibers;
   uint32_t next_fresh, done, converging;
   uint32_t waiting;  // at collectives and barriers, at most
   uint32_t changes;  // of memory that others may wait for, not yet told to the launch
   uint32_t later;    // copies and arrivals that an mbarrier waits for, at most
+  bool copies;       // whether a thread of the block has begun any
+  // In regions: whose turn it is in a round; what has happened in it; rounds.
+  uint32_t next_warp, next_lane;
+  bool ran, moved;
+  uint32_t ended;  // threads before it
+  uint32_t rounds;
+  uint32_t goes;  // how often teams went on at once
+  uint32_t turn;  // the number of the running thread
+  bool yields;    // whether it shall let others run
+  bool turning;   // whether it does, in the middle of a loop
   Cluster* cluster;
   // Below is kept from launch to launch.
   Worker* next;
@@ -183,7 +200,10 @@ struct Worker {
   Thread threads[kMaxThreads];
   Warp warps[kMaxThreads / kWarpSize];
   Window window;
-  Cluster alone;  // of a kernel without clusters
+  Cluster alone;                 // of a kernel without clusters
+  uint16_t points[kMaxThreads];  // where threads are left, in regions, ...
+  char* saved;                   // ... and what they keep
+  uint64_t saved_bytes;
   BlockBarrier barriers[kBarriers];
   uint32_t barriers_used;  // by the running block, a bit each
   char* text;              // what printf prints
@@ -256,8 +276,20 @@ inline void note_progress(Launch* launch) {
 }
 
 /// Leaves the running thread; returns when the scheduler takes it up again.
-inline void suspend(Worker* w, Thread* thread) {
-  switch_context(&thread->fiber->context, &w->scheduler);
+inline void suspend(Worker* w) { switch_context(&w->fiber->context, &w->scheduler); }
+
+/// Whether the threads of a block are turns of loops; see regions.hpp.
+inline bool in_regions(const Launch* launch) {
+  return !kChecked && launch->kernel->in_regions != 0;
+}
+
+/// The worker that runs on this OS thread, when a kernel asks it for something.
+inline Worker* current() {
+  Worker* const w = worker;
+  if (in_regions(w->launch)) {
+    w->running = &w->threads[w->turn];
+  }
+  return w;
 }
 
 }  // namespace ck_sim

@@ -72,7 +72,7 @@ inline void on_tick(int, siginfo_t*, void* context) {
   }
   if (can_leave && w->runner->looks) {
     w->runner->left = true;
-    switch_context(&w->running->fiber->context, &w->scheduler);
+    suspend(w);
   }
   errno = error;
 }

@@ -71,6 +71,27 @@ inline bool diverges(const Warp& warp, const Thread& waiting) {
   return false;
 }
 
+/// The lanes that a waiting one waits for, which have all come, carry the instruction out.
+inline void carry_out(Worker* w, const Thread& self) {
+  Thread* lanes = w->threads + (&self - w->threads) / kWarpSize * kWarpSize;
+  void* given[kWarpSize];
+  const unsigned present = self.mask & ~w->warps[(lanes - w->threads) / kWarpSize].exited;
+  for (unsigned rest = present; rest != 0; rest &= rest - 1) {
+    const int i = __builtin_ctz(rest);
+    given[i] = lanes[i].data;
+  }
+  order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present, self.site);
+  share_undefined(lanes, present);
+  self.function(given, present);
+  w->waiting -= static_cast<uint32_t>(__builtin_popcount(present)) - 1;
+  for (unsigned rest = present; rest != 0; rest &= rest - 1) {
+    Thread& lane = lanes[__builtin_ctz(rest)];
+    lane.data = nullptr;
+    lane.state = State::kReady;
+  }
+  w->changes += !in_regions(w->launch);  // there, it may be part of a loop that polls
+}
+
 /// Lets the waiting lanes of a warp look again whom they wait for.
 inline void look_again(Worker* w, Thread* lanes) {
   Warp* warp = &w->warps[(lanes - w->threads) / kWarpSize];
@@ -80,21 +101,20 @@ inline void look_again(Worker* w, Thread* lanes) {
     if (diverges(*warp, lane)) {
       report_lanes(w, lane);
     } else if (absent_lane(warp, &lane, lane.mask & ~warp->exited) < 0) {
-      lane.state = State::kReady;  // it carries the instruction out, or waits for another
       --w->waiting;
+      if (in_regions(w->launch)) {
+        carry_out(w, lane);
+      } else {
+        lane.state = State::kReady;  // it carries the instruction out, or waits for another
+      }
     }
   }
 }
 
-}  // namespace ck_sim
-
-void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
-                 const ck_sim::Site* site) {
-  using namespace ck_sim;
-  Worker* w = worker;
+/// The running thread comes to a collective of its warp.
+inline void come_to_collective(Worker* w, unsigned mask, void* data, ck_sim_warp_function function,
+                               const Site* site) {
   Thread* self = w->running;
-  Thread* lanes = self - self->view.lane;
-  Warp* warp = &w->warps[(lanes - w->threads) / kWarpSize];
   if ((mask >> self->view.lane & 1) == 0) {
     char what[200];
     snprintf(what, sizeof what, "the mask of %s must name the calling lane; mask 0x%08x, lane %u",
@@ -104,33 +124,35 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
   self->site = site;
   self->mask = mask & self->view.warp;  // lanes beyond the block do not exist
   self->data = data;
-  for (;;) {
-    self->state = State::kCollective;
-    if (diverges(*warp, *self)) {
+  self->function = function;
+  self->state = State::kCollective;
+}
+
+/// Whether none of the lanes is absent that a waiting one waits for.
+inline bool all_present(Worker* w, const Thread& self) {
+  Warp* warp = &w->warps[(&self - w->threads) / kWarpSize];
+  return absent_lane(warp, &self, self.mask & ~warp->exited) < 0;
+}
+
+}  // namespace ck_sim
+
+void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
+                 const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = current();
+  Thread* self = w->running;
+  come_to_collective(w, mask, data, function, site);
+  for (;; self->state = State::kCollective) {
+    if (diverges(w->warps[(self - w->threads) / kWarpSize], *self)) {
       report_lanes(w, *self);
-      suspend(w, self);
+      suspend(w);
     }
-    if (absent_lane(warp, self, self->mask & ~warp->exited) < 0) break;
+    if (all_present(w, *self)) break;
     ++w->waiting;
-    suspend(w, self);
+    suspend(w);
     if (self->data == nullptr) {
       return;  // the last lane carried it out
     }
   }
-  void* given[kWarpSize];
-  const unsigned present = self->mask & ~warp->exited;
-  for (unsigned rest = present; rest != 0; rest &= rest - 1) {
-    const int i = __builtin_ctz(rest);
-    given[i] = lanes[i].data;
-  }
-  order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present, site);
-  share_undefined(lanes, present);
-  function(given, present);
-  w->waiting -= static_cast<uint32_t>(__builtin_popcount(present)) - 1;
-  for (unsigned rest = present; rest != 0; rest &= rest - 1) {
-    Thread& lane = lanes[__builtin_ctz(rest)];
-    lane.data = nullptr;
-    lane.state = State::kReady;
-  }
-  ++w->changes;
+  carry_out(w, *self);
 }

@@ -101,6 +101,10 @@ class Watch {
     if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) return;
     for (uint32_t i = 0; i < places.count; ++i) {
       const Worker* w = places.workers[i];
+      if (is_running(w) && w->turning) {
+        report_deadlock(launch, *w->running, has_blocks_left(launch));
+        return;
+      }
       for (uint32_t k = 0; is_running(w) && k < w->next_fresh; ++k) {
         if (w->threads[k].state == State::kReady) {
           report_deadlock(launch, w->threads[k], has_blocks_left(launch));

@@ -30,6 +30,7 @@ inline void destroy_worker(Worker* w) {
   release_checked(&w->checked);
 #endif
   free(w->text);
+  free(w->saved);
   release_window(&w->window);
   munmap(static_cast<void*>(w), sizeof(Worker));
 }
@@ -72,6 +73,7 @@ inline Worker* take_worker(Launch* launch) {
   }
   w->launch = launch;
   w->running = nullptr;
+  w->fiber = nullptr;
   w->idle_fibers = nullptr;
   return w;
 }
@@ -80,6 +82,13 @@ inline Worker* take_worker(Launch* launch) {
 inline bool prepare(Worker* w, Launch* launch) {
   const uint32_t static_bytes = launch->kernel->static_shared;
   if (!open_window(&w->window, uint64_t{static_bytes} + launch->shared_bytes)) return false;
+  const uint64_t saved = uint64_t{launch->kernel->saved_bytes} * launch->threads;
+  if (saved > w->saved_bytes) {
+    free(w->saved);
+    w->saved = static_cast<char*>(aligned_alloc(4096, (saved + 4095) / 4096 * 4096));
+    w->saved_bytes = w->saved == nullptr ? 0 : saved;
+    if (w->saved == nullptr) return false;
+  }
   w->group = {};
   w->group.block_size = launch->block;
   w->group.grid_size = launch->grid;

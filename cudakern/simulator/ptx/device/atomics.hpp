@@ -6,6 +6,16 @@
 
 namespace ck_ptx {
 
+/// The site of an atomic whose kernel polls nothing: nobody need know what it did.
+struct Quiet {
+  const ck_sim::Site* site;
+  operator const ck_sim::Site*() const { return site; }
+};
+CK_INLINE void tell(const void* word, ck_sim_update update, const ck_sim::Site* site) {
+  ck_sim_updated(word, update, site);
+}
+CK_INLINE void tell(const void*, ck_sim_update, Quiet) {}
+
 /// What an atomic did that wrote.
 CK_INLINE ck_sim_update written(bool changed) { return changed ? ck_sim_changed : ck_sim_kept; }
 
@@ -20,33 +30,32 @@ CK_INLINE T replace(T* word, Update update, bool* changed) {
   *changed = *changed || wanted != seen;
   return seen;
 }
-template <typename T, typename Update>
-CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update) {
+template <typename T, typename S, typename Update>
+CK_INLINE T atomic_update(char* address, S site, Update update) {
   T* const word = to_update<T>(address, site);
   bool changed = false;
   const T seen = replace(word, update, &changed);
-  ck_sim_updated(word, written(changed), site);
+  tell(word, written(changed), site);
   return seen;
 }
 /// Each element, as words T, in one step; not all of them.
-template <typename T, typename V, int N, typename Update>
-CK_INLINE void update_each(V (&d)[N], char* address, V (&b)[N], const ck_sim::Site* site,
-                           Update update) {
+template <typename T, typename V, int N, typename S, typename Update>
+CK_INLINE void update_each(V (&d)[N], char* address, V (&b)[N], S site, Update update) {
   T* const words = to_update<T>(address, site);
   bool changed = false;
   for (int i = 0; i < N; ++i) {
     const V value = b[i];
     d[i] = bit_cast<V>(replace(words + i, [&](T old) { return update(old, value); }, &changed));
   }
-  ck_sim_updated(words, written(changed), site);
+  tell(words, written(changed), site);
 }
 
 #define CK_ATOMIC(name, builtin, changed) \
-  template <typename T> \
-  CK_INLINE T name(char* address, T value, const ck_sim::Site* site) { \
+  template <typename T, typename S> \
+  CK_INLINE T name(char* address, T value, S site) { \
     T* const word = to_update<T>(address, site); \
     const T old = builtin(word, value, __ATOMIC_SEQ_CST); \
-    ck_sim_updated(word, written(changed), site); \
+    tell(word, written(changed), site); \
     return old; \
   }
 CK_ATOMIC(atomic_add, __atomic_fetch_add, value != 0)
@@ -55,24 +64,26 @@ CK_ATOMIC(atomic_or, __atomic_fetch_or, (old | value) != old)
 CK_ATOMIC(atomic_xor, __atomic_fetch_xor, value != 0)
 #undef CK_ATOMIC
 
-template <typename T>
-CK_INLINE T atomic_min(char* address, T value, const ck_sim::Site* site) {
+template <typename T, typename S>
+CK_INLINE T atomic_min(char* address, T value, S site) {
   return atomic_update<T>(address, site, [value](T old) { return value < old ? value : old; });
 }
-template <typename T>
-CK_INLINE T atomic_max(char* address, T value, const ck_sim::Site* site) {
+template <typename T, typename S>
+CK_INLINE T atomic_max(char* address, T value, S site) {
   return atomic_update<T>(address, site, [value](T old) { return old < value ? value : old; });
 }
-CK_INLINE u32 atomic_inc(char* address, u32 last, const ck_sim::Site* site) {
+template <typename S>
+CK_INLINE u32 atomic_inc(char* address, u32 last, S site) {
   return atomic_update<u32>(address, site, [last](u32 old) { return old >= last ? 0 : old + 1; });
 }
-CK_INLINE u32 atomic_dec(char* address, u32 last, const ck_sim::Site* site) {
+template <typename S>
+CK_INLINE u32 atomic_dec(char* address, u32 last, S site) {
   return atomic_update<u32>(address, site,
                             [last](u32 old) { return old == 0 || old > last ? last : old - 1; });
 }
 
-template <typename T>
-CK_INLINE T atomic_exchange(char* address, T value, const ck_sim::Site* site) {
+template <typename T, typename S>
+CK_INLINE T atomic_exchange(char* address, T value, S site) {
   T* const word = to_update<T>(address, site);
   T old;
   if constexpr (sizeof(T) == 16) {
@@ -80,11 +91,11 @@ CK_INLINE T atomic_exchange(char* address, T value, const ck_sim::Site* site) {
   } else {
     old = __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
   }
-  ck_sim_updated(word, written(old != value), site);
+  tell(word, written(old != value), site);
   return old;
 }
-template <typename T>
-CK_INLINE T atomic_cas(char* address, T compare, T value, const ck_sim::Site* site) {
+template <typename T, typename S>
+CK_INLINE T atomic_cas(char* address, T compare, T value, S site) {
   T* const word = to_update<T>(address, site);
   T old = compare;
   if constexpr (sizeof(T) == 16) {
@@ -92,7 +103,7 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, const ck_sim::Site* si
   } else {
     __atomic_compare_exchange_n(word, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
-  ck_sim_updated(word, old == compare ? written(value != compare) : ck_sim_failed, site);
+  tell(word, old == compare ? written(value != compare) : ck_sim_failed, site);
   return old;
 }
 
@@ -110,18 +121,20 @@ CK_INLINE f32 flushed_sum(f32 a, f32 b, bool flush) {
   if (sum != sum) return bit_cast<f32>(0x7FFFFFFFu);
   return flush && __builtin_fabsf(sum) < least ? __builtin_copysignf(0, sum) : sum;
 }
-CK_INLINE f32 atomic_add_f32(char* address, f32 value, bool flush, const ck_sim::Site* site) {
+template <typename S>
+CK_INLINE f32 atomic_add_f32(char* address, f32 value, bool flush, S site) {
   return bit_cast<f32>(atomic_update<u32>(address, site, [value, flush](u32 old) {
     return bit_cast<u32>(flushed_sum(bit_cast<f32>(old), value, flush));
   }));
 }
-CK_INLINE f64 atomic_add_f64(char* address, f64 value, const ck_sim::Site* site) {
+template <typename S>
+CK_INLINE f64 atomic_add_f64(char* address, f64 value, S site) {
   return bit_cast<f64>(atomic_update<u64>(
       address, site, [value](u64 old) { return bit_cast<u64>(bit_cast<f64>(old) + value); }));
 }
-template <int N>
+template <int N, typename S>
 static inline void each_add_f32(const ck_sim::View* me, f32 (&d)[N], char* address, f32 (&b)[N],
-                                const ck_sim::Site* site) {
+                                S site) {
   const bool flush = flushes(me, address, "none");
   update_each<u32>(d, address, b, site, [flush](u32 old, f32 value) {
     return bit_cast<u32>(flushed_sum(bit_cast<f32>(old), value, flush));

@@ -80,17 +80,45 @@ CK_INLINE T quotient_of(T a, T b) {
     return divided_exactly<T, RND>(a, b);
 }
 
+// Few f32 operations flush anything. Most tell so by the sizes of what they get and give; zeros and
+// NaN are taken for small, too, and the function that is called then finds out.
+template <int RND, int FTZ, int SAT, typename T>
+constexpr bool seldom_flushes = sizeof(T) == 4 && is_nearest(RND) && FTZ == 1 && SAT == 0;
+CK_INLINE bool is_large(f32 x) { return __builtin_fabsf(x) >= 0x1p-126f; }
+
+template <int RND, int FTZ, int SAT, typename T>
+CK_INLINE T any_sum(T a, T b) {
+  return finished<FTZ, SAT>(sum_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
+}
+CK_OUTLINE f32 small_sum(f32 a, f32 b) { return any_sum<rn, 1, 0>(a, b); }
 template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_INLINE T add(T a, T b) {
-  return finished<FTZ, SAT>(sum_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
+  if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
+    const f32 sum = a + b;
+    // A subnormal operand is less than half of the last place of such a sum.
+    return rarely(!(__builtin_fabsf(sum) >= 0x1p-100f)) ? small_sum(a, b) : sum;
+  } else {
+    return any_sum<RND, FTZ, SAT>(a, b);
+  }
 }
 template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_INLINE T sub(T a, T b) {
   return add<RND, FTZ, SAT>(a, -b);
 }
-template <int RND, int FTZ = 0, int SAT = 0, typename T>
-CK_INLINE T mul(T a, T b) {
+template <int RND, int FTZ, int SAT, typename T>
+CK_INLINE T any_product(T a, T b) {
   return finished<FTZ, SAT>(product_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
+}
+CK_OUTLINE f32 small_product(f32 a, f32 b) { return any_product<rn, 1, 0>(a, b); }
+template <int RND, int FTZ = 0, int SAT = 0, int KNOWN = 0, typename T>
+CK_INLINE T mul(T a, T b) {
+  if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
+    const f32 product = a * b;
+    const bool large = (KNOWN & 1 || is_large(a)) && (KNOWN & 2 || is_large(b));
+    return rarely(!(large && is_large(product))) ? small_product(a, b) : product;
+  } else {
+    return any_product<RND, FTZ, SAT>(a, b);
+  }
 }
 template <int RND, int FTZ = 0, typename T>
 CK_INLINE T div(T a, T b) {
@@ -119,9 +147,22 @@ CK_INLINE T fused_of(T a, T b, T c) {
   else
     return fused_exactly<T, RND>(a, b, c);
 }
-template <int RND, int FTZ = 0, int SAT = 0, typename T>
-CK_OUTLINE T fma(T a, T b, T c) {
+template <int RND, int FTZ, int SAT, typename T>
+CK_OUTLINE T any_fma(T a, T b, T c) {
   return finished<FTZ, SAT>(fused_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b), flushed<FTZ>(c)));
+}
+/// KNOWN has a bit for each operand that is known to need no flushing.
+template <int RND, int FTZ = 0, int SAT = 0, int KNOWN = 0, typename T>
+CK_INLINE T fma(T a, T b, T c) {
+#if defined(__FMA__) || defined(__aarch64__)
+  if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
+    const f32 sum = __builtin_fmaf(a, b, c);
+    const bool large =
+        (KNOWN & 1 || is_large(a)) && (KNOWN & 2 || is_large(b)) && (KNOWN & 4 || is_large(c));
+    return rarely(!(large && is_large(sum))) ? any_fma<rn, 1, 0>(a, b, c) : sum;
+  }
+#endif
+  return any_fma<RND, FTZ, SAT>(a, b, c);
 }
 
 /// As a * (1 / b), whose second factor is flushed to 0 for large b.

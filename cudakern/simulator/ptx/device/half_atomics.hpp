@@ -20,14 +20,14 @@ constexpr auto half_add = [](auto a, auto b) { return add<rn>(a, b); };
 constexpr auto half_min = [](auto a, auto b) { return minimum(a, b); };
 constexpr auto half_max = [](auto a, auto b) { return maximum(a, b); };
 
-template <typename T, typename F>
-static inline T atomic_half(char* address, T value, F f, const ck_sim::Site* site) {
+template <typename T, typename F, typename S>
+static inline T atomic_half(char* address, T value, F f, S site) {
   using Bits = decltype(value.bits);
   return {atomic_update<Bits>(
       address, site, [value, f](Bits old) -> Bits { return each(f, T{old}, value).bits; })};
 }
-template <typename T, int N, typename F>
-static inline void each_half(T (&d)[N], char* address, T (&b)[N], F f, const ck_sim::Site* site) {
+template <typename T, int N, typename F, typename S>
+static inline void each_half(T (&d)[N], char* address, T (&b)[N], F f, S site) {
   using Bits = decltype(b[0].bits);
   update_each<Bits>(d, address, b, site,
                     [f](Bits old, T value) { return each(f, T{old}, value).bits; });

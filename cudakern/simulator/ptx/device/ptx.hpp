@@ -13,6 +13,33 @@
   const ck_sim::View* const me = ck_sim_current; \
   char* const window = me->group->window
 
+// An entry that runs all threads of a block: a team of them goes on from a point, one after the
+// other, then the next team. `t` is a thread's number, `thread_x` and so on its index.
+#define CK_REGIONS \
+  ck_sim::Team team; \
+  ck_sim_begin(&team); \
+  char* const window = team.group->window
+#define CK_TEAM(type) \
+  u16* const points = team.points; \
+  type* saved = reinterpret_cast<type*>(team.saved) + team.first; \
+  u32* const running = team.turn; \
+  const u32 last = team.last, size_x = team.block_size.x, size_y = team.block_size.y; \
+  u32 t = team.first, thread_x = team.thread.x, thread_y = team.thread.y, thread_z = team.thread.z
+#define CK_EACH_THREAD \
+  for (; t != last; thread_x = 0, (void)(++thread_y == size_y && (thread_y = 0, ++thread_z))) \
+    for (const u32 end = last - t < size_x - thread_x ? last : t + size_x - thread_x; t != end; \
+         ++t, ++thread_x, ++saved)
+#define CK_THREAD \
+  const ck_sim::View* const me = \
+      reinterpret_cast<const ck_sim::View*>(team.views + u64{t} * team.view_bytes); \
+  *running = t
+/// Leaves a thread, which goes on from a point later.
+#define CK_LEAVE(point) \
+  { \
+    points[t] = point; \
+    continue; \
+  }
+
 namespace ck_ptx {
 
 // Functions that NVRTC's code calls: results and parameters are places in memory.
@@ -54,12 +81,8 @@ CK_INLINE void call_memset(const ck_sim::Site* site, char* r, char* to, char* va
 
 // Barriers and fences
 
-CK_INLINE void sync_block(u32 number, u32 threads, const ck_sim::Site* site) {
-  ck_sim_barrier_wait(ck_sim::Barrier::kPlain, number, threads, 0, site);
-}
-CK_INLINE int vote_block(ck_sim::Barrier kind, u32 number, u32 threads, pred predicate,
-                         const ck_sim::Site* site) {
-  return ck_sim_barrier_wait(kind, number, threads, predicate, site);
+CK_INLINE void meet(ck_sim::BlockMeeting& mine, const ck_sim::Site* site) {
+  mine.predicate = ck_sim_barrier_wait(mine, site);
 }
 CK_INLINE void fence(const ck_sim::Site* site) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);

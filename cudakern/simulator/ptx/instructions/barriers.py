@@ -19,13 +19,17 @@ _THREADS = (
 FORMS = (
     *rows(
         """
-9.7.13.1 $name{.cta}.sync$flag $operands (waits$aligned) = sync_block({a}, $threads, {site});
+9.7.13.1 $name{.cta}.sync$flag $operands (waits$aligned) =
+    ck_sim::BlockMeeting(ck_sim::Barrier::kPlain, {a}, $threads, 0) meets block:
 9.7.13.1 $name{.cta}.red.popc$flag.u32 d, $operands, c:pred (waits$aligned) =
-    (u32)vote_block(ck_sim::Barrier::kCount, {a}, $threads, {c}, {site})
+    ck_sim::BlockMeeting(ck_sim::Barrier::kCount, {a}, $threads, {c}) meets block:
+    (u32){met}.predicate
 9.7.13.1 $name{.cta}.red.and$flag.pred p, $operands, c:pred (waits$aligned) =
-    vote_block(ck_sim::Barrier::kAnd, {a}, $threads, {c}, {site}) != 0
+    ck_sim::BlockMeeting(ck_sim::Barrier::kAnd, {a}, $threads, {c}) meets block:
+    {met}.predicate != 0
 9.7.13.1 $name{.cta}.red.or$flag.pred p, $operands, c:pred (waits$aligned) =
-    vote_block(ck_sim::Barrier::kOr, {a}, $threads, {c}, {site}) != 0
+    ck_sim::BlockMeeting(ck_sim::Barrier::kOr, {a}, $threads, {c}) meets block:
+    {met}.predicate != 0
 """,
         *(name | threads for name in _NAMES for threads in _THREADS),
     ),

@@ -1,0 +1,87 @@
+// Votes and shuffles of a warp.
+#pragma once
+
+#include "runtime_api.hpp"
+
+namespace ck_sim {
+
+/// The lane that one reads, and whether it is in range.
+template <char mode>
+inline uint32_t source_of(int lane, uint32_t distance, uint32_t within, bool* in_range) {
+  const int by = static_cast<int>(distance & 31), clamp = static_cast<int>(within & 31);
+  const int segment = static_cast<int>(within >> 8 & 31);
+  const int least = lane & segment, most = least | (clamp & ~segment);
+  const int source = mode == 'u'   ? lane - by
+                     : mode == 'd' ? lane + by
+                     : mode == 'b' ? lane ^ by
+                                   : least | (by & ~segment);
+  *in_range = mode == 'u' ? source >= most : source <= most;
+  return static_cast<uint32_t>(*in_range ? source : lane);
+}
+
+template <char mode>
+inline void shuffle(void* const* lanes, unsigned mask) {
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = __builtin_ctz(rest);
+    Shuffle* const mine = static_cast<Shuffle*>(lanes[lane]);
+    const uint32_t source = source_of<mode>(lane, mine->by, mine->within, &mine->in_range);
+    // What a lane gives that takes no part is undefined: here, what the reader gave.
+    const bool exists = (mask >> source & 1) != 0;
+    const Shuffle* from = exists ? static_cast<const Shuffle*>(lanes[source]) : mine;
+    mine->value = from->given;
+#ifdef CK_SIM_CHECKED
+    mine->reader->undefined =
+        exists ? from->undefined : ck_sim_inactive(mine->reader, source, mask, mine->site);
+#endif
+  }
+}
+
+template <char mode>
+inline void shuffle_all(char* data, uint64_t bytes, uint32_t by, uint32_t within) {
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    Shuffle* const mine = reinterpret_cast<Shuffle*>(data + static_cast<uint32_t>(lane) * bytes);
+    const uint32_t source = source_of<mode>(lane, by, within, &mine->in_range);
+    mine->value = reinterpret_cast<const Shuffle*>(data + source * bytes)->given;
+  }
+}
+
+}  // namespace ck_sim
+
+#define CK_SHUFFLE(name, mode) \
+  void ck_sim_shuffle_##name(void* const* lanes, unsigned mask) { \
+    ck_sim::shuffle<mode>(lanes, mask); \
+  } \
+  void ck_sim_shuffle_all_##name(char* data, uint64_t bytes, uint32_t by, uint32_t within) { \
+    ck_sim::shuffle_all<mode>(data, bytes, by, within); \
+  }
+CK_SHUFFLE(up, 'u')
+CK_SHUFFLE(down, 'd')
+CK_SHUFFLE(bfly, 'b')
+CK_SHUFFLE(idx, 'i')
+#undef CK_SHUFFLE
+
+void ck_sim_vote(void* const* lanes, unsigned mask) {
+  uint32_t ballot = 0;
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = __builtin_ctz(rest);
+    ballot |= static_cast<const ck_sim::Vote*>(lanes[lane])->ballot << lane;
+  }
+  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+    ck_sim::Vote* const mine = static_cast<ck_sim::Vote*>(lanes[__builtin_ctz(rest)]);
+    mine->ballot = ballot;
+    mine->mask = mask;
+  }
+}
+
+void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_t) {
+  using ck_sim::Vote;
+  uint32_t ballot = 0;
+  for (uint32_t lane = 0; lane < ck_sim::kWarpSize; ++lane) {
+    ballot |= reinterpret_cast<const Vote*>(data + lane * bytes)->ballot << lane;
+  }
+  for (uint32_t lane = 0; lane < ck_sim::kWarpSize; ++lane) {
+    Vote* const mine = reinterpret_cast<Vote*>(data + lane * bytes);
+    mine->ballot = ballot;
+    mine->mask = ~0u;
+  }
+}
