@@ -66,8 +66,9 @@ def load(text: FunctionText) -> str:
     kind = _kind(text)
     _require_lanes(text, target)
     is_ordered = "waits" in text.row.form.effects
-    read = "load_ordered" if is_ordered else "load"
     space = text.space
+    is_plain = text.is_checked or space.startswith("param")
+    read = "load_ordered" if is_ordered else "load" if is_plain else "load_alone"
     pointer = text.pointer(address, space)
     if is_ordered:
         pointer = f"polled<{kind}>({pointer}, {text.site()})"

@@ -216,8 +216,9 @@ CK_SIM_EXPORT void ck_sim_vote(void* const* lanes, unsigned mask);
 CK_SIM_EXPORT void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_t);
 #define CK_SHUFFLE(mode) \
   CK_SIM_EXPORT void ck_sim_shuffle_##mode(void* const* lanes, unsigned mask); \
-  CK_SIM_EXPORT void ck_sim_shuffle_all_##mode(char* data, uint64_t bytes, uint32_t by, \
-                                               uint32_t within);
+  CK_SIM_EXPORT void ck_sim_shuffle_all_##mode(char* data, uint64_t bytes, uint32_t, uint32_t); \
+  CK_SIM_EXPORT void ck_sim_shuffle_fixed_##mode(char* data, uint64_t bytes, uint32_t by, \
+                                                 uint32_t within);
 CK_SHUFFLE(up)
 CK_SHUFFLE(down)
 CK_SHUFFLE(bfly)

@@ -36,11 +36,13 @@ inline void shuffle(void* const* lanes, unsigned mask) {
   }
 }
 
-template <char mode>
+/// All lanes do, by the same distance or by what each has given.
+template <char mode, bool fixed>
 inline void shuffle_all(char* data, uint64_t bytes, uint32_t by, uint32_t within) {
   for (int lane = 0; lane < kWarpSize; ++lane) {
     Shuffle* const mine = reinterpret_cast<Shuffle*>(data + static_cast<uint32_t>(lane) * bytes);
-    const uint32_t source = source_of<mode>(lane, by, within, &mine->in_range);
+    const uint32_t source = source_of<mode>(lane, fixed ? by : mine->by,
+                                            fixed ? within : mine->within, &mine->in_range);
     mine->value = reinterpret_cast<const Shuffle*>(data + source * bytes)->given;
   }
 }
@@ -51,8 +53,11 @@ inline void shuffle_all(char* data, uint64_t bytes, uint32_t by, uint32_t within
   void ck_sim_shuffle_##name(void* const* lanes, unsigned mask) { \
     ck_sim::shuffle<mode>(lanes, mask); \
   } \
-  void ck_sim_shuffle_all_##name(char* data, uint64_t bytes, uint32_t by, uint32_t within) { \
-    ck_sim::shuffle_all<mode>(data, bytes, by, within); \
+  void ck_sim_shuffle_all_##name(char* data, uint64_t bytes, uint32_t, uint32_t) { \
+    ck_sim::shuffle_all<mode, false>(data, bytes, 0, 0); \
+  } \
+  void ck_sim_shuffle_fixed_##name(char* data, uint64_t bytes, uint32_t by, uint32_t within) { \
+    ck_sim::shuffle_all<mode, true>(data, bytes, by, within); \
   }
 CK_SHUFFLE(up, 'u')
 CK_SHUFFLE(down, 'd')

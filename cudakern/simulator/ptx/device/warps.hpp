@@ -42,8 +42,8 @@ struct Vote : ck_sim::Vote {
   struct Shuffle_##mode : ck_sim::Shuffle { \
     using ck_sim::Shuffle::Shuffle; \
     static constexpr auto meet = ck_sim_shuffle_##mode; \
-    static constexpr auto meet_all = nullptr; \
-    static constexpr auto meet_fixed = ck_sim_shuffle_all_##mode; \
+    static constexpr auto meet_all = ck_sim_shuffle_all_##mode; \
+    static constexpr auto meet_fixed = ck_sim_shuffle_fixed_##mode; \
   };
 CK_SHUFFLE(up)
 CK_SHUFFLE(down)
