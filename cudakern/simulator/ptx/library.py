@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _UNNAMED = re.compile(r"\W+")
 _HERE = Path(__file__).resolve().parent
 #: NVRTC has optimised already. Loops over threads profit from -O1, but not from all of it: what is
-#: left out here takes GCC half of its time. Functions of the headers that are seldom called need few
-#: registers; the others may be kept.
+#: left out here takes GCC half of its time. Functions that are seldom called need few registers,
+#: and the others may be kept.
 _OPTIONS = ("-I.", "-Og")
 _LEFT_OUT = "ivopts tree-ch tree-dominator-opts tree-loop-optimize tree-reassoc tree-sink tree-slsr"
 _OF_GCC = ("-O1", "-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
