@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 _UNNAMED = re.compile(r"\W+")
 _HERE = Path(__file__).resolve().parent
-#: NVRTC has optimised already. Loops over threads profit from -O1, but not from all of it: what is
-#: left out here takes GCC half of its time. Functions that are seldom called need few registers,
-#: and the others may be kept.
+#: NVRTC has optimised already. Short loops over threads profit from -O1, but not from all of it:
+#: what is left out here takes GCC half of its time. Functions that are seldom called need few
+#: registers, and the others may be kept.
 _OPTIONS = ("-I.", "-Og")
 _LEFT_OUT = "ivopts tree-ch tree-dominator-opts tree-loop-optimize tree-reassoc tree-sink tree-slsr"
 _OF_GCC = ("-O1", "-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
+#: Lines of an entry that is short.
+_MOST_LINES = 1100
 #: What has the compiler tell which line each instruction is of.
 _LINE_TABLES = ("-g1", "-gdwarf-4", "-gz=none")
 #: What processors have that makes functions of the headers short; the results are the same.
@@ -44,7 +46,7 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = Fa
     KernelCompileError tells that the text is no PTX, or that NVRTC made none;
     EngineUnavailableError that there is no folder to build in.
     """
-    options = ("-DCK_SIM_CHECKED",) if checked else _plain(toolchain)
+    options = ("-DCK_SIM_CHECKED",) if checked else _way()
 
     def text() -> str:
         return _translated(ptx, checked=checked)
@@ -60,7 +62,7 @@ def stack_at(ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address
     """
     stacks: list[Stack] = []
     text = _translated(ptx, stacks=stacks)
-    options = (*_plain(toolchain), *_LINE_TABLES)
+    options = (*_way(), *_LINE_TABLES)
     lined = _built(ptx, toolchain, runtime, options, lambda: text)
     code_lines = load("cudakern.simulator.code_lines")
     line = 0
@@ -72,10 +74,18 @@ def stack_at(ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address
     )
 
 
-def _plain(toolchain: Toolchain) -> tuple[str, ...]:
-    """Return the options of libraries for plain launches."""
-    way = ("-DCK_SIM_FIBERS",) if ways.chosen is Way.FIBERS else ()
-    return (*(_OF_GCC if toolchain.is_gcc else ()), *way)
+def _way() -> tuple[str, ...]:
+    """Return the option that tells libraries apart whose threads are all fibers."""
+    return ("-DCK_SIM_FIBERS",) if ways.chosen is Way.FIBERS else ()
+
+
+def _is_short(code: str) -> bool:
+    """Return whether each entry of a plain library is; directives do not count."""
+    entries = code.split("\nstatic void F")
+    return all(
+        sum(not line.startswith("#") for line in entry.splitlines()) <= _MOST_LINES
+        for entry in entries
+    )
 
 
 def _translated(ptx: Ptx, *, checked: bool = False, stacks: list[Stack] | None = None) -> str:
@@ -102,7 +112,10 @@ def _built(
     file = found(name)
     if file is not None:
         return file.path
-    parts = (("kernel.cpp", text()), *_headers())
+    code = text()
+    if toolchain.is_gcc and "-DCK_SIM_CHECKED" not in more and _is_short(code):
+        options += _OF_GCC
+    parts = (("kernel.cpp", code), *_headers())
     return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 
 

@@ -40,10 +40,8 @@ _ENDED = "ck_sim::kEnded"
 _LEAVE = re.compile(r"CK_LEAVE\(([\w:]+)\)")
 _LABEL = re.compile(r"\bL\d+\b")
 _VARIABLE = re.compile(r"\br_\w+")
-#: Loops of their own may have so many lines in all, or so many times as many as the entry.
-_MOST_LINES = 300
-_MOST_COPIES = 1.3
-_FEW_LINES = 24
+#: Loops of their own may have so many lines in all: more take compilers long.
+MOST_LINES = 600
 
 
 class Regions:
@@ -243,8 +241,7 @@ class Regions:
 class _Loops:
     """The regions of an entry as loops of their own: what is reached from a point before the next.
 
-    What several points lead to is in several loops. If that is too much, only those regions have
-    loops of their own that are short.
+    What several points lead to is in several loops. If that is too much, there are none.
     """
 
     def __init__(
@@ -267,22 +264,20 @@ class _Loops:
             if step is not None and step.opcode in {"bra", "brx"}
         }
         starts = {0: -1} | {points[id(s)]: i for i, s in enumerate(statements) if id(s) in points}
-        most, size = max(_MOST_LINES, _MOST_COPIES * len(lines)), 0
-        short: dict[int, list[str]] = {}
+        left = MOST_LINES
         for point, start in sorted(starts.items()):
-            reached = self._reached(start + 1, int(most))
-            size += len(reached)
-            if size <= most or len(reached) <= _FEW_LINES:
-                self.loops[point] = self._loop(point, start, reached)
-            if len(reached) <= _FEW_LINES:
-                short[point] = self.loops[point]
-        self.loops = self.loops if size <= most else short
+            reached = self._reached(start + 1) if left >= 0 else set()
+            left -= len(reached)
+            if left < 0:
+                self.loops = {}
+                break
+            self.loops[point] = self._loop(point, start, reached)
 
-    def _reached(self, start: int, most: int) -> set[int]:
-        """Return the lines that are executed from one on, up to the next points; not many more."""
+    def _reached(self, start: int) -> set[int]:
+        """Return the lines that are executed from one on, up to the next points."""
         reached: set[int] = set()
         pending = [start]
-        while pending and len(reached) <= most:
+        while pending:
             i = pending.pop()
             while i < len(self._lines) and i not in reached:
                 reached.add(i)

@@ -86,11 +86,7 @@ template <int RND, int FTZ, int SAT, typename T>
 constexpr bool seldom_flushes = sizeof(T) == 4 && is_nearest(RND) && FTZ == 1 && SAT == 0;
 CK_INLINE bool is_large(f32 x) { return __builtin_fabsf(x) >= 0x1p-126f; }
 
-template <int RND, int FTZ, int SAT, typename T>
-CK_INLINE T any_sum(T a, T b) {
-  return finished<FTZ, SAT>(sum_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
-}
-CK_OUTLINE f32 small_sum(f32 a, f32 b) { return any_sum<rn, 1, 0>(a, b); }
+CK_OUTLINE f32 small_sum(f32 a, f32 b) { return finished<1>(flushed<1>(a) + flushed<1>(b)); }
 template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_INLINE T add(T a, T b) {
   if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
@@ -98,18 +94,15 @@ CK_INLINE T add(T a, T b) {
     // A subnormal operand is less than half of the last place of such a sum.
     return rarely(!(__builtin_fabsf(sum) >= 0x1p-100f)) ? small_sum(a, b) : sum;
   } else {
-    return any_sum<RND, FTZ, SAT>(a, b);
+    return finished<FTZ, SAT>(sum_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
   }
 }
 template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_INLINE T sub(T a, T b) {
   return add<RND, FTZ, SAT>(a, -b);
 }
-template <int RND, int FTZ, int SAT, typename T>
-CK_INLINE T any_product(T a, T b) {
-  return finished<FTZ, SAT>(product_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
-}
-CK_OUTLINE f32 small_product(f32 a, f32 b) { return any_product<rn, 1, 0>(a, b); }
+CK_OUTLINE f32 small_product(f32 a, f32 b) { return finished<1>(flushed<1>(a) * flushed<1>(b)); }
+/// KNOWN has a bit for each operand that is known to need no flushing.
 template <int RND, int FTZ = 0, int SAT = 0, int KNOWN = 0, typename T>
 CK_INLINE T mul(T a, T b) {
   if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
@@ -117,7 +110,7 @@ CK_INLINE T mul(T a, T b) {
     const bool large = (KNOWN & 1 || is_large(a)) && (KNOWN & 2 || is_large(b));
     return rarely(!(large && is_large(product))) ? small_product(a, b) : product;
   } else {
-    return any_product<RND, FTZ, SAT>(a, b);
+    return finished<FTZ, SAT>(product_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
   }
 }
 template <int RND, int FTZ = 0, typename T>
@@ -147,22 +140,26 @@ CK_INLINE T fused_of(T a, T b, T c) {
   else
     return fused_exactly<T, RND>(a, b, c);
 }
-template <int RND, int FTZ, int SAT, typename T>
-CK_OUTLINE T any_fma(T a, T b, T c) {
+template <int RND, int FTZ = 0, int SAT = 0, typename T>
+CK_OUTLINE T fma(T a, T b, T c) {
   return finished<FTZ, SAT>(fused_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b), flushed<FTZ>(c)));
 }
-/// KNOWN has a bit for each operand that is known to need no flushing.
-template <int RND, int FTZ = 0, int SAT = 0, int KNOWN = 0, typename T>
-CK_INLINE T fma(T a, T b, T c) {
+/// Of f32, without flushing and with it; see mul.
+template <int RND, int SAT, int>
+CK_OUTLINE f32 fma_0(f32 a, f32 b, f32 c) {
+  return finished<0, SAT>(fused_of<RND>(a, b, c));
+}
+template <int RND, int SAT, int KNOWN>
+CK_INLINE f32 fma_1(f32 a, f32 b, f32 c) {
 #if defined(__FMA__) || defined(__aarch64__)
-  if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
+  if constexpr (seldom_flushes<RND, 1, SAT, f32>) {
     const f32 sum = __builtin_fmaf(a, b, c);
     const bool large =
         (KNOWN & 1 || is_large(a)) && (KNOWN & 2 || is_large(b)) && (KNOWN & 4 || is_large(c));
-    return rarely(!(large && is_large(sum))) ? any_fma<rn, 1, 0>(a, b, c) : sum;
+    return rarely(!(large && is_large(sum))) ? fma<rn, 1>(a, b, c) : sum;
   }
 #endif
-  return any_fma<RND, FTZ, SAT>(a, b, c);
+  return fma<RND, 1, SAT>(a, b, c);
 }
 
 /// As a * (1 / b), whose second factor is flushed to 0 for large b.
