@@ -86,32 +86,40 @@ def relaxed() -> Iterator[None]:
 
 @cache
 def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
+    libc = ctypes.CDLL(None)
+    libc.calloc.restype = ctypes.c_void_p
+    return libc
 
 
 class _Event:
-    """What CUDA sets from a thread of its own, which must not wait for Python: a semaphore."""
+    """What CUDA sets from a thread of its own, which must not wait for Python: a semaphore.
 
-    def __init__(self) -> None:
-        self._semaphore = ctypes.create_string_buffer(_SEMAPHORE_BYTES)
-        _libc().sem_init(self._semaphore, 0, 0)
+    A graph may outlive the engine, and Python: until CUDA has set it, its memory stays.
+    """
 
-    def set_after(self, graph: int) -> None:
+    def __init__(self, graph: int) -> None:
         """Have it set once a graph is gone."""
+        address = _libc().calloc(1, _SEMAPHORE_BYTES)
+        self._semaphore = ctypes.c_void_p(address)
+        _libc().sem_init(self._semaphore, 0, 0)
         function = ctypes.cast(_libc().sem_post, ctypes.c_void_p).value
-        call_after(graph, int(function or 0), ctypes.addressof(self._semaphore))
+        call_after(graph, int(function or 0), address)
 
     def is_set(self) -> bool:
+        """Return whether it is; then nothing needs its memory, and `free` may follow."""
         value = ctypes.c_int()
         _libc().sem_getvalue(self._semaphore, ctypes.byref(value))
         return value.value > 0
+
+    def free(self) -> None:
+        _libc().free(self._semaphore)
 
 
 class _Captured:
     """Memory of the calls that were captured into a graph."""
 
-    def __init__(self) -> None:
-        self.gone = _Event()
+    def __init__(self, graph: int) -> None:
+        self.gone = _Event(graph)
         self.memory: list[object] = []
         self.workspaces: dict[tuple[int, int], Any] = {}
 
@@ -143,10 +151,7 @@ class GraphMemory:
         number, graph = graph_of(stream)
         with self._lock:
             for other in [k for k, captured in self._captured.items() if captured.gone.is_set()]:
-                del self._captured[other]
-            captured = self._captured.get(number)
-            if captured is None:
-                captured = _Captured()
-                captured.gone.set_after(graph)
-                self._captured[number] = captured
-            return captured
+                self._captured.pop(other).gone.free()
+            if number not in self._captured:
+                self._captured[number] = _Captured(graph)
+            return self._captured[number]
