@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,8 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     cudakern.errors.SimulatorError: f: uninitialized: f.cu:1: ...
     """
     try:
-        array = np.empty(shape, dtype)
+        # NumPy before 2.5 takes None for ().
+        array = np.empty(operator.index(shape) if shape is None else shape, dtype)
     except (TypeError, ValueError) as error:
         requirement = f"must be what NumPy takes; got {shown(shape)} and {shown(dtype)}"
         requirement += f" ({reason(error)})"
