@@ -113,9 +113,12 @@ class TorchStatic(TorchBase):
     name = "torch, nonzero_static"
 
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
-        """Prepare the call with the true count, which leaves nothing to be filled."""
+        """Prepare the call with the true count, which leaves nothing to be filled.
+
+        With a size of 0 it would not read x.
+        """
         torch = self._torch
-        count = int(torch.count_nonzero(x))
+        count = max(1, int(torch.count_nonzero(x)))
         out = torch.empty((count, x.ndim), dtype=torch.int64, device=x.device)
         different = other_type(workload.result, "int64")
         note = remarks(different, "is told the true count beforehand, returns none")
