@@ -62,11 +62,20 @@ CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vect
     }
     take_numbers<F>(state[0], numbers);
   } else {
+    typename F::State turn[kChains];
+#pragma unroll
+    for (int c = 0; c < kChains; ++c) {
+      turn[c] = F::kFoldsTurns ? F::identity() : state[c];
+    }
 #pragma unroll
     for (int k = 0; k < kLoads; ++k) {
       if (k < exist) {
-        take_vector<F, Input>(state, vector[k], place + k * kStep);
+        take_vector<F, Input>(turn, vector[k], place + k * kStep);
       }
+    }
+#pragma unroll
+    for (int c = 0; c < kChains; ++c) {
+      state[c] = F::kFoldsTurns ? F::combine(state[c], turn[c]) : turn[c];
     }
   }
 }

@@ -19,8 +19,7 @@ def sharing(monkeypatch):
     """Have blocks of reduce share small results."""
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
         monkeypatch.setattr(tuning, name, 2048)
-    for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(tuning, f"COLUMN_{name}", 2048)
+    monkeypatch.setattr(tuning, "COLUMN_MIN_SHARE_BYTES", 2048)
     monkeypatch.setattr(tuning, "SHARE_OF_STATES", 1)
     monkeypatch.setattr(tuning, "EXCHANGE", 0)
     forget(monkeypatch)

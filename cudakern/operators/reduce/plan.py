@@ -337,7 +337,7 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
     if threads.period == 0 and rows < tuning.COLUMN_MIN_ROWS:
         return None
     ranges = -(-columns // threads.width)
-    splits = column_splits(slabs * ranges, rows * threads.width * item, problem.x.size * item)
+    splits = column_splits(slabs * ranges, rows * threads.width * item)
     share = -(-rows // min(splits, rows))
     splits = -(-rows // share)
     across = min(threads.width, THREADS)

@@ -6,17 +6,21 @@ from cudakern.engines.base import THREADS
 from cudakern.operators.reduce import tuning
 
 
-def column_splits(columns: int, nbytes: int, all_bytes: int) -> int:
-    """Return how many blocks share each range of columns; a range has ``nbytes``."""
-    if nbytes <= tuning.COLUMN_ONE_BLOCK_BYTES:
-        return 1
-    blocks = tuning.COLUMN_BLOCKS * max(
-        1, min(tuning.COLUMN_WAVES, all_bytes // tuning.COLUMN_SHARE_BYTES // tuning.COLUMN_BLOCKS)
-    )
-    splits = min(blocks // columns, nbytes // tuning.COLUMN_MIN_SHARE_BYTES)
+def column_splits(columns: int, nbytes: int) -> int:
+    """Return how many blocks share each range of columns; a range has ``nbytes``.
+
+    A wave that is full is best; several are where one would leave much of a GPU idle.
+    """
+    most = nbytes // tuning.COLUMN_MIN_SHARE_BYTES
     if nbytes <= tuning.GROUP_BLOCKS * tuning.COLUMN_GROUP_SHARE_BYTES:
-        splits = min(splits, tuning.GROUP_BLOCKS)
-    return max(1, splits)
+        most = min(most, tuning.GROUP_BLOCKS)
+    counts = (waves * tuning.COLUMN_BLOCKS // columns for waves in tuning.COLUMN_WAVES)
+
+    def cost(splits: int) -> float:
+        waves = -(-columns * splits // tuning.COLUMN_BLOCKS)
+        return (waves + tuning.COLUMN_WAVE_COST * (waves > 1)) / splits
+
+    return min(sorted({max(1, min(most, count)) for count in counts}), key=cost)
 
 
 def grid_splits(results: int, nbytes: int, states_bytes: int) -> int:
@@ -44,8 +48,7 @@ def row_splits(rows: int, row_bytes: int) -> int:
     if row_bytes <= tuning.ONE_BLOCK_BYTES or rows > tuning.MOST_ROWS:
         return 1
     parts = (min(n // rows, row_bytes // tuning.MIN_SHARE_BYTES) for n in tuning.PARTS)
-    waves = (min(n // rows, row_bytes // tuning.BLOCK_TURN) for n in tuning.WAVES)
-    counts = sorted({1, *parts, *waves} - {0})
+    counts = sorted({1, *parts} - {0})
     return min(counts, key=lambda splits: _cost(rows, row_bytes, splits))
 
 
@@ -56,13 +59,7 @@ def warps_are_faster(rows: int, row_bytes: int) -> bool:
 
 
 def _cost(rows: int, row_bytes: int, splits: int) -> int:
-    """Return the cost of so many blocks for each row.
-
-    A last wave of few blocks takes as long as one that reaches the rate of memory.
-    """
-    waves, rest = divmod(rows * splits, tuning.BLOCKS)
+    """Return the cost of so many blocks for each row: few do not reach the rate of memory."""
     share = -(-row_bytes // splits)
-    blocks = waves * tuning.BLOCKS + (max(rest, tuning.FULL) if rest else 0)
     exchanges = (splits > 1) + (splits > THREADS)
-    waiting = min(rows * splits, tuning.BLOCKS) // tuning.UNEVEN
-    return (blocks + waiting) * share + exchanges * tuning.EXCHANGE
+    return max(rows * splits, tuning.FULL) * share + exchanges * tuning.EXCHANGE

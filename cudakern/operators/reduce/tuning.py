@@ -5,7 +5,8 @@ from __future__ import annotations
 from cudakern._layout import SECTOR_BYTES
 from cudakern.engines.base import MULTIPROCESSORS, THREADS
 
-# Unit; reason; where the number comes from: an estimate, or a limit of hardware or kernels.
+# Unit; reason; where the number comes from: an estimate, a limit of hardware or kernels, or what
+# was measured on an H200.
 #
 # Kernels
 RANKS = (1, 3, 8)  # dimensions kept or reduced of a strided kernel; few kernels; estimate
@@ -34,22 +35,21 @@ MIN_WIDTH = 8  # threads that read neighbouring results together; a sector; esti
 # How blocks share results
 BLOCKS = 4 * MULTIPROCESSORS  # blocks that keep a large GPU busy; estimate
 MIN_SHARE_BYTES = 16 * 1024  # bytes of x in a share at least; estimate
-SHARE_BYTES = 64 * 1024  # bytes of x in a share where there are blocks enough; estimate
+SHARE_BYTES = 256 * 1024  # bytes of x in a share where there are blocks enough; measured
 MAX_SHARES = 2048  # blocks that share results at most, in all; estimate
 MIN_SHARES = 256  # blocks that share results before shares grow; estimate
 SHARE_OF_STATES = 112  # bytes of a share for a byte of states: these stay 2 % of it; estimate
 ONE_BLOCK_BYTES = 64 * 1024  # bytes of x that one block reads sooner than it counts in; estimate
 MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
 #
-# How many waves of blocks share a row. A time is given as the bytes that 132 multiprocessors of 4
-# blocks read meanwhile, at 4.3 TB/s. Smaller GPUs run more waves of the same blocks.
-FULL = 256  # blocks that reach the rate of memory: one waits for a turn, one reads; estimate
+# How many blocks share a row: no more than run at once, since another wave begins while the last
+# blocks of one before leave memory idle. A time is given as the bytes that 132 multiprocessors of 4
+# blocks read meanwhile, at 4.3 TB/s. Smaller GPUs run several waves of the same blocks.
+FULL = 256  # blocks that reach the rate of memory: two on a multiprocessor; measured
 BLOCK_TURN = THREADS * 8 * 16  # bytes of a block in flight: 8 vectors a thread; limit
 WARP_TURN = BLOCK_TURN * 32 // THREADS  # bytes of a warp in flight; limit
 EXCHANGE = 5 * 1024 * 1024  # bytes: 1.25 us until the last block has folded states; estimate
-UNEVEN = 8  # a wave loses one in so many blocks: equal shares end at different times; estimate
-PARTS = (FULL // 2, FULL, BLOCKS)  # blocks to try, within a wave; estimate
-WAVES = tuple(BLOCKS * waves for waves in (2, 3, 4, 8))  # blocks to try, in whole waves; estimate
+PARTS = (FULL // 2, FULL, BLOCKS)  # blocks to try; measured
 MOST_ROWS = COUNTER_BYTES // 4  # rows that there are counters for; limit
 #
 # Columns
@@ -57,8 +57,7 @@ COLUMN_MOST_WHOLE = 512  # columns at most, if a block takes rows as a whole; li
 COLUMN_GROUPS = 8  # groups of threads that read a row each, of a range of columns; estimate
 COLUMN_MIN_ROWS = 24  # rows at least: fewer leave too few loads of a range in flight; estimate
 COLUMN_BLOCKS = 2 * MULTIPROCESSORS  # blocks that run at once: two fit; limit
-COLUMN_SHARE_BYTES = 128 * 1024  # bytes of x for a block, if there is more than a wave; estimate
-COLUMN_WAVES = 7  # waves at most: with so many no tail matters; estimate
-COLUMN_MIN_SHARE_BYTES = 8 * 1024  # bytes of x for a block that shares columns; estimate
+COLUMN_WAVES = (1, 2, 3, 4)  # waves to try; estimate
+COLUMN_WAVE_COST = 0.1  # waves that are lost where there are several; measured: 5 to 10 %
+COLUMN_MIN_SHARE_BYTES = 48 * 1024  # bytes of x for a block that shares columns; measured
 COLUMN_GROUP_SHARE_BYTES = 96 * 1024  # bytes that are read while groups are folded; estimate
-COLUMN_ONE_BLOCK_BYTES = 32 * 1024  # as ONE_BLOCK_BYTES; estimate
