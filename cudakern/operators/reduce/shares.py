@@ -53,7 +53,12 @@ def row_splits(rows: int, row_bytes: int) -> int:
 
 
 def warps_are_faster(rows: int, row_bytes: int) -> bool:
-    """Return whether all rows take fewer turns with a warp each than with a block each."""
+    """Return whether all rows take fewer turns with a warp each than with a block each.
+
+    Of a single turn, a warp alone has less to fold.
+    """
+    if rows == 1 and row_bytes <= tuning.WARP_TURN:
+        return True
     by_warps = -(-rows * 32 // (tuning.BLOCKS * THREADS)) * -(-row_bytes // tuning.WARP_TURN)
     return by_warps < -(-rows // tuning.BLOCKS) * -(-row_bytes // tuning.BLOCK_TURN)
 
