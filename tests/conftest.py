@@ -60,7 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     gc.disable()
     samples.choose(thorough=config.getoption("--thorough"))
-    ways.chosen = ways.Way(config.getoption("--way") or ways.chosen)
+    way = config.getoption("--way")
+    ways.chosen = ways.Way(way) if way else None
     settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)
     settings.load_profile("cudakern")
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")

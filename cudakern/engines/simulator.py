@@ -18,6 +18,7 @@ from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.operands import Operand
 from cudakern.simulator.ptx.compile import Ptx, ptx_of_program, target
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
+from cudakern.simulator.ways import is_fast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,15 +66,17 @@ class SimulatorEngine:
 
     def __init__(self) -> None:
         self._loader = ModuleLoader()
-        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str, bool], LoadedKernel] = {}
+        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str, bool, bool], LoadedKernel] = {}
         self._workspaces = _Workspaces()
 
-    def kernel(self, spec: KernelSpec, *, checked: bool = False) -> LoadedKernel:
-        """Return a kernel, compiling it at first use."""
-        key = (spec, load_source(spec.source).digest, find_toolchain(), target(), checked)
+    def kernel(
+        self, spec: KernelSpec, *, checked: bool = False, fast: bool = False
+    ) -> LoadedKernel:
+        """Return a kernel, compiling it at first use: for checked launches, or for large ones."""
+        key = (spec, load_source(spec.source).digest, find_toolchain(), target(), checked, fast)
         kernel = self._kernels.get(key)
         if kernel is None:
-            module = self._loader.load(ptx_of(spec), checked=checked)
+            module = self._loader.load(ptx_of(spec), checked=checked, fast=fast)
             kernel = self._kernels.setdefault(key, module.kernel(spec.entry, spec.source))
         return kernel
 
@@ -108,7 +111,8 @@ class SimulatorEngine:
         size = (launch.grid_on(MULTIPROCESSORS), launch.block, launch.shared_bytes)
 
         def loaded(*, checked: bool) -> LoadedKernel:
-            kernel = self.kernel(launch.kernel, checked=checked)
+            fast = not checked and is_fast(size[0], size[1])
+            kernel = self.kernel(launch.kernel, checked=checked, fast=fast)
             nbytes = _POINTER_BYTES * launch.pointers + len(tail)
             if kernel.parameter_sizes != (nbytes,):
                 requirement = f"must fill the kernel's parameters of {kernel.parameter_sizes} bytes"

@@ -77,12 +77,13 @@ class ModuleLoader:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._modules: dict[tuple[str, Toolchain, bool], LoadedModule] = {}
+        self._modules: dict[tuple[str, Toolchain, bool, bool], LoadedModule] = {}
 
     @resources()
-    def load(self, ptx: Ptx, *, checked: bool = False) -> LoadedModule:
+    def load(self, ptx: Ptx, *, checked: bool = False, fast: bool = False) -> LoadedModule:
         """Return a loaded PTX module, compiling it unless it is cached.
 
+        It is for checked launches, for plain ones, or for plain ones of many threads.
         KernelCompileError has the log of NVRTC where it made no PTX; EngineUnavailableError tells
         that NVRTC, a C++ compiler or a folder is missing.
         """
@@ -91,18 +92,21 @@ class ModuleLoader:
         with self._lock:
             # First: the kernels' library asks for it by name.
             runtime = _runtime(toolchain, checked=checked)
-        path = library(ptx, toolchain, runtime_path, checked=checked)
+        path = library(ptx, toolchain, runtime_path, checked=checked, fast=fast)
         opened = _open(path)
-        stack = None if checked else partial(stack_at, ptx, toolchain, runtime_path, path)
+        stack = partial(stack_at, ptx, toolchain, runtime_path, path, fast=fast)
         with self._lock:
-            module = self._modules.get((ptx.key, toolchain, checked))
+            module = self._modules.get((ptx.key, toolchain, checked, fast))
             if module is None or module.path != path:
-                module = LoadedModule(path, opened, runtime, stack)
-                other = self._modules.get((ptx.key, toolchain, not checked))
+                module = LoadedModule(path, opened, runtime, None if checked else stack)
+                others = (m for key, m in self._modules.items() if key[:2] == (ptx.key, toolchain))
+                other = next(others, None)
                 if other is not None:
                     module.share_variables(other)
-                self._modules[ptx.key, toolchain, checked] = module
-            return module
+                self._modules[ptx.key, toolchain, checked, fast] = module
+        if fast and module.takes_functions:  # whose addresses plain launches give each other
+            return self.load(ptx)
+        return module
 
     @resources()
     def compile(self, ptx: Ptx) -> None:

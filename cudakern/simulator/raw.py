@@ -30,6 +30,7 @@ from cudakern.simulator.ptx.names import (
     parameter_names,
     qualified,
 )
+from cudakern.simulator.ways import is_fast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,21 +64,21 @@ class _Library:
         self._ptx: compiling.Ptx | None = None
         self._target: str | None = None  # the architecture that it was compiled for
         self._symbols: dict[str, str] = {}  # of name expressions
-        self._modules: dict[bool, LoadedModule] = {}
-        self._kernels: dict[tuple[str, bool], LoadedKernel] = {}
+        self._modules: dict[tuple[bool, bool], LoadedModule] = {}  # checked ones, fast ones
+        self._kernels: dict[tuple[str, bool, bool], LoadedKernel] = {}
         self._pointed: dict[str, list[Numbers | None]] = {}
 
-    def module(self, *, checked: bool = False) -> LoadedModule:
-        """Return the module for plain or for observed launches, compiled at first use."""
+    def module(self, *, checked: bool = False, fast: bool = False) -> LoadedModule:
+        """Return the module for plain, large or observed launches, compiled at first use."""
         with self._lock:
-            if checked not in self._modules:
+            if (checked, fast) not in self._modules:
                 if self._ptx is None:
                     self._ptx = self._compiled()
-                module = _LOADER.load(self._ptx, checked=checked)
+                module = _LOADER.load(self._ptx, checked=checked, fast=fast)
                 if self._target is not None and self.code.expressions:
                     self._symbols = nvrtc.lowered_names(self._ptx.text())
-                self._modules[checked] = module
-            return self._modules[checked]
+                self._modules[checked, fast] = module
+            return self._modules[checked, fast]
 
     def _compiled(self) -> compiling.Ptx:
         code = self.code
@@ -91,18 +92,23 @@ class _Library:
         module = next(iter(self._modules.values()), None)
         return module or self.module(checked=bool(observation.active))
 
-    def kernel(self, name: str, *, checked: bool = False) -> LoadedKernel:
-        """Return a kernel for plain or for observed launches, which errors call by this name.
+    def kernel(self, name: str, *, checked: bool = False, fast: bool = False) -> LoadedKernel:
+        """Return a kernel for plain, large or observed launches, which errors call by this name.
 
         BindingError tells that there is no such kernel, KernelCompileError that it has what the
         simulator does not execute.
         """
-        kernel = self._kernels.get((name, checked))
+        kernel = self._kernels.get((name, checked, fast))
         if kernel is None:
-            module = self.module(checked=checked)
+            module = self.module(checked=checked, fast=fast)
             kernel = module.kernel(self.symbol(name), self.code.source).under(name)
-            kernel = self._kernels.setdefault((name, checked), kernel)
+            kernel = self._kernels.setdefault((name, checked, fast), kernel)
         return kernel
+
+    def any_kernel(self, name: str) -> LoadedKernel:
+        """Return a kernel that is there, or else the one that the next launch takes."""
+        known = (kernel for key, kernel in [*self._kernels.items()] if key[0] == name)
+        return next(known, None) or self.kernel(name, checked=bool(observation.active))
 
     def symbol(self, name: str) -> str:
         """Return the symbol of a kernel; BindingError if there is no such one."""
@@ -124,7 +130,7 @@ class _Library:
         text = self.code.text
         find = entry_parameters if compiling.is_ptx(text) else declared_parameters
         parameters = find(text, qualified(name))
-        compiled = [kernel for (known, _), kernel in [*self._kernels.items()] if known == name]
+        compiled = [kernel for key, kernel in [*self._kernels.items()] if key[0] == name]
         if parameters is None and compiled:
             sizes = zip(compiled[0].parameter_kinds, compiled[0].parameter_sizes, strict=True)
             parameters = ", ".join(f"{kind.name.lower()} of {size} bytes" for kind, size in sizes)
@@ -343,7 +349,7 @@ class RawKernel:
         """
         if self._max_shared is not None:
             return self._max_shared
-        kernel = self._library.kernel(self.name, checked=bool(observation.active))
+        kernel = self._library.any_kernel(self.name)
         return max(0, MAX_STATIC_SHARED_BYTES - kernel.static_shared)
 
     @max_dynamic_shared_size_bytes.setter
@@ -391,7 +397,8 @@ class RawKernel:
         grid = _triple(self.name, "grid", grid)
         block = _triple(self.name, "block", block)
         observed = bool(observation.active)
-        kernel = self._library.kernel(self.name, checked=observed)
+        fast = not observed and is_fast(grid, block)
+        kernel = self._library.kernel(self.name, checked=observed, fast=fast)
         size = (grid, block, self._checked_shared(shared_mem))
         names = self._library.parameter_names(self.name) if observed else None
         types = self._library.pointed(self.name, len(kernel.parameter_sizes))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import numpy as np
 import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, ways
+from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx import steps
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
@@ -395,10 +397,87 @@ def test_decision(wanted):
     size = "4100" if "4100" in wanted else "4096"
     more = ".reqnctapercluster 2, 1, 1" if "clusters" in wanted else ""
     text = PTX.replace("SIZE", size).replace("MORE", more).replace("BODY", DECISIONS[wanted])
-    assert f"// {wanted}\n" in translate(parse(text, "k"), "k")
+    module = parse(text, "k")
+    assert f"// {wanted}\n" in translate(module, "k", fast=True)
+    assert re.sub(r"\d loops", "1 loops", f"// {wanted}\n") in translate(module, "k")
 
 
 def test_most_points(monkeypatch):
     monkeypatch.setattr(steps, "_MOST_POINTS", 2)
     text = PTX.replace("SIZE", "8").replace("MORE", "").replace("BODY", "bar.sync 0; " * 3)
     assert "// fibers: 3 points\n" in translate(parse(text, "k"), "k")
+
+
+# Launches of few threads and of many, which have libraries of their own
+
+LARGE = 1 << 15
+STATE = """
+__device__ int total, *place = &total;
+extern "C" __global__ void add(int* sum) { *sum = atomicAdd(place, 1) + 1; }
+"""
+FUNCTIONS = """
+typedef int (*Of)(int);
+__device__ __noinline__ int twice(int x) { return 2 * x; }
+__device__ __noinline__ int thrice(int x) { return 3 * x; }
+extern "C" __global__ void take(Of* f) { f[0] = twice; f[1] = thrice; }
+extern "C" __global__ void apply(Of* f, int* y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = f[i % 2](i);
+}
+"""
+
+
+def test_variables_are_those_of_a_module():
+    module, sums = ck.simulator.RawModule(code=STATE), np.zeros(1, np.int32)
+    add = module.get_function("add")
+    for blocks, total in ((1, 1), (LARGE, 1 + LARGE), (2, 3 + LARGE)):
+        add((blocks,), (1,), (sums,))
+        assert module.get_global("total").view(np.int32)[0] == total
+    first = ck.simulator.RawModule(code=STATE + "// large launch first")
+    first.get_function("add")((LARGE,), (1,), (sums,))
+    first.get_global("total").view(np.int32)[0] = 5
+    first.get_function("add")((1,), (1,), (sums,))
+    assert sums[0] == 6
+
+
+def test_addresses_of_functions_are_those_of_a_module():
+    module = ck.simulator.RawModule(code=FUNCTIONS)
+    functions, y = np.zeros(2, np.uint64), np.zeros(LARGE, np.int32)
+    module.get_function("take")((1,), (1,), (functions,))
+    module.get_function("apply")((LARGE // 256,), (256,), (functions, y))
+    i = np.arange(LARGE)
+    np.testing.assert_array_equal(y, i * (2 + i % 2))
+
+
+@pytest.mark.parametrize("blocks", [1, LARGE // 64])
+def test_fault_has_the_line_of_its_library(blocks):
+    """Found in the machine code of the library that ran, by tables of lines of the same code."""
+    code = """extern "C" __global__ void k(int* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  x[i] = i;
+  if (i == n)
+    *(int*)8 = i;
+}"""
+    kernel, x = RawKernel(code, "k"), np.zeros(64 * blocks, np.int32)
+    with pytest.raises(ck.SimulatorError, match=r"k\.cu:5: ") as caught:
+        kernel((blocks,), (64,), (x, np.int32(x.size - 1)))
+    assert (caught.value.block, caught.value.thread) == ((blocks - 1, 0, 0), (63, 0, 0))
+
+
+@pytest.mark.parametrize("way", [None, *Way])
+def test_library_of_a_launch(monkeypatch, way):
+    """Where nothing is forced, one that runs fast is for launches of many threads."""
+    loaded, load = [], ModuleLoader.load
+
+    def told(self, ptx, **which):
+        loaded.append(which["fast"])
+        return load(self, ptx, **which)
+
+    monkeypatch.setattr(ModuleLoader, "load", told)
+    x = np.zeros(1, np.int32)
+    code = f'// {way}\nextern "C" __global__ void k(int* x) {{ *x = 1; }}'
+    with ways.forced(way):
+        kernel = RawKernel(code, "k")
+        for blocks in (1, LARGE // 32 - 1, LARGE // 32, 1):
+            kernel((blocks,), (32,), (x,))
+    assert loaded == {None: [False, True], Way.TOGETHER: [True]}.get(way, [False])

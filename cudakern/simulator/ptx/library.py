@@ -26,43 +26,47 @@ if TYPE_CHECKING:
 
 _UNNAMED = re.compile(r"\W+")
 _HERE = Path(__file__).resolve().parent
-#: NVRTC has optimised already. Short loops over threads profit from -O1, but not from all of it:
+#: NVRTC has optimised already. Loops over many threads profit from -O1, but not from all of it:
 #: what is left out here takes GCC half of its time. Functions that are seldom called need few
 #: registers, and the others may be kept.
 _OPTIONS = ("-I.", "-Og")
+_FAST = ("-DCK_SIM_FAST", "-O1")
 _LEFT_OUT = "ivopts tree-ch tree-dominator-opts tree-loop-optimize tree-reassoc tree-sink tree-slsr"
-_OF_GCC = ("-O1", "-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
-#: Lines of an entry that is short.
-_MOST_LINES = 1100
+_OF_GCC = ("-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
 #: What has the compiler tell which line each instruction is of.
 _LINE_TABLES = ("-g1", "-gdwarf-4", "-gz=none")
 #: What processors have that makes functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 
 
-def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = False) -> Path:
+def library(
+    ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = False, fast: bool = False
+) -> Path:
     """Return the library of a PTX module on a runtime, building it unless it is cached.
 
-    KernelCompileError tells that the text is no PTX, or that NVRTC made none;
-    EngineUnavailableError that there is no folder to build in.
+    A plain one can be ``fast``, which takes longer to compile. KernelCompileError tells that the
+    text is no PTX, or that NVRTC made none; EngineUnavailableError that there is no folder to
+    build in.
     """
-    options = ("-DCK_SIM_CHECKED",) if checked else _way()
+    options = ("-DCK_SIM_CHECKED",) if checked else _of_way(toolchain, fast=fast)
 
     def text() -> str:
-        return _translated(ptx, checked=checked)
+        return _translated(ptx, checked=checked, fast=fast)
 
     return _built(ptx, toolchain, runtime, options, text)
 
 
-def stack_at(ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address: int) -> Stack:
+def stack_at(
+    ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address: int, *, fast: bool
+) -> Stack:
     """Return where in the source the code of a plain library is from, ``address`` from its start.
 
     The module is compiled once more for that, with tables of lines. Compilers promise to make the
     same code then; if one has not, nothing is known. The errors are those of `library`.
     """
     stacks: list[Stack] = []
-    text = _translated(ptx, stacks=stacks)
-    options = (*_way(), *_LINE_TABLES)
+    text = _translated(ptx, fast=fast, stacks=stacks)
+    options = (*_of_way(toolchain, fast=fast), *_LINE_TABLES)
     lined = _built(ptx, toolchain, runtime, options, lambda: text)
     code_lines = load("cudakern.simulator.code_lines")
     line = 0
@@ -74,26 +78,23 @@ def stack_at(ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address
     )
 
 
-def _way() -> tuple[str, ...]:
-    """Return the option that tells libraries apart whose threads are all fibers."""
-    return ("-DCK_SIM_FIBERS",) if ways.chosen is Way.FIBERS else ()
+def _of_way(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
+    """Return options of a plain library; what it is made of is told by macros, too."""
+    if ways.chosen is Way.FIBERS:
+        return ("-DCK_SIM_FIBERS",)
+    return (*(_FAST if fast else ()), *(_OF_GCC if fast and toolchain.is_gcc else ()))
 
 
-def _is_short(code: str) -> bool:
-    """Return whether each entry of a plain library is; directives do not count."""
-    entries = code.split("\nstatic void F")
-    return all(
-        sum(not line.startswith("#") for line in entry.splitlines()) <= _MOST_LINES
-        for entry in entries
-    )
-
-
-def _translated(ptx: Ptx, *, checked: bool = False, stacks: list[Stack] | None = None) -> str:
+def _translated(
+    ptx: Ptx, *, checked: bool = False, fast: bool = False, stacks: list[Stack] | None = None
+) -> str:
     # What has its library does without the tables of instructions.
     module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
     translate = load("cudakern.simulator.ptx.translate").translate
     fibers = "all shall be" if ways.chosen is Way.FIBERS else ""
-    text: str = translate(module, ptx.source, checked=checked, stacks=stacks, fibers=fibers)
+    text: str = translate(
+        module, ptx.source, checked=checked, fast=fast, stacks=stacks, fibers=fibers
+    )
     return text
 
 
@@ -112,10 +113,7 @@ def _built(
     file = found(name)
     if file is not None:
         return file.path
-    code = text()
-    if toolchain.is_gcc and "-DCK_SIM_CHECKED" not in more and _is_short(code):
-        options += _OF_GCC
-    parts = (("kernel.cpp", code), *_headers())
+    parts = (("kernel.cpp", text()), *_headers())
     return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 
 

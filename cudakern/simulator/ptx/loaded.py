@@ -219,6 +219,9 @@ class LoadedModule:
         }
         #: The first row of the library's own table of them.
         self.variable_table = structures.VariableStruct.in_dll(library, "ck_sim_variables")
+        #: Whether it can store addresses of its own functions.
+        addressed = ctypes.c_uint32.in_dll(library, "ck_sim_addressed_count")
+        self.takes_functions = addressed.value > 0
         self.instructions = table("instruction", structures.InstructionStruct)
 
     def stack_at(self, address: int) -> Stack:

@@ -40,15 +40,16 @@ _ENDED = "ck_sim::kEnded"
 _LEAVE = re.compile(r"CK_LEAVE\(([\w:]+)\)")
 _LABEL = re.compile(r"\bL\d+\b")
 _VARIABLE = re.compile(r"\br_\w+")
-#: Loops of their own may have so many lines in all: more take compilers long.
-MOST_LINES = 600
+#: Loops of regions of their own may have so many lines in all: more take compilers long.
+MOST_LINES = 3000
 
 
 class Regions:
     """An entry whose call runs all threads of a block, on its way to C++."""
 
-    def __init__(self, text: FunctionText, steps: Steps) -> None:
+    def __init__(self, text: FunctionText, steps: Steps, *, has_own_loops: bool) -> None:
         self._text = text
+        self._most_lines = MOST_LINES if has_own_loops else 0
         self._steps = steps
         self._points = steps.points
         self._values = Values(text.function, steps, text.is_register)
@@ -138,7 +139,9 @@ class Regions:
         text, registers = self._text, self._text.registers
         name = text.scope.functions[text.function.name]
         self._lines.append((Label(""), self.ending, ""))  # where the text ends without a `ret`
-        own = _Loops(self._lines, self._steps.of, self._points, text.targets).loops
+        own = _Loops(
+            self._lines, self._steps.of, self._points, text.targets, self._most_lines
+        ).loops
         rest = [point for point in (0, *self._points.values()) if point not in own]
         parts = (
             *(self._structure(name) if self._points else ()),
@@ -241,7 +244,8 @@ class Regions:
 class _Loops:
     """The regions of an entry as loops of their own: what is reached from a point before the next.
 
-    What several points lead to is in several loops. If that is too much, there are none.
+    What several points lead to is in several loops. If that is more than ``left`` lines, the
+    shortest regions have theirs.
     """
 
     def __init__(
@@ -250,6 +254,7 @@ class _Loops:
         steps: Mapping[int, Step],
         points: Mapping[int, int],
         tables: Mapping[str, Targets],
+        left: int,
     ) -> None:
         #: By the number of the point where they begin.
         self.loops: dict[int, list[str]] = {}
@@ -264,14 +269,12 @@ class _Loops:
             if step is not None and step.opcode in {"bra", "brx"}
         }
         starts = {0: -1} | {points[id(s)]: i for i, s in enumerate(statements) if id(s) in points}
-        left = MOST_LINES
-        for point, start in sorted(starts.items()):
-            reached = self._reached(start + 1) if left >= 0 else set()
-            left -= len(reached)
+        reached = {point: self._reached(i + 1) for point, i in starts.items()} if left else {}
+        for point in sorted(reached, key=lambda point: len(reached[point])):
+            left -= len(reached[point])
             if left < 0:
-                self.loops = {}
                 break
-            self.loops[point] = self._loop(point, start, reached)
+            self.loops[point] = self._loop(point, starts[point], reached[point])
 
     def _reached(self, start: int) -> set[int]:
         """Return the lines that are executed from one on, up to the next points."""

@@ -55,11 +55,13 @@ def translate(
     source: str,
     *,
     checked: bool = False,
+    fast: bool = False,
     stacks: list[Stack] | None = None,
     fibers: str = "",
 ) -> str:
     """Return a module in C++; if it is checked, the checker is asked before each access to memory.
 
+    If it is to be ``fast``, the text is longer: each region has a loop of its own.
     ``fibers`` tells why all threads shall be fibers, where only some would have to.
     If there is a list for ``stacks``, those of instructions are put there, and directives tell
     which one each statement is of.
@@ -70,6 +72,7 @@ def translate(
     """
     translator = _Translator(module, source, checked=checked, stacks=stacks)
     translator.fibers = fibers
+    translator.fast = fast
     return translator.text()
 
 
@@ -77,6 +80,7 @@ class _Translator(Scope):
     """A module on its way to C++."""
 
     fibers = ""
+    fast = False
 
     def text(self) -> str:
         """Return the module in C++."""
@@ -97,7 +101,8 @@ class _Translator(Scope):
             function_text = FunctionText(self, function, writers_of(table()))
             if function.is_entry and not self.checked:
                 reason = self.fibers or reason_for_fibers(function, steps[name], quiet)
-                function_text.split = None if reason else partial(Regions, steps=steps[name])
+                split = partial(Regions, steps=steps[name], has_own_loops=self.fast)
+                function_text.split = None if reason else split
                 function_text.entered += [f"// fibers: {reason}"] if reason else []
             if self.checked:
                 function_text.follower = Undefined(function_text, function.body)
@@ -133,6 +138,7 @@ class _Translator(Scope):
             *_exported("variable", self._described_variables()),
             *_exported("instruction", self._described_instructions() if self.checked else []),
             *_exported("refusal", [_refusal(name, why) for name, why in refused.items()]),
+            f"CK_SIM_EXPORT const uint32_t ck_sim_addressed_count = {len(self.addressed)};",
         )
         return "\n".join(parts) + "\n"
 
