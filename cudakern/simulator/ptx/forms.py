@@ -22,10 +22,9 @@ Fields in braces are replaced: operands by values of the C++ types of their PTX 
 ``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
 words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
 type of ``TYPE``; ``U`` by the unsigned one, which operands have then, too; ``site`` by a pointer to
-the instruction's `Site`, ``arrival`` by one of what it does to an mbarrier besides; ``KNOWN`` by
-bits that tell which of the operands a, b, c are known to be no subnormal floats. It also sees
+the instruction's `Site`, ``arrival`` by one of what it does to an mbarrier besides. It also sees
 ``me``, the thread's `View`; ``window``, where the block's shared memory starts; and ``cc``, the
-carry flag.
+carry flag. Where the processor takes subnormal floats for zeros, ``ftz`` is replaced by 2.
 
 What threads do together is written ``Vote({a}) meets {m}: {met}.all(); {met}.any()``: an object
 that each makes, the mask of the lanes that meet, or ``block``, and an expression for each result.
@@ -221,7 +220,7 @@ def _unknown(form: Form, fields: set[str]) -> str:
     for operand in operands:
         if not operand.is_address and type_of(operand, name, words) not in TYPE_BYTES:
             return f"tell the type of {operand.name}, such as {operand.name}:u32"
-    known = {"site", "arrival", "KNOWN", *words, *(operand.name for operand in operands)}
+    known = {"site", "arrival", *words, *(operand.name for operand in operands)}
     known |= {"T", "U"} if "TYPE" in words else set()
     known |= {"met"} if form.meeting is not None else set()
     unknown = ", ".join(sorted(fields - known))

@@ -88,7 +88,7 @@ class Split(Protocol):
 
     ending: str  # the statement that ends a thread
     polls: bool  # whether threads look at memory again and again
-    flushed: set[str]  # registers that hold no subnormal floats
+    flushes: bool  # whether the processor takes subnormal floats for zeros
     constants: Mapping[str, Immediate]  # what registers are, that are nothing else
 
     def take(self, statement: Statement, line: str) -> None:
@@ -576,20 +576,11 @@ class FunctionText:
             is_quiet = self.regions is not None and not self.regions.polls
             if is_quiet and row.form.opcode in {"atom", "red"}:
                 fields["site"] = f"Quiet{{{fields['site']}}}"
-        if "{KNOWN}" in row.form.code:
-            fields["KNOWN"] = str(self._known_floats())
+        if self.regions is not None and self.regions.flushes and fields.get("ftz") == "1":
+            fields["ftz"] = "2"
         if row.form.arrival is not None:
             fields["arrival"] = self.site(row.form.arrival)
         return fields
-
-    def _known_floats(self) -> int:
-        """Return which of the operands a, b, c are known to be no subnormal floats, as bits."""
-        flushed = self.regions.flushed if self.regions is not None else ()
-        known = 0
-        for i, operand in enumerate(self.instruction.operands[1:]):
-            if isinstance(operand, Register) and operand.name in flushed:
-                known |= 1 << i
-        return known
 
     def _receive(
         self, target: Operand | None, kind: str, name: str, before: list[str], after: list[str]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.flow import names_in
 from cudakern.simulator.ptx.instructions.special import special_register
-from cudakern.simulator.ptx.model import Address, Immediate, Label, Register, Vector
+from cudakern.simulator.ptx.model import Address, Label, Register
 from cudakern.simulator.ptx.steps import LEAVING
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ _OF_THREAD = re.compile(r"\b(?:me|cc)\b")
 _CHEAP = {"add", "and", "cvt", "cvta", "mad", "mov", "mul", "not", "or", "setp", "shl", "shr"}
 _CHEAP |= {"sub", "xor"}
 _MOST_STEPS = 4
-_MOVES = {"mov", "selp"}
-_FLUSHING = {"abs", "add", "cos", "div", "ex2", "fma", "mad", "max", "min", "mul", "neg", "rcp"}
-_FLUSHING |= {"rsqrt", "sin", "sqrt", "sub"}
-#: Of the bits of an f32: those without the sign; the least number that is not subnormal.
-_SIZE, _LEAST = 0x7FFFFFFF, 0x00800000
 
 
 class Values:
@@ -79,30 +74,6 @@ class Values:
         if self._is_register(name):
             return name in self.uniform
         return name[:1] != "%" or not _VARYING.search(_special(name))
-
-
-def flushed(steps: Steps) -> set[str]:
-    """Return the registers that hold floats, but never subnormal ones."""
-    written = {name for step in steps.all for name in step.written}
-    sources: dict[str, set[str]] = {}  # what they are moved from
-    lost: set[str] = set()
-    for step in steps.all:
-        words, operands = step.instruction.words, step.instruction.operands
-        if any(isinstance(operand, Vector) for operand in operands):  # halves of floats
-            lost.update(step.written)
-        elif step.opcode in _MOVES and words[-1] in {"f32", "b32"}:
-            operands = operands[1:3]
-            values = [o for o in operands if isinstance(o, Immediate)]
-            names = {*names_in(operands)}
-            if not names <= written or any(0 < v.value & _SIZE < _LEAST for v in values):
-                lost.update(step.written)
-            for name in step.written:
-                sources.setdefault(name, set()).update(names)
-        elif not (step.opcode in _FLUSHING and "ftz" in words and words[-1] == "f32"):
-            lost.update(step.written)
-    while more := {n for n in sources.keys() - lost if not lost.isdisjoint(sources[n])}:
-        lost |= more
-    return written - lost
 
 
 def _special(name: str) -> str:

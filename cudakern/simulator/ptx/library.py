@@ -31,8 +31,8 @@ _HERE = Path(__file__).resolve().parent
 #: registers, and the others may be kept.
 _OPTIONS = ("-I.", "-Og")
 _FAST = ("-DCK_SIM_FAST", "-O1")
-_LEFT_OUT = "ivopts tree-ch tree-dominator-opts tree-loop-optimize tree-reassoc tree-sink tree-slsr"
-_OF_GCC = ("-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
+_LEFT_OUT = "ivopts tree-dominator-opts tree-reassoc tree-sink tree-slsr"
+_OF_GCC = ("-fcaller-saves", "-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
 #: What has the compiler tell which line each instruction is of.
 _LINE_TABLES = ("-g1", "-gdwarf-4", "-gz=none")
 #: What processors have that makes functions of the headers short; the results are the same.

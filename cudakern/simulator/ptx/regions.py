@@ -15,12 +15,12 @@ import re
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.flow import constants
-from cudakern.simulator.ptx.kept import Kept, Values, flushed, targets_of
+from cudakern.simulator.ptx.kept import Kept, Values, targets_of
 from cudakern.simulator.ptx.model import Label
 from cudakern.simulator.ptx.steps import LEAVING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from cudakern.simulator.ptx.forms import Meeting
     from cudakern.simulator.ptx.function import FunctionText
@@ -40,6 +40,8 @@ _ENDED = "ck_sim::kEnded"
 _LEAVE = re.compile(r"CK_LEAVE\(([\w:]+)\)")
 _LABEL = re.compile(r"\bL\d+\b")
 _VARIABLE = re.compile(r"\br_\w+")
+_CHANGED = re.compile(r"(?<!>)\b(r_\w+) = ")
+_SAVED = re.compile(r"saved->(r_\w+) = \1; ?")
 #: Loops of regions of their own may have so many lines in all: more take compilers long.
 MOST_LINES = 3000
 
@@ -53,7 +55,7 @@ class Regions:
         self._steps = steps
         self._points = steps.points
         self._values = Values(text.function, steps, text.is_register)
-        self.flushed = flushed(steps)
+        self.flushes = steps.flush()
         self.constants: Mapping[str, Immediate] = constants(steps.body)
         uniform = self._values.uniform
 
@@ -148,6 +150,7 @@ class Regions:
             f"{text.scope.signature(text.function)} {{",
             f"// regions: {len(self._points)} points, {len(own) + bool(rest)} loops",
             "CK_REGIONS;",
+            *(["const ck_sim::FloatControl control(true);"] if self.flushes else ()),
             *text.entered,
             *text.declared(register for register in registers if register in self._values.uniform),
             *self._before,
@@ -165,12 +168,16 @@ class Regions:
             whole = whole.replace(of_thread, in_loop)
         return whole
 
-    def _restored(self, point: int) -> str:
+    def _restored(self, point: int, used: Collection[str] | None = None) -> str:
+        """Return what restores registers at a point: all, or those of the names that are used."""
         restored = self._kept.restored[point]
-        names = self._names(name for name in restored if name not in self._values.derived)
-        steps = {i for name in restored for i in self._values.derived.get(name, ())}
+        derived = self._values.derived
+        steps = {i for name in restored for i in derived.get(name, ())}
         lines = [line for i, line in self._derivations.items() if i in steps]
-        return "\n".join((*(f"{name} = saved->{name};" for name in names), *lines))
+        names = self._names(name for name in restored if name not in derived)
+        wanted = used and {*used, *_VARIABLE.findall("\n".join(lines))}
+        kept = (name for name in names if wanted is None or name in wanted)
+        return "\n".join((*(f"{name} = saved->{name};" for name in kept), *lines))
 
     def _common_loop(self, points: Iterable[int]) -> Iterator[str]:
         """Yield one loop for several regions, in which a thread goes to the point of its team."""
@@ -189,23 +196,26 @@ class Regions:
 
     def _own_loop(self, point: int, lines: Sequence[str]) -> Iterator[str]:
         """Yield the loop of one region."""
-        registers = self._text.registers
-        restored = self._restored(point) if point else ""
-        used = {*_VARIABLE.findall("\n".join((restored, *lines)))}
+        text = "\n".join(lines)
+        if point:  # what has not changed is there already
+            changed = {*_CHANGED.findall(text)}
+            text = _SAVED.sub(lambda save: save[0] if save[1] in changed else "", text)
+        restored = self._restored(point, {*_VARIABLE.findall(text)}) if point else ""
+        used = {*_VARIABLE.findall(restored), *_VARIABLE.findall(text)}
         yield f"case {point}: CK_EACH_THREAD {{ CK_THREAD;"
         yield from self._local()
         yield from self._text.declared(
             name
-            for name, variable in registers.items()
+            for name, variable in self._text.registers.items()
             if variable.name in used and name not in self._values.uniform
         )
         yield restored
-        left = {leave for line in lines for leave in _LEAVE.findall(line)}
+        left = {*_LEAVE.findall(text)}
         if len(left) == 1:  # which need not be told for each thread
-            yield from (_LEAVE.sub("continue;", line) for line in lines)
+            yield _LEAVE.sub("continue;", text)
             yield f"}} team.left = {left.pop()}; break;"
         else:
-            yield from lines
+            yield text
             yield "} team.left = 0; break;"
 
     def _structure(self, name: str) -> Iterator[str]:
@@ -229,7 +239,7 @@ class Regions:
 
     def described(self, name: str) -> dict[str, object]:
         """Return what the library tells about the entry."""
-        told: dict[str, object] = {"in_regions": 1}
+        told: dict[str, object] = {"in_regions": 1, "flushes": int(self.flushes)}
         if not self._points:
             return told
         collectives = (step.row.form.meeting for step in self._steps.all)

@@ -6,13 +6,21 @@ fibers, where a thread waits for others in another function, or in a way that ha
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.flow import names_in
 from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 from cudakern.simulator.ptx.instructions.special import REGISTERS
-from cudakern.simulator.ptx.model import Address, Declaration, Instruction, Label, Register
+from cudakern.simulator.ptx.model import (
+    Address,
+    Declaration,
+    Immediate,
+    Instruction,
+    Label,
+    Register,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +36,12 @@ _CLOCKS = {f"%{name}" for name, (_, value) in REGISTERS.items() if "ck_sim_time"
 #: Instructions that let others run only if they look again, or for a while: afterwards is as well.
 _YIELDING = {"ld", "nanosleep"}
 _WITH_CARRY = {"addc", "madc", "subc"}
+#: What moves floats as they are.
+_MOVING = {"ld", "mov", "selp", "shfl", "st"}
+#: Of the bits of an f32: those without the sign; the least number that is not subnormal.
+_SIZE, _LEAST = 0x7FFFFFFF, 0x00800000
+#: Words of types of floats.
+_FLOATS = re.compile(r"b?f\d|tf32|u?e\dm\d")
 #: Those after which a thread goes on elsewhere, or not at all.
 LEAVING = {"bra", "brx", "ret", "exit", "trap"}
 
@@ -69,6 +83,11 @@ class Steps:
         }
         self.local = [s for s in body if isinstance(s, Declaration) and s.space == "local"]
 
+    def flush(self) -> bool:
+        """Return whether all that computes with floats takes subnormal ones for zeros."""
+        kinds = {_flushes(step) for step in self.all}
+        return True in kinds and False not in kinds
+
 
 def _step(statement: Statement) -> Step | None:
     row = row_of(statement) if isinstance(statement, Instruction) else None
@@ -91,6 +110,21 @@ def _yields(step: Step, read: set[str]) -> bool:
     if step.opcode in _YIELDING and "waits" in effects:
         return True
     return step.opcode == "mov" and not _CLOCKS.isdisjoint(step.read)
+
+
+def _flushes(step: Step) -> bool | None:
+    """Return whether an instruction takes subnormal floats for zeros; None if it has none."""
+    words = step.instruction.words
+    if step.opcode == "call":
+        return None if _callee(step.instruction) in BUILTINS else False
+    floats = {word for word in words if _FLOATS.match(word)}
+    if not floats or step.opcode in _MOVING:
+        return None
+    if step.opcode == "cvt" and words[-1] not in floats:
+        return None if floats == {"f32"} else False
+    values = (o.value for o in step.instruction.operands if isinstance(o, Immediate))
+    is_folded = any(0 < value & _SIZE < _LEAST for value in values)  # by the compiler, as it is
+    return floats == {"f32"} and "ftz" in words and not is_folded
 
 
 def reason_for_fibers(function: Function, steps: Steps, quiet: set[str]) -> str:

@@ -99,6 +99,31 @@ struct ck_sim_point {
   ck_sim::BlockMeeting meeting;
 };
 
+namespace ck_sim {
+/// Whether the processor takes subnormal floats that it computes with for zeros, while this is
+/// there. Results can be subnormal.
+class FloatControl {
+ public:
+#ifdef __x86_64__
+  explicit FloatControl(bool zeros) : before_(__builtin_ia32_stmxcsr()) {
+    set((before_ & ~kZeros) | (zeros ? kZeros : 0));
+  }
+  ~FloatControl() { set(before_); }
+
+ private:
+  static constexpr uint32_t kZeros = 1 << 6;
+  static void set(uint32_t control) {
+    asm volatile("" ::: "memory");
+    __builtin_ia32_ldmxcsr(control);
+    asm volatile("" ::: "memory");
+  }
+  const uint32_t before_;
+#else
+  explicit FloatControl(bool) {}
+#endif
+};
+}  // namespace ck_sim
+
 /// Begins a block, of a kernel in regions; tells of the next team, until the block has ended.
 CK_SIM_EXPORT void ck_sim_begin(ck_sim::Team* team);
 CK_SIM_EXPORT bool ck_sim_next(ck_sim::Team* team);
@@ -126,6 +151,7 @@ struct ck_sim_kernel {
   uint32_t in_regions;
   uint32_t has_collectives;
   uint32_t has_polls;
+  uint32_t flushes;  // whether the processor takes subnormal floats for zeros there
   uint32_t saved_bytes;
   const ck_sim_point* points;  // from number 1 on; null without any
   const void* code;            // of the library

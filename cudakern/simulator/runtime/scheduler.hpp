@@ -276,7 +276,14 @@ inline void note_progress(Launch* launch) {
 }
 
 /// Leaves the running thread; returns when the scheduler takes it up again.
-inline void suspend(Worker* w) { switch_context(&w->fiber->context, &w->scheduler); }
+inline void suspend(Worker* w) {
+  if (kChecked || w->launch->kernel->flushes == 0) {
+    switch_context(&w->fiber->context, &w->scheduler);
+    return;
+  }
+  const FloatControl others(false);
+  switch_context(&w->fiber->context, &w->scheduler);
+}
 
 /// Whether the threads of a block are turns of loops; see regions.hpp.
 inline bool in_regions(const Launch* launch) {

@@ -6,7 +6,7 @@
 namespace ck_ptx {
 
 /// Zero for a subnormal number, if `ftz` says so. Its sign does not count in comparisons.
-static inline f32 compared(f32 x, bool ftz) {
+static inline f32 compared(f32 x, int ftz) {
   return ftz && (bit_cast<u32>(x) & 0x7f800000) == 0 ? 0.0f : x;
 }
 
@@ -45,6 +45,24 @@ CK_INLINE bool cmp(T a, T b) {
 static inline bool bool_and(bool a, bool b) { return a & b; }
 static inline bool bool_or(bool a, bool b) { return a | b; }
 static inline bool bool_xor(bool a, bool b) { return a ^ b; }
+
+#if defined(CK_SIM_FAST) && defined(__AVX__)
+/// A choice without a branch, which processors often foretell wrongly.
+template <class T>
+CK_INLINE T selected(bool first, T a, T b) {
+  return first ? a : b;
+}
+CK_INLINE f32 selected(bool first, f32 a, f32 b) {
+  asm("vblendvps %1, %2, %0, %0" : "+x"(b) : "x"(bit_cast<f32>(-static_cast<u32>(first))), "x"(a));
+  return b;
+}
+CK_INLINE f64 selected(bool first, f64 a, f64 b) {
+  asm("vblendvpd %1, %2, %0, %0" : "+x"(b) : "x"(bit_cast<f64>(-static_cast<u64>(first))), "x"(a));
+  return b;
+}
+#else
+#define selected(first, a, b) (first ? a : b)
+#endif
 
 /// What `set` stores for a comparison: all ones, or 1.0.
 template <class T>

@@ -80,38 +80,37 @@ CK_INLINE T quotient_of(T a, T b) {
     return divided_exactly<T, RND>(a, b);
 }
 
-// Few f32 operations flush anything. Most tell so by the sizes of what they get and give; zeros and
-// NaN are taken for small, too, and the function that is called then finds out.
+// Where FTZ is 2, the processor takes subnormal operands for zeros: see FloatControl. Then the
+// result alone tells whether something is to be done.
+#ifdef __x86_64__
 template <int RND, int FTZ, int SAT, typename T>
-constexpr bool seldom_flushes = sizeof(T) == 4 && is_nearest(RND) && FTZ == 1 && SAT == 0;
-CK_INLINE bool is_large(f32 x) { return __builtin_fabsf(x) >= 0x1p-126f; }
+constexpr bool finishes_quickly = FTZ == 2 && sizeof(T) == 4 && is_nearest(RND) && SAT == 0;
+#else
+template <int RND, int FTZ, int SAT, typename T>
+constexpr bool finishes_quickly = false;
+#endif
+CK_OUTLINE f32 finished_small(f32 x) { return finished<1>(x); }
+CK_INLINE f32 finished_quickly(f32 x) {
+  return rarely(!(__builtin_fabsf(x) >= 0x1p-126f)) ? finished_small(x) : x;
+}
 
-CK_OUTLINE f32 small_sum(f32 a, f32 b) { return finished<1>(flushed<1>(a) + flushed<1>(b)); }
 template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_INLINE T add(T a, T b) {
-  if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
-    const f32 sum = a + b;
-    // A subnormal operand is less than half of the last place of such a sum.
-    return rarely(!(__builtin_fabsf(sum) >= 0x1p-100f)) ? small_sum(a, b) : sum;
-  } else {
+  if constexpr (finishes_quickly<RND, FTZ, SAT, T>)
+    return finished_quickly(a + b);
+  else
     return finished<FTZ, SAT>(sum_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
-  }
 }
 template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_INLINE T sub(T a, T b) {
   return add<RND, FTZ, SAT>(a, -b);
 }
-CK_OUTLINE f32 small_product(f32 a, f32 b) { return finished<1>(flushed<1>(a) * flushed<1>(b)); }
-/// KNOWN has a bit for each operand that is known to need no flushing.
-template <int RND, int FTZ = 0, int SAT = 0, int KNOWN = 0, typename T>
+template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_INLINE T mul(T a, T b) {
-  if constexpr (seldom_flushes<RND, FTZ, SAT, T>) {
-    const f32 product = a * b;
-    const bool large = (KNOWN & 1 || is_large(a)) && (KNOWN & 2 || is_large(b));
-    return rarely(!(large && is_large(product))) ? small_product(a, b) : product;
-  } else {
+  if constexpr (finishes_quickly<RND, FTZ, SAT, T>)
+    return finished_quickly(a * b);
+  else
     return finished<FTZ, SAT>(product_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
-  }
 }
 template <int RND, int FTZ = 0, typename T>
 CK_INLINE T div(T a, T b) {
@@ -144,23 +143,16 @@ template <int RND, int FTZ = 0, int SAT = 0, typename T>
 CK_OUTLINE T fma(T a, T b, T c) {
   return finished<FTZ, SAT>(fused_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b), flushed<FTZ>(c)));
 }
-/// Of f32, without flushing and with it; see mul.
-template <int RND, int SAT, int>
-CK_OUTLINE f32 fma_0(f32 a, f32 b, f32 c) {
-  return finished<0, SAT>(fused_of<RND>(a, b, c));
+template <int RND, int FTZ, int SAT>
+CK_INLINE f32 fma_2(f32 a, f32 b, f32 c) {
+  if constexpr (finishes_quickly<RND, 2, SAT, f32>)
+    return finished_quickly(fused(a, b, c));
+  else
+    return fma<RND, FTZ, SAT>(a, b, c);
 }
-template <int RND, int SAT, int KNOWN>
-CK_INLINE f32 fma_1(f32 a, f32 b, f32 c) {
-#if defined(__FMA__) || defined(__aarch64__)
-  if constexpr (seldom_flushes<RND, 1, SAT, f32>) {
-    const f32 sum = __builtin_fmaf(a, b, c);
-    const bool large =
-        (KNOWN & 1 || is_large(a)) && (KNOWN & 2 || is_large(b)) && (KNOWN & 4 || is_large(c));
-    return rarely(!(large && is_large(sum))) ? fma<rn, 1>(a, b, c) : sum;
-  }
-#endif
-  return fma<RND, 1, SAT>(a, b, c);
-}
+// Without another function in between, which takes compilers longer.
+#define fma_0 fma
+#define fma_1 fma
 
 /// As a * (1 / b), whose second factor is flushed to 0 for large b.
 template <int FTZ>
@@ -209,13 +201,35 @@ CK_INLINE T lesser(T a, T b) {
     return a < b || (a == b && __builtin_signbit(a)) ? a : b;
   }
 }
-template <int FTZ = 0, int NAN_ = 0, typename T>
-CK_OUTLINE T minimum(T a, T b) {
+template <int FTZ, int NAN_, typename T>
+CK_OUTLINE T minimum_of_any(T a, T b) {
   return lesser<NAN_>(flushed<FTZ>(a), flushed<FTZ>(b));
 }
+template <int FTZ, int NAN_, typename T>
+CK_OUTLINE T maximum_of_any(T a, T b) {
+  return canonical(-minimum_of_any<FTZ, NAN_>(-a, -b));
+}
+/// Whether one of two numbers, found by a comparison, is the minimum or maximum: it is no zero,
+/// none that is flushed, and neither is NaN. If only `a` is, it is not the one.
+template <int FTZ, int NAN_, typename T>
+CK_INLINE bool is_found(T one, T a) {
+  return (FTZ ? __builtin_fabs(one) >= 0x1p-126 : one < 0 || one > 0) && (NAN_ == 0 || a == a);
+}
 template <int FTZ = 0, int NAN_ = 0, typename T>
-CK_OUTLINE T maximum(T a, T b) {
-  return canonical(-minimum<FTZ, NAN_>(-a, -b));
+CK_INLINE T minimum(T a, T b) {
+  if constexpr (sizeof(T) > 2) {
+    const T least = a < b ? a : b;
+    if (!rarely(!is_found<FTZ, NAN_>(least, a))) return least;
+  }
+  return minimum_of_any<FTZ, NAN_>(a, b);
+}
+template <int FTZ = 0, int NAN_ = 0, typename T>
+CK_INLINE T maximum(T a, T b) {
+  if constexpr (sizeof(T) > 2) {
+    const T most = a > b ? a : b;
+    if (!rarely(!is_found<FTZ, NAN_>(most, a))) return most;
+  }
+  return maximum_of_any<FTZ, NAN_>(a, b);
 }
 template <int FTZ, int NAN_, int ABS>
 CK_INLINE f32 minimum(f32 a, f32 b, f32 c) {

@@ -39,7 +39,7 @@ BOOL: and or xor
     ),
     *rows("""
 TYPE: b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64
-9.7.6.3 selp.TYPE d, a, b, c:pred = {c} ? {a} : {b}
+9.7.6.3 selp.TYPE d, a, b, c:pred = selected({c}, {a}, {b})
 9.7.6.4 slct.TYPE.s32 d, a, b, c:s32 = {c} >= 0 ? {a} : {b}
 9.7.6.4 slct{.ftz}.TYPE.f32 d, a, b, c:f32 = compared({c}, {ftz}) >= 0 ? {a} : {b}
 """),

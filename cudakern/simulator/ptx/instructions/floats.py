@@ -25,19 +25,18 @@ RND: rn rz rm rp
 9.7.3.4 sub{.RND}{.ftz}.f32x2 d, a, b =
     pair(sub<{RND}, {ftz}>(low({a}), low({b})), sub<{RND}, {ftz}>(high({a}), high({b})))
 9.7.3.4 sub{.RND}.f64 d, a, b = sum_of<{RND}>({a}, -{b})
-9.7.3.5 mul{.RND}{.ftz}{.sat}.f32 d, a, b =
-    mul<{RND}, {ftz}, {sat}, {KNOWN}>({a}, {b})
+9.7.3.5 mul{.RND}{.ftz}{.sat}.f32 d, a, b = mul<{RND}, {ftz}, {sat}>({a}, {b})
 9.7.3.5 mul{.RND}{.ftz}.f32x2 d, a, b =
     pair(mul<{RND}, {ftz}>(low({a}), low({b})), mul<{RND}, {ftz}>(high({a}), high({b})))
 9.7.3.5 mul{.RND}.f64 d, a, b = product_of<{RND}>({a}, {b})
 9.7.3.6 fma.RND{.ftz}{.sat}.f32 d, a, b, c =
-    fma_{ftz}<{RND}, {sat}, {KNOWN}>({a}, {b}, {c})
+    fma_{ftz}<{RND}, {ftz}, {sat}>({a}, {b}, {c})
 9.7.3.6 fma.RND{.ftz}.f32x2 d, a, b, c =
     pair(fma<{RND}, {ftz}>(low({a}), low({b}), low({c})),
     fma<{RND}, {ftz}>(high({a}), high({b}), high({c})))
 9.7.3.6 fma.RND.f64 d, a, b, c = fused_of<{RND}>({a}, {b}, {c})
 9.7.3.7 mad.RND{.ftz}{.sat}.f32 d, a, b, c =
-    fma_{ftz}<{RND}, {sat}, {KNOWN}>({a}, {b}, {c})
+    fma_{ftz}<{RND}, {ftz}, {sat}>({a}, {b}, {c})
 9.7.3.7 mad.RND.f64 d, a, b, c = fused_of<{RND}>({a}, {b}, {c})
 # To 2 units in the last place for |b| up to 2^126; 0, or NaN of an infinity, above.
 9.7.3.8 div.approx{.ftz}.f32 d, a, b = div_approx<{ftz}>({a}, {b})
