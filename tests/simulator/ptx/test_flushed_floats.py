@@ -1,0 +1,138 @@
+"""Instructions that take subnormal floats for zeros, in kernels of such alone and in others.
+
+Where all instructions do, the processor does it for them: see FloatControl.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from cudakern.simulator import RawModule, ways
+from cudakern.simulator.ptx.instructions import compare, conversions, floats
+from cudakern.simulator.ptx.parse import parse
+from cudakern.simulator.ptx.translate import translate
+from cudakern.simulator.ways import Way
+from tests.simulator.ptx import oracles_compare, oracles_conversions, oracles_floats
+from tests.simulator.ptx.harness import (
+    BLOCK,
+    DTYPES,
+    HEAD,
+    Batch,
+    Oracle,
+    Spelling,
+    check_spelling,
+    poison,
+)
+
+CONTROL = "FloatControl control(true)"
+#: How a kernel is launched: the way that is forced, and how often each thread is there.
+LAUNCHES = {"few": (None, 1), "many": (None, 8), **{way.value: (way, 1) for way in Way}}
+EACH_LAUNCH = pytest.mark.parametrize("launch", LAUNCHES)
+#: Enough threads for the library that runs fast.
+LARGE = 1 << 15
+
+NAMES = """
+add.ftz.f32 add.rn.ftz.f32 add.rz.ftz.f32 add.ftz.sat.f32 sub.ftz.f32 sub.rm.ftz.f32
+mul.ftz.f32 mul.rn.ftz.f32 mul.rp.ftz.f32 mul.ftz.sat.f32
+fma.rn.ftz.f32 fma.rz.ftz.f32 fma.rn.ftz.sat.f32 mad.rn.ftz.f32
+div.approx.ftz.f32 div.full.ftz.f32 div.rn.ftz.f32 div.rp.ftz.f32
+rcp.approx.ftz.f32 rcp.rn.ftz.f32 rcp.rm.ftz.f32
+sqrt.approx.ftz.f32 sqrt.rn.ftz.f32 sqrt.rp.ftz.f32 rsqrt.approx.ftz.f32
+sin.approx.ftz.f32 cos.approx.ftz.f32 lg2.approx.ftz.f32 ex2.approx.ftz.f32
+abs.ftz.f32 neg.ftz.f32
+min.ftz.f32 min.ftz.NaN.f32 min.ftz.xorsign.abs.f32 min.ftz.NaN.xorsign.abs.f32
+max.ftz.f32 max.ftz.NaN.f32 max.ftz.xorsign.abs.f32 max.ftz.NaN.xorsign.abs.f32
+setp.eq.ftz.f32 setp.ne.ftz.f32 setp.lt.ftz.f32 setp.le.ftz.f32 setp.gt.ftz.f32 setp.ge.ftz.f32
+setp.equ.ftz.f32 setp.neu.ftz.f32 setp.ltu.ftz.f32 setp.geu.ftz.f32 setp.num.ftz.f32
+setp.nan.ftz.f32 set.lt.ftz.f32.f32 set.gtu.ftz.u32.f32 slct.ftz.f32.f32
+cvt.rzi.ftz.s32.f32 cvt.rzi.ftz.u32.f32 cvt.rpi.ftz.s64.f32 cvt.rmi.ftz.f32.f32 cvt.ftz.f32.f32
+cvt.ftz.sat.f32.f32
+""".split()
+#: With three operands.
+EXTREMES = """
+min.ftz.f32 min.ftz.NaN.abs.f32 max.ftz.f32 max.ftz.abs.f32
+""".split()
+
+
+def of_bits(bits) -> np.ndarray:
+    """Return floats, with both signs."""
+    some = np.array(bits, np.uint32)
+    return np.concatenate([some, some | np.uint32(1 << 31)]).view(np.float32)
+
+
+#: Zero, subnormal numbers, the least normal ones, some around the root of the least, ...
+TINY = [0, 1, 2, 0x3FFFFF, 0x400000, 0x7FFFFF, 0x800000, 0x800001, 0xFFFFFF, 0x1000000, 0x1000001]
+ROOTS = [0x1FFFFFFE, 0x1FFFFFFF, 0x20000000, 0x20000001, 0x1FB504F3, 0x0D800000, 0x32800000]
+ONES = [0x3EFFFFFF, 0x3F000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x40000000]
+LARGEST = [0x7E800000, 0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC12345]
+VALUES = of_bits([*TINY, *ROOTS, *ONES, *LARGEST])
+#: All combinations of so many are tried.
+FACTORS = of_bits([0, 1, 0x7FFFFF, 0x800000, 0x800001, 0x1FFFFFFF, 0x20000000, 0x3F800000])
+FACTORS = np.concatenate([FACTORS, np.array([np.inf, np.nan], np.float32)])
+
+FORMS = (*floats.FORMS, *compare.FORMS, *conversions.FORMS)
+ORACLES = {
+    **oracles_floats.ORACLES, **oracles_compare.ORACLES, **oracles_conversions.ORACLES,
+}  # fmt: skip
+
+
+def spelling(name: str, count: int | None = None) -> Spelling:
+    """Return an instruction with what it must compute, of so many operands if that is told."""
+    found = ((form, form.match(name)) for form in FORMS if name.startswith(f"{form.opcode}."))
+    form, words = next(
+        (form, words)
+        for form, words in found
+        if words is not None and count in {None, len(form.operands) - 1}
+    )
+    oracle = ORACLES[form.pattern]
+    if not isinstance(oracle, Oracle):
+        values = FACTORS if len(form.operands) > 3 else VALUES
+        names = [operand.name for position in form.operands[1:] for operand in position]
+        oracle = Oracle(oracle, dict.fromkeys(names, values))
+    answers = []
+
+    def answer(*operands):  # the same each time
+        if not answers:
+            answers.append(oracle.answer(*operands))
+        return answers[0]
+
+    return Spelling(form, name, words, replace(oracle, answer=answer))
+
+
+class Flushed(Batch):
+    """A module whose entries compute with floats that are flushed alone."""
+
+    def __init__(self) -> None:
+        self.spellings = [*map(spelling, NAMES), *(spelling(name, 3) for name in EXTREMES)]
+        super().__init__(self.spellings)
+        self.text = HEAD + "".join(self.texts.values())
+        self.way: Way | None = None
+        self.times = 1
+
+    def run(self, spelling: Spelling) -> tuple[np.ndarray, ...]:
+        """Return what an entry stores, however often it does the same."""
+        inputs = [np.tile(x, self.times) for x in self.arrays[spelling.key].values()]
+        dtypes = [np.dtype("u1") if k == "pred" else DTYPES[k] for k in spelling.results.values()]
+        outputs = [poison(inputs[0].shape, dtype) for dtype in dtypes]
+        self.module.get_function(self.symbols[spelling.key])(
+            (len(inputs[0]) // BLOCK,), (BLOCK,), (*outputs, *inputs)
+        )
+        copies = [x.view(f"u{x.itemsize}").reshape(self.times, -1) for x in outputs]
+        assert all((x == x[0]).all() for x in copies)
+        return tuple(x.reshape(self.times, -1)[:1] for x in outputs)
+
+
+FLUSHED = Flushed()
+
+
+@EACH_LAUNCH
+def test_all_pairs_of_special_values(launch):
+    FLUSHED.way, FLUSHED.times = LAUNCHES[launch]
+    with ways.forced(FLUSHED.way):
+        FLUSHED.module = RawModule(code=FLUSHED.text)
+        for some in FLUSHED.spellings:
+            check_spelling(FLUSHED, some)
