@@ -86,7 +86,21 @@ class Steps:
     def flush(self) -> bool:
         """Return whether all that computes with floats takes subnormal ones for zeros."""
         kinds = {_flushes(step) for step in self.all}
-        return True in kinds and False not in kinds
+        return True in kinds and False not in kinds and not self._knows_subnormal()
+
+    def _knows_subnormal(self) -> bool:
+        """Return whether a subnormal constant is computed with: compilers take it as it is."""
+        computing = [step for step in self.all if _flushes(step)]
+        moves = [step for step in self.all if step.opcode in {"mov", "selp"}]
+        used = {name for step in computing for name in step.read}
+        known: list[Step] = []
+        while more := [move for move in moves if not used.isdisjoint(move.written)]:
+            known += more
+            moves = [move for move in moves if move not in more]
+            used.update(name for move in more for name in move.read)
+        operands = [operand for step in computing + known for operand in step.instruction.operands]
+        values = [operand.value for operand in operands if isinstance(operand, Immediate)]
+        return any(0 < value & _SIZE < _LEAST for value in values)
 
 
 def _step(statement: Statement) -> Step | None:
@@ -122,9 +136,7 @@ def _flushes(step: Step) -> bool | None:
         return None
     if step.opcode == "cvt" and words[-1] not in floats:
         return None if floats == {"f32"} else False
-    values = (o.value for o in step.instruction.operands if isinstance(o, Immediate))
-    is_folded = any(0 < value & _SIZE < _LEAST for value in values)  # by the compiler, as it is
-    return floats == {"f32"} and "ftz" in words and not is_folded
+    return floats == {"f32"} and "ftz" in words
 
 
 def reason_for_fibers(function: Function, steps: Steps, quiet: set[str]) -> str:

@@ -136,3 +136,75 @@ def test_all_pairs_of_special_values(launch):
         FLUSHED.module = RawModule(code=FLUSHED.text)
         for some in FLUSHED.spellings:
             check_spelling(FLUSHED, some)
+
+
+# Which kernels the processor does it for
+
+PTX = """.version 8.6
+.target sm_90a
+.address_size 64
+.func (.reg .f32 %y) twice(.reg .f32 %x) { add.ftz.f32 %y, %x, %x; ret; }
+.visible .entry k(.param .u64 p) {
+.reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .b16 %h<9>; .reg .f32 %f<9>; .reg .f64 %d<9>;
+.reg .pred %p<9>; .shared .f32 s;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;
+ld.global.f32 %f1, [%rd1]; ld.global.f32 %f2, [%rd1+4]; ld.global.f64 %d1, [%rd1+8];
+setp.neu.ftz.f32 %p1, %f1, 0f00000000;
+mul.ftz.f32 %f3, %f1, %f2;
+BODY
+st.global.f32 [%rd1], %f3; st.global.f32 [%rd1+4], %f4;
+ret;
+}"""
+START = np.array([(1e-40, 1e30, 1e-310)] * LARGE, "f4, f4, f8")
+#: What more a kernel computes, as %f4; and the result for 1e-40, 1e30 and 1e-310, which is not 0.
+MIXED = {
+    "add.f32 %f4, %f1, 0f00000000;": np.float32(1e-40),
+    "mul.f32 %f4, %f1, %f2;": np.float32(1e-40) * np.float32(1e30),
+    "add.f64 %d2, %d1, %d1; mov.b64 {%r1, %r2}, %d2; cvt.rn.f32.u32 %f4, %r1;": np.float32(
+        np.float64(2e-310).view("u8") & np.uint64(0xFFFFFFFF)
+    ),
+    "cvt.f64.f32 %d2, %f1; mul.f64 %d2, %d2, 0d41D0000000000000; cvt.rn.f32.f64 %f4, %d2;": (
+        np.float32(1e-40) * np.float32(2**30)
+    ),
+    "mov.b32 {%h1, %h2}, 0x10001; add.f16 %h1, %h1, %h2; cvt.f32.f16 %f4, %h1;": np.float32(2**-23),
+    "st.shared.f32 [s], %f1; atom.shared.add.f32 %f4, [s], 0f00000000; ld.shared.f32 %f4, [s];": (
+        np.float32(1e-40)
+    ),
+    "atom.global.add.f32 %f4, [%rd1], 0f00000000;": np.float32(1e-40),
+    "call (%f3), twice, (%f1); mov.f32 %f4, %f1;": np.float32(1e-40),
+    "testp.subnormal.f32 %p2, %f1; selp.f32 %f4, %f1, %f2, %p2;": np.float32(1e-40),
+    "tanh.approx.f32 %f4, %f1;": np.float32(1e-40),
+    "copysign.f32 %f4, %f2, %f1; sub.f32 %f4, %f4, 0f00000000;": np.float32(1e-40),
+}
+#: The same, of constants that a compiler could compute with as they are: the result is 0.
+KNOWN = {
+    "mul.ftz.f32 %f4, 0f7149F2CA, 0f00000005;",
+    "mov.f32 %f5, 0f00000005; mov.f32 %f6, 0f7149F2CA; mul.ftz.f32 %f4, %f5, %f6;",
+    "mov.f32 %f5, 0f80000005; mov.f32 %f6, 0f7149F2CA; fma.rn.ftz.f32 %f4, %f5, %f6, 0f00000000;",
+    "mov.b32 %r2, 5; mov.b32 %f5, %r2; mul.ftz.f32 %f4, %f5, 0f7149F2CA;",
+    "selp.f32 %f5, %f2, 0f00000005, %p1; mov.f32 %f6, %f5; mul.ftz.f32 %f4, %f6, 0f7149F2CA;",
+}
+#: And where the processor flushes operands, which moves do not see; the result is 0, too.
+ALONE = {
+    "mul.ftz.f32 %f4, %f1, %f2;",
+    "mov.b32 %r2, 5; mov.b32 %f5, %r2; st.shared.f32 [s], %f5; mul.ftz.f32 %f4, %f1, %f2;",
+    "shfl.sync.bfly.b32 %f5, %f1, 5, 31, -1; mul.ftz.f32 %f4, %f5, %f2;",
+    "bar.sync 0; mul.ftz.f32 %f4, %f1, %f2;",
+    "cvt.rn.f32.u32 %f5, %r1; cvt.rzi.ftz.s32.f32 %r2, %f1; cvt.rn.f32.s32 %f4, %r2;",
+    "mov.f64 %d2, %d1; setp.eq.b64 %p2, %rd1, 0; selp.f64 %d2, %d2, %d1, %p2;"
+    "st.global.f64 [%rd1+8], %d2; mul.ftz.f32 %f4, %f1, %f2;",
+}
+
+
+@pytest.mark.parametrize("body", [*MIXED, *sorted(KNOWN | ALONE)])
+@pytest.mark.parametrize("count", [3, LARGE])
+def test_kernels_of_flushed_floats_alone(count, body):
+    """Others compute with subnormal floats as they are, wherever an instruction does."""
+    text, x = PTX.replace("BODY", body), START[:count].copy()
+    RawModule(code=text).get_function("k")((count,), (1,), (x,))
+    assert (x["f0"] == 0).all()
+    assert (x["f1"] == MIXED.get(body, 0)).all()
+    assert (x["f2"] == 1e-310).all()
+    for fast in (False, True):
+        assert (CONTROL in translate(parse(text, "k"), "k", fast=fast)) == (body in ALONE)
