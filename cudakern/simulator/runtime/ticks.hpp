@@ -126,7 +126,6 @@ inline void handle_signals(Launch* launch) {
   if (python.ensure == nullptr || static_cast<pid_t>(syscall(SYS_gettid)) != getpid()) return;
   Worker* const w = worker;
   const View* const view = ck_sim_current;
-  const FloatControl others(false);
   const int state = python.ensure();
   if (python.check_signals() != 0) {
     void** const raised = launch->report->raised;

@@ -6,8 +6,8 @@ Where all instructions do, the processor does it for them: see FloatControl.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -28,12 +28,15 @@ from tests.simulator.ptx.harness import (
     poison,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 CONTROL = "FloatControl control(true)"
-#: How a kernel is launched: the way that is forced, and how often each thread is there.
-LAUNCHES = {"few": (None, 1), "many": (None, 8), **{way.value: (way, 1) for way in Way}}
-EACH_LAUNCH = pytest.mark.parametrize("launch", LAUNCHES)
 #: Enough threads for the library that runs fast.
 LARGE = 1 << 15
+#: How a kernel is launched: the way that is forced, and the least number of threads.
+LAUNCHES = {"few": (None, 1), "many": (None, LARGE), **{way.value: (way, 1) for way in Way}}
+EACH_LAUNCH = pytest.mark.parametrize("launch", LAUNCHES)
 
 NAMES = """
 add.ftz.f32 add.rn.ftz.f32 add.rz.ftz.f32 add.ftz.sat.f32 sub.ftz.f32 sub.rm.ftz.f32
@@ -80,6 +83,17 @@ ORACLES = {
 }  # fmt: skip
 
 
+SELECTIONS = [f"selp.{sign}{size}" for sign in "bus" for size in (16, 32, 64)]
+SELECTIONS += ["selp.f32", "selp.f64"]
+
+
+def selection(name: str, immediates=None) -> Spelling:
+    """Return a selection of any bits, perhaps with operands that are constants."""
+    form = next(form for form in compare.FORMS if form.match(name) is not None)
+    oracle = Oracle(ORACLES[form.pattern], immediates=immediates or {})
+    return Spelling(form, name, form.match(name), oracle)
+
+
 def spelling(name: str, count: int | None = None) -> Spelling:
     """Return an instruction with what it must compute, of so many operands if that is told."""
     found = ((form, form.match(name)) for form in FORMS if name.startswith(f"{form.opcode}."))
@@ -103,39 +117,53 @@ def spelling(name: str, count: int | None = None) -> Spelling:
     return Spelling(form, name, words, replace(oracle, answer=answer))
 
 
-class Flushed(Batch):
-    """A module whose entries compute with floats that are flushed alone."""
+class Launched(Batch):
+    """A module of entries that are launched in each way."""
 
-    def __init__(self) -> None:
-        self.spellings = [*map(spelling, NAMES), *(spelling(name, 3) for name in EXTREMES)]
+    def __init__(self, spellings: Iterable[Spelling]) -> None:
+        self.spellings = [*spellings]
         super().__init__(self.spellings)
         self.text = HEAD + "".join(self.texts.values())
-        self.way: Way | None = None
-        self.times = 1
+
+    def check(self, launch: str) -> None:
+        """Raise AssertionError where a result is not the oracle's."""
+        way, self.least = LAUNCHES[launch]
+        with ways.forced(way):
+            self.module = RawModule(code=self.text)
+            for some in self.spellings:
+                check_spelling(self, some)
 
     def run(self, spelling: Spelling) -> tuple[np.ndarray, ...]:
         """Return what an entry stores, however often it does the same."""
-        inputs = [np.tile(x, self.times) for x in self.arrays[spelling.key].values()]
+        inputs = self.arrays[spelling.key].values()
+        times = -(-self.least // len(next(iter(inputs))))
+        inputs = [np.tile(x, times) for x in inputs]
         dtypes = [np.dtype("u1") if k == "pred" else DTYPES[k] for k in spelling.results.values()]
         outputs = [poison(inputs[0].shape, dtype) for dtype in dtypes]
         self.module.get_function(self.symbols[spelling.key])(
             (len(inputs[0]) // BLOCK,), (BLOCK,), (*outputs, *inputs)
         )
-        copies = [x.view(f"u{x.itemsize}").reshape(self.times, -1) for x in outputs]
+        copies = [x.view(f"u{x.itemsize}").reshape(times, -1) for x in outputs]
         assert all((x == x[0]).all() for x in copies)
-        return tuple(x.reshape(self.times, -1)[:1] for x in outputs)
+        return tuple(x.reshape(times, -1)[:1] for x in outputs)
 
 
-FLUSHED = Flushed()
+FLUSHED = Launched((*map(spelling, NAMES), *(spelling(name, 3) for name in EXTREMES)))
 
 
 @EACH_LAUNCH
 def test_all_pairs_of_special_values(launch):
-    FLUSHED.way, FLUSHED.times = LAUNCHES[launch]
-    with ways.forced(FLUSHED.way):
-        FLUSHED.module = RawModule(code=FLUSHED.text)
-        for some in FLUSHED.spellings:
-            check_spelling(FLUSHED, some)
+    FLUSHED.check(launch)
+
+
+SELECTED = Launched(map(selection, SELECTIONS))
+KNOWN_FIRST = Launched(selection(name, {"a": (7,)}) for name in SELECTIONS if "f" not in name)
+
+
+@EACH_LAUNCH
+def test_selections_of_any_bits(launch):
+    SELECTED.check(launch)
+    KNOWN_FIRST.check(launch)
 
 
 # Which kernels the processor does it for
