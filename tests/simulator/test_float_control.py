@@ -25,10 +25,12 @@ ENDS = {
 CODE = """extern "C" __global__ void k(float* x, float large) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const bool is_it = blockIdx.x == 0 && threadIdx.x == 5;
-  float v = x[i] * large;
+  float v = fmaf(x[i], large, i);
+  __syncthreads();
+  v = fmaf(x[i], large, v + 1);
   __syncthreads();
   ENDS
-  x[i] = v + x[i] * large;
+  x[i] = fmaf(x[i], large, v - 1);
 }"""
 #: Floats are flushed where PTX does not tell otherwise: those are CuPy's options.
 TWICE = """extern "C" __global__ void k(TYPE* x) {
@@ -65,7 +67,7 @@ def test_every_end(count, kind):
         try:
             kernel((count // 32,), (32,), (x, np.float32(1e30)))
             found = "nothing"
-            assert (x == 0).all()
+            np.testing.assert_array_equal(x, np.arange(count))
         except ck.SimulatorError as error:
             found = error.kind
         assert found == kind
@@ -73,11 +75,11 @@ def test_every_end(count, kind):
 
 
 def test_doubles_are_printed(capfd):
-    code = 'extern "C" __global__ void k(float* x, double d) { *x *= 2; printf("%g %e\\n", d, -d); }'
+    code = 'extern "C" __global__ void k(float* x, double d) { *x *= 2; printf("%g\\n", d); }'
     x = np.full(1, 1e-40, np.float32)
     RawKernel(code, "k")((1,), (1,), (x, np.float64(1e-310)))
     assert x[0] == 0
-    assert capfd.readouterr().out == "1e-310 -1.000000e-310\n"
+    assert capfd.readouterr().out == "1e-310\n"
 
 
 SIGNALS = r"""

@@ -96,7 +96,7 @@ class Steps:
         known: list[Step] = []
         while more := [move for move in moves if not used.isdisjoint(move.written)]:
             known += more
-            moves = [move for move in moves if move not in more]
+            moves = [move for move in moves if used.isdisjoint(move.written)]
             used.update(name for move in more for name in move.read)
         operands = [operand for step in computing + known for operand in step.instruction.operands]
         values = [operand.value for operand in operands if isinstance(operand, Immediate)]

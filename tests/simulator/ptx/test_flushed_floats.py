@@ -54,11 +54,9 @@ setp.equ.ftz.f32 setp.neu.ftz.f32 setp.ltu.ftz.f32 setp.geu.ftz.f32 setp.num.ftz
 setp.nan.ftz.f32 set.lt.ftz.f32.f32 set.gtu.ftz.u32.f32 slct.ftz.f32.f32
 cvt.rzi.ftz.s32.f32 cvt.rzi.ftz.u32.f32 cvt.rpi.ftz.s64.f32 cvt.rmi.ftz.f32.f32 cvt.ftz.f32.f32
 cvt.ftz.sat.f32.f32
-""".split()
+"""
 #: With three operands.
-EXTREMES = """
-min.ftz.f32 min.ftz.NaN.abs.f32 max.ftz.f32 max.ftz.abs.f32
-""".split()
+EXTREMES = "min.ftz.f32 min.ftz.NaN.abs.f32 max.ftz.f32 max.ftz.abs.f32"
 
 
 def of_bits(bits) -> np.ndarray:
@@ -148,7 +146,8 @@ class Launched(Batch):
         return tuple(x.reshape(times, -1)[:1] for x in outputs)
 
 
-FLUSHED = Launched((*map(spelling, NAMES), *(spelling(name, 3) for name in EXTREMES)))
+SPELLINGS = [*map(spelling, NAMES.split()), *(spelling(name, 3) for name in EXTREMES.split())]
+FLUSHED = Launched(SPELLINGS)
 
 
 @EACH_LAUNCH
@@ -220,8 +219,7 @@ ALONE = {
     "shfl.sync.bfly.b32 %f5, %f1, 5, 31, -1; mul.ftz.f32 %f4, %f5, %f2;",
     "bar.sync 0; mul.ftz.f32 %f4, %f1, %f2;",
     "cvt.rn.f32.u32 %f5, %r1; cvt.rzi.ftz.s32.f32 %r2, %f1; cvt.rn.f32.s32 %f4, %r2;",
-    "mov.f64 %d2, %d1; setp.eq.b64 %p2, %rd1, 0; selp.f64 %d2, %d2, %d1, %p2;"
-    "st.global.f64 [%rd1+8], %d2; mul.ftz.f32 %f4, %f1, %f2;",
+    "selp.f64 %d2, %d1, %d1, %p1; st.global.f64 [%rd1+8], %d2; mul.ftz.f32 %f4, %f1, %f2;",
 }
 
 
