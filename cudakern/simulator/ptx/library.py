@@ -32,7 +32,8 @@ _HERE = Path(__file__).resolve().parent
 _OPTIONS = ("-I.", "-Og")
 _FAST = ("-DCK_SIM_FAST", "-O1")
 _LEFT_OUT = "ivopts tree-dominator-opts tree-reassoc tree-sink tree-slsr"
-_OF_GCC = ("-fcaller-saves", "-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
+_OF_GCC = ("-fcaller-saves",)
+_FAST_OF_GCC = ("-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
 #: What has the compiler tell which line each instruction is of.
 _LINE_TABLES = ("-g1", "-gdwarf-4", "-gz=none")
 #: What processors have that makes functions of the headers short; the results are the same.
@@ -82,7 +83,10 @@ def _of_way(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
     """Return options of a plain library; what it is made of is told by macros, too."""
     if ways.chosen is Way.FIBERS:
         return ("-DCK_SIM_FIBERS",)
-    return (*(_FAST if fast else ()), *(_OF_GCC if fast and toolchain.is_gcc else ()))
+    options: tuple[str, ...] = _FAST if fast else ()
+    if toolchain.is_gcc:
+        options += (*_OF_GCC, *(_FAST_OF_GCC if fast else ()))
+    return options
 
 
 def _translated(
