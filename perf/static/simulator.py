@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 NUMPY = "NumPy"
 #: Elements that plain launches are compared over.
 ELEMENTS = 2**20
-#: How many times as long as the loops in C++, which g++ does not turn into vectors, the kernels of
-#: users may take, by the geometric mean and each; and as POCL, each. Held to only if so said.
+#: How many times as long as loops in C++ the kernels of users may take, by the geometric mean and
+#: each; and as POCL, each.
 MEAN, WORST, OVER_POCL = 8, 25, 2
-ARE_BUDGETS = False
+#: By kernel and whom it is held against: what may take longer. g++ and POCL turn these loops into
+#: vectors, the simulator's lanes are not.
+ALLOWED = {("grid sum", CPP): 80, ("stencil", POCL): 5}
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,10 @@ def faults(rows: Sequence[Row]) -> list[str]:
     found = [f"kernels of users: {mean:.1f} times C++, more than {MEAN}"] if mean > MEAN else []
     for other, most in ((CPP, WORST), (POCL, OVER_POCL)):
         found += [
-            f"{row.title}: {ratio:.1f} times {other}, more than {most}"
+            f"{row.title}: {ratio:.1f} times {other}, more than {limit}"
             for row in rows
-            if (ratio := row.ratio(other)) is not None and ratio > most
+            if (ratio := row.ratio(other)) is not None
+            and ratio > (limit := ALLOWED.get((row.title, other), most))
         ]
     return found
 
@@ -188,7 +191,7 @@ def measure_plain(rng: np.random.Generator) -> list[str]:
     if not any(POCL in row.times for row in rows):
         console.show(ABSENT)
     show("operators", [comparison.row() for comparison in calls(rng)], NUMPY)
-    return faults(rows) if ARE_BUDGETS else []
+    return faults(rows)
 
 
 def measure_observed(rng: np.random.Generator) -> list[str]:

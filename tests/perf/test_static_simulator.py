@@ -96,17 +96,25 @@ def test_kernels_of_users_are_held_to_budgets(times, found):
     assert simulator.faults(rows) == found
 
 
+def test_a_kernel_may_have_a_limit_of_its_own(monkeypatch):
+    monkeypatch.setattr(simulator, "ALLOWED", {("it", "C++"): 50})
+    rows = [Row(title, {"ours": 30, "C++": 1}, 0) for title in ("it", "other")]
+    monkeypatch.setattr(simulator, "MEAN", 100)
+    assert simulator.faults(rows) == ["other: 30.0 times C++, more than 25"]
+
+
 def test_plain_launches_are_shown_beside_others(monkeypatch, capsys):
     rng = np.random.default_rng(0)
-    assert simulator.measure_plain(rng) == []
+    monkeypatch.setattr(simulator, "faults", lambda rows: [row.title for row in rows])
+    kernels = simulator.measure_plain(rng)
+    assert len(kernels) == len(NAMES)
     said = capsys.readouterr().out
     for name in (*NAMES, "nonzero", "sum of 1 element", "ours / NumPy"):
         assert name.replace("_", " ") in said.replace("_", " ")
     assert "geometric mean of ours / C++: " in said
     assert pocl.ABSENT in said
-    monkeypatch.setattr(simulator, "ARE_BUDGETS", True)
-    monkeypatch.setattr(simulator, "MEAN", 0)
-    assert "times C++, more than 0" in simulator.measure_plain(rng)[0]
+    allowed = {title for title, _ in simulator.ALLOWED}
+    assert allowed < set(kernels)
 
 
 def test_observed_launches_are_held_to_a_limit(monkeypatch, capsys):
