@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx import access_bits as bits
@@ -52,7 +53,7 @@ _BYTES = re.compile(r"(\d+|[a-z]) bytes")
 _ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(bits.SCOPES)})")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Effects:
     """What a row says; ``"waits" in effects`` asks for a word."""
 
@@ -63,17 +64,17 @@ class Effects:
     def __contains__(self, word: str) -> bool:
         return word in self.words
 
-    @property
+    @cached_property
     def accesses_memory(self) -> bool:
         """Whether it reads or writes."""
         return not self.words.isdisjoint({"reads", "writes"})
 
-    @property
+    @cached_property
     def involves_others(self) -> bool:
         """Whether others may run meanwhile, or see what it does. Moves have to say so."""
         return bool(self.words & {"waits", "fails"} or ("moves" not in self and self.needs_site))
 
-    @property
+    @cached_property
     def needs_site(self) -> bool:
         """Whether the runtime is asked, or the checker."""
         return not self.words <= {"nothing", "ends", "moves"}
@@ -114,6 +115,12 @@ def _first(words: Iterable[str], known: Mapping[str, int], default: int) -> int:
 def lanes_in(name_words: Sequence[str]) -> int:
     """Return the length of the vectors that an instruction's name tells of; 0 for none."""
     return _first(name_words, LANES, 0)
+
+
+@lru_cache(4096)
+def lanes_of(name: str) -> int:
+    """Return the same of a whole name."""
+    return lanes_in(name.split("."))
 
 
 def size_in(name_words: Sequence[str]) -> int | None:

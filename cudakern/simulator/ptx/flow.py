@@ -144,15 +144,13 @@ def _names(operands: Iterable[Operand]) -> set[str]:
 
 def names_in(operands: Iterable[Operand]) -> Iterator[str]:
     """Yield the names in operands."""
-    pending = [*operands]
-    while pending:
-        operand = pending.pop()
-        if isinstance(operand, Vector):
-            pending += operand.items
-        elif isinstance(operand, Address):
-            pending.append(operand.base)
-        elif isinstance(operand, Register):
+    for operand in operands:
+        if isinstance(operand, Register):
             yield operand.name
+        elif isinstance(operand, Vector):
+            yield from names_in(operand.items)
+        elif isinstance(operand, Address) and isinstance(operand.base, Register):
+            yield operand.base.name
 
 
 def constants(body: Iterable[Statement]) -> dict[str, Immediate]:

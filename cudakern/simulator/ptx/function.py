@@ -6,7 +6,7 @@ import re
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
-from cudakern.simulator.ptx.effects import lanes_in
+from cudakern.simulator.ptx.effects import lanes_of
 from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.instructions import row_of, table
 from cudakern.simulator.ptx.instructions.special import special_register
@@ -127,6 +127,7 @@ class FunctionText:
         self.places: dict[str, str] = {}  # C++ names of local and parameter memory
         self._ranges: dict[str, tuple[str, int]] = {}  # "%r" -> type, how many
         self.registers: dict[str, CppVariable] = {}  # those in use
+        self._others: set[str] = set()  # names that are no register's
         self._names: set[str] = set()
         self.entered: list[str] = []  # where an entry begins
         self.declarations: list[str] = []
@@ -258,6 +259,7 @@ class FunctionText:
 
     def _declare(self, variable: Declaration) -> None:
         if variable.space == "reg":
+            self._others.clear()
             self._ranges[variable.name] = type_of_register(variable.type), variable.registers
         elif variable.space in {"local", "param"}:
             place = f"M{len(self.places)}"
@@ -331,13 +333,14 @@ class FunctionText:
     def register(self, name: str) -> CppVariable | None:
         """Return the C++ variable of a register, or None for another name."""
         known = self.registers.get(name)
-        if known is not None:
+        if known is not None or name in self._others:
             return known
         declared = self._ranges.get(name)
         if declared is None or declared[1]:
             ranges = ((self._ranges.get(stem), number) for stem, number in numbered(name))
             declared = next((r for r, number in ranges if r and number < r[1]), None)
             if declared is None:
+                self._others.add(name)
                 return None
         cpp_name = "r_" + _UNSAFE.sub("_", name.lstrip("%"))
         while cpp_name in self._names:
@@ -554,8 +557,9 @@ class FunctionText:
         """Refuse a vector of another length than the instruction names, or where it names none."""
         if f"fragment({{{name}}})" in self.row.form.code and operand != Vector(()):
             return  # of any length: the runtime compares it
-        if operand is not None:
-            self.require_lanes(operand, lanes_in(self.instruction.words))
+        lanes = lanes_of(self.instruction.name)
+        if operand is not None and (lanes or isinstance(operand, Vector)):
+            self.require_lanes(operand, lanes)
 
     def require_lanes(self, operand: Operand, *lanes: int) -> None:
         """Refuse a vector of none of these lengths. What is no vector has length 0."""
