@@ -110,7 +110,7 @@ def test_without_a_line(reason, monkeypatch):
         raise error
 
     function = RawKernel(f"// {reason}\n{CODE}", "k")
-    function.compile()
+    function((1,), (32,), (np.zeros(32, np.float32), np.zeros(64, np.float32), 0))
     error = ck.EngineUnavailableError() if reason == "no compiler" else LookupError()
     if reason == "other code":
         monkeypatch.setattr(code_lines, "same_code", lambda *_: False)
