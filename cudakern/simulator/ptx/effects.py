@@ -117,7 +117,7 @@ def lanes_in(name_words: Sequence[str]) -> int:
     return _first(name_words, LANES, 0)
 
 
-@lru_cache(4096)
+@lru_cache(maxsize=4096)
 def lanes_of(name: str) -> int:
     """Return the same of a whole name."""
     return lanes_in(name.split("."))
