@@ -1,4 +1,4 @@
-"""What checked launches need of a function: its basic blocks, and what becomes of its values."""
+"""What a function's text tells: names, constants, basic blocks, what becomes of its values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx import access_bits as bits
-from cudakern.simulator.ptx.effects import lanes_in, size_in
+from cudakern.simulator.ptx.effects import lanes_of, size_in
 from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.model import (
     Address,
@@ -20,6 +20,7 @@ from cudakern.simulator.ptx.model import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from cudakern.simulator.ptx.forms import Match
     from cudakern.simulator.ptx.model import Function, Operand, Statement
 
 
@@ -127,7 +128,7 @@ def _range(load: Instruction) -> tuple[int, int]:
     address = load.operands[1]
     base = address.base if isinstance(address, Address) else None
     start = base.offset if isinstance(base, Register) else 0
-    return start, start + (lanes_in(load.words) or 1) * (size_in(load.words) or 0)
+    return start, start + (lanes_of(load.name) or 1) * (size_in(load.words) or 0)
 
 
 def _base(load: Instruction) -> str:
@@ -153,13 +154,23 @@ def names_in(operands: Iterable[Operand]) -> Iterator[str]:
             yield operand.base.name
 
 
+def with_rows(body: Iterable[Statement]) -> Iterator[tuple[Instruction, Match]]:
+    """Yield the instructions of a body that have rows, with these."""
+    for statement in body:
+        row = row_of(statement) if isinstance(statement, Instruction) else None
+        if isinstance(statement, Instruction) and row is not None:
+            yield statement, row
+
+
+def computes(row: Match) -> bool:
+    """Return whether an instruction only computes results."""
+    return row.form.effects.words <= {"nothing", "moves"} and row.form.opcode not in {"ld", "st"}
+
+
 def constants(body: Iterable[Statement]) -> dict[str, Immediate]:
     """Return the numbers that registers have which get nothing else."""
     found: dict[str, Operand | None] = {}
-    for instruction in body:
-        row = row_of(instruction) if isinstance(instruction, Instruction) else None
-        if not isinstance(instruction, Instruction) or row is None:
-            continue
+    for instruction, row in with_rows(body):
         moves = instruction.words[0] == "mov" and instruction.words[-1] != "pred"
         source = instruction.operands[-1] if moves and instruction.guard is None else None
         for name in names_in(instruction.operands[: row.results(instruction)]):

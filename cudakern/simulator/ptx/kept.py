@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.flow import names_in
+from cudakern.simulator.ptx.flow import computes, names_in
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import Address, Label, Register
 from cudakern.simulator.ptx.steps import LEAVING
@@ -52,7 +52,7 @@ class Values:
                 continue
             if _loads_parameter(step, parameters):
                 self._hoist(step)
-            elif _computes(step):
+            elif _computes_alone(step):
                 self._follow(step)
 
     def _hoist(self, step: Step) -> None:
@@ -87,12 +87,11 @@ def _loads_parameter(step: Step, parameters: set[str]) -> bool:
     return isinstance(base, Register) and base.name in parameters
 
 
-def _computes(step: Step) -> bool:
+def _computes_alone(step: Step) -> bool:
     """Return whether an instruction only computes results, of its operands alone."""
     form = step.row.form
     return (
-        form.effects.words <= {"nothing", "moves"}
-        and step.opcode not in {"ld", "st"}
+        computes(step.row)
         and not any(isinstance(operand, Address) for operand in step.instruction.operands)
         and "shared::cluster" not in step.instruction.name
         and not _OF_THREAD.search(form.code)

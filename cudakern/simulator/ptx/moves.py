@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.effects import lanes_in
+from cudakern.simulator.ptx.effects import lanes_of
 from cudakern.simulator.ptx.model import TYPE_BYTES, Register, Vector
 from cudakern.simulator.ptx.values import is_integer, type_of_value, unsigned
 
@@ -54,7 +54,7 @@ def _part(text: FunctionText, kind: str, vector: Vector) -> str:
 
 def _require_lanes(text: FunctionText, operand: Operand) -> None:
     """Refuse a vector of another length than the instruction names; one value may have braces."""
-    lanes = lanes_in(text.instruction.words)
+    lanes = lanes_of(text.instruction.name)
     if text.instruction.pairs:
         text.refuse(f"{text.instruction.name} with two results")
     text.require_lanes(operand, *([lanes] if lanes else [0, 1]))

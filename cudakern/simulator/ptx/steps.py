@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.flow import names_in
-from cudakern.simulator.ptx.instructions import row_of
+from cudakern.simulator.ptx.flow import names_in, with_rows
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 from cudakern.simulator.ptx.instructions.special import REGISTERS
 from cudakern.simulator.ptx.model import (
@@ -71,7 +70,7 @@ class Steps:
 
     def __init__(self, body: Sequence[Statement]) -> None:
         self.body = body
-        self.all = [step for statement in body if (step := _step(statement)) is not None]
+        self.all = [_step(instruction, row) for instruction, row in with_rows(body)]
         self.of = {id(step.instruction): step for step in self.all}
         read = {name for step in self.all for name in step.read}
         #: By identity: those at which a thread can be left, since it waits or lets others run.
@@ -103,17 +102,14 @@ class Steps:
         return any(0 < value & _SIZE < _LEAST for value in values)
 
 
-def _step(statement: Statement) -> Step | None:
-    row = row_of(statement) if isinstance(statement, Instruction) else None
-    if not isinstance(statement, Instruction) or row is None:
-        return None
-    count = row.results(statement)
-    operands = statement.operands
+def _step(instruction: Instruction, row: Match) -> Step:
+    count = row.results(instruction)
+    operands = instruction.operands
     read = [*names_in(operands[count:])]
-    if statement.guard is not None:
-        read.append(statement.guard.name)
+    if instruction.guard is not None:
+        read.append(instruction.guard.name)
     written = tuple(name for name in names_in(operands[:count]) if name != "_")
-    return Step(statement, row.form.opcode, row, written, tuple(read))
+    return Step(instruction, row.form.opcode, row, written, tuple(read))
 
 
 def _yields(step: Step, read: set[str]) -> bool:

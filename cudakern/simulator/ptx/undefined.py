@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.flow import constants, names_in
+from cudakern.simulator.ptx.flow import computes, constants, names_in, with_rows
 from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.model import (
     TYPE_BYTES,
@@ -130,7 +130,7 @@ class Undefined:
         bases = [o.base for o in instruction.operands if isinstance(o, Address)]
         before = [*self._used(bases, "address")]
         after: list[str] = []
-        if _computes(row):
+        if computes(row):
             before += self._computed(results, sources)
         elif instruction.words[0] in {"ld", "st"} and self._text.space.startswith("param"):
             after += self._passed(sources)
@@ -138,7 +138,7 @@ class Undefined:
             self._done(row, results, sources, before, after)
         guards = _guards(instruction)
         outside, behind = [], []
-        if _computes(row) or row.form.effects.words <= {"reads", "moves"}:
+        if computes(row) or row.form.effects.words <= {"reads", "moves"}:
             behind = [*self._guarded(results, guards)]
         else:
             outside = [*self._used(guards, "branch")]
@@ -462,24 +462,11 @@ def _guards(instruction: Instruction) -> list[Register]:
     return [instruction.guard] if instruction.guard is not None else []
 
 
-def _with_rows(body: Sequence[Statement]) -> Iterator[tuple[Instruction, Match]]:
-    """Yield the instructions of a body that have rows, with these."""
-    for statement in body:
-        row = row_of(statement) if isinstance(statement, Instruction) else None
-        if isinstance(statement, Instruction) and row is not None:
-            yield statement, row
-
-
-def _computes(row: Match) -> bool:
-    """Return whether an instruction only computes results."""
-    return row.form.effects.words <= {"nothing", "moves"} and row.form.opcode not in {"ld", "st"}
-
-
 def _reached(body: Sequence[Statement], own: set[str]) -> set[str]:
     """Return the registers that an undefined value can reach; ``own`` are a kernel's parameters."""
     leads: dict[str, set[str]] = {}
     reached: set[str] = set()
-    for instruction, row in _with_rows(body):
+    for instruction, row in with_rows(body):
         count = row.results(instruction)
         results = {*names_in(instruction.operands[:count])} - {"_"}
         if _begins(instruction, row) and not own & {*names_in(instruction.operands[count:])}:
