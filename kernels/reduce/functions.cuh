@@ -87,6 +87,17 @@ struct Defaults {
   static constexpr bool kAddsWords = false;
 };
 
+/// What a turn of a loop takes elements into.
+template <typename F>
+CK_DEVICE typename F::State begun_turn(typename F::State state) {
+  return F::kFoldsTurns ? F::identity() : state;
+}
+/// The state after a turn.
+template <typename F>
+CK_DEVICE typename F::State ended_turn(typename F::State state, typename F::State turn) {
+  return F::kFoldsTurns ? F::combine(state, turn) : turn;
+}
+
 /// Functions that sum.
 template <typename T>
 struct Additive : Defaults {

@@ -73,14 +73,14 @@ CK_DEVICE void take_units(typename F::State (&state)[kItems],
       }
       take_numbers<F>(state[i], numbers);
     } else {
-      typename F::State turn = F::kFoldsTurns ? F::identity() : state[i];
+      typename F::State turn = begun_turn<F>(state[i]);
 #pragma unroll
       for (uint32 k = 0; k < kLoads; ++k) {
         if (exists(k)) {
           take<F, (kItems > 1)>(turn, unit[k].piece[i], place[k]);
         }
       }
-      state[i] = F::kFoldsTurns ? F::combine(state[i], turn) : turn;
+      state[i] = ended_turn<F>(state[i], turn);
     }
   }
 }

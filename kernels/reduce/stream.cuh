@@ -65,7 +65,7 @@ CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vect
     typename F::State turn[kChains];
 #pragma unroll
     for (int c = 0; c < kChains; ++c) {
-      turn[c] = F::kFoldsTurns ? F::identity() : state[c];
+      turn[c] = begun_turn<F>(state[c]);
     }
 #pragma unroll
     for (int k = 0; k < kLoads; ++k) {
@@ -75,7 +75,7 @@ CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vect
     }
 #pragma unroll
     for (int c = 0; c < kChains; ++c) {
-      state[c] = F::kFoldsTurns ? F::combine(state[c], turn[c]) : turn[c];
+      state[c] = ended_turn<F>(state[c], turn[c]);
     }
   }
 }
