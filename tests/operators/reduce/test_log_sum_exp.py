@@ -10,7 +10,7 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.log_sum_exp import MOST, errors, rows
-from tests.helpers.places import get, put
+from tests.helpers.places import CUDA, get, put
 from tests.helpers.samples import covering, is_thorough
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -76,12 +76,14 @@ def test_rows_of_any_length(place, dtype, x):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("length", "most"), [(2, 6), (9, 8), (40, 16), (1000, 32)])
+@pytest.mark.parametrize(("length", "most"), [(2, 4), (9, 8), (40, 16), (1000, 32)])
 def test_equal_terms_beside_a_largest_one_near_zero(place, dtype, length, most):
     """The worst rows: what rounds each addition of equal terms alike shows in the result.
 
     ex2.approx of a GPU may be off by two units of a term, which is up to twice the largest.
     """
+    if place == CUDA and dtype == "float32":
+        most = max(most, 6)
     rng = np.random.default_rng(length)
     shape = ((2_000_000 if is_thorough() else 100_000) // length, 1)
     largest = -np.exp2(rng.integers(-7, 0, shape)) * rng.uniform(0.97, 1, shape)
