@@ -55,7 +55,7 @@ def row_splits(rows: int, row_bytes: int) -> int:
 def warps_are_faster(rows: int, row_bytes: int) -> bool:
     """Return whether all rows take fewer turns with a warp each than with a block each.
 
-    Of a single turn, a warp alone has less to fold.
+    A single row that a warp reads in one turn is for a warp: it folds less than a block.
     """
     if rows == 1 and row_bytes <= tuning.WARP_TURN:
         return True
