@@ -192,7 +192,7 @@ class _Library:
 
 
 def _check_constructor(
-    owner: str, code: object, options: object, names: object, backend: object, jitify: object
+    owner: str, code: object, options: object, names: object, backend: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return options and names that are given to one of CuPy's constructors.
 
@@ -201,8 +201,6 @@ def _check_constructor(
     _require_text(owner, "code", code)
     if not (isinstance(backend, str) and backend in {"nvrtc", "nvcc"}):
         raise BindingError(owner, "backend", f"must be nvrtc or nvcc; got {shown(backend)}")
-    if as_flag(owner, "jitify", jitify):
-        raise BindingError(owner, "jitify", "must be False: the simulator does not have it")
     argument = "name" if owner == "RawKernel" else "name_expressions"
     texts = _lines(owner, "options", options), _lines(owner, argument, names)
     if "" in texts[1]:
@@ -265,7 +263,7 @@ class RawKernel:
     options : sequence of str, optional
         NVRTC's.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As in CuPy. NVRTC compiles for either backend; ``jitify`` must be False.
+        As in CuPy. NVRTC compiles for either backend. ``jitify`` gives it the standard headers.
 
     Raises
     ------
@@ -309,7 +307,7 @@ class RawKernel:
         jitify: bool = False,
     ) -> None:
         _require_text("RawKernel", "name", name)
-        self.options, _ = _check_constructor("RawKernel", code, options, (name,), backend, jitify)
+        self.options, _ = _check_constructor("RawKernel", code, options, (name,), backend)
         self.name = name
         self.code = code
         cooperative = as_flag("RawKernel", "enable_cooperative_groups", enable_cooperative_groups)
@@ -318,8 +316,10 @@ class RawKernel:
         # What is no function's name must be an instance of a template.
         expressions = () if _FUNCTION.fullmatch(name) else (name,)
         source = f"{_plain(name)}.cu"
+        jitify = as_flag("RawKernel", "jitify", jitify)
         self._library = _Library(
-            "RawKernel", Code(source, code, self.options, expressions, None, translate_cucomplex)
+            "RawKernel",
+            Code(source, code, self.options, expressions, None, translate_cucomplex, jitify),
         )
 
     _max_shared: int | None = None
@@ -451,7 +451,7 @@ class RawModule:
     options : sequence of str, optional
         As of `RawKernel`.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As of `RawKernel`.
+        As of `RawKernel`. A file of CUDA C++ has the standard headers in any case.
     name_expressions : sequence of str, optional
         Instances of templates that are wanted, such as ``"scale<float>"``, and variables
         (``"&ns::table"``).
@@ -493,7 +493,7 @@ class RawModule:
         text = code if path is None else _read(path)
         names = () if name_expressions is None else name_expressions
         self.options, expressions = _check_constructor(
-            "RawModule", text, options, names, backend, jitify
+            "RawModule", text, options, names, backend
         )
         self.code = str(text)
         self.name_expressions = expressions
@@ -509,6 +509,7 @@ class RawModule:
                 expressions,
                 None if path is None else Path(path),
                 translate_cucomplex,
+                jitify=as_flag("RawModule", "jitify", jitify) or path is not None,
             ),
         )
 

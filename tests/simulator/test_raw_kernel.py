@@ -346,7 +346,6 @@ def test_sizes_must_be_integers(sizes, which):
         ({"code": b"x"}, "code must be a str; got b'x'$"),
         ({"name": 3}, "name must be a str; got 3"),
         ({"backend": "hip"}, "backend must be nvrtc or nvcc; got 'hip'"),
-        ({"jitify": True}, "jitify must be False: the simulator does not have it"),
         ({"code": "\0"}, "code must be text that UTF-8 can hold, without NUL$"),
         ({"code": "\udc80"}, "code must be text that UTF-8 can hold, without NUL$"),
         ({"name": "a\nb"}, "name must be text that UTF-8 can hold, without NUL or line breaks$"),

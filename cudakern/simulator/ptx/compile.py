@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from cudakern.simulator.ptx import cupy_compilation
+from cudakern.simulator.ptx import cupy_compilation, standard_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,6 +66,7 @@ class Code:
     expressions: tuple[str, ...] = ()  # names of kernels and variables whose symbols are wanted
     path: Path | None = None  # the file of the text, whose folder #include "..." counts from
     translate_cucomplex: bool = False  # as CuPy's argument
+    jitify: bool = False  # likewise: whether it has the standard headers
 
 
 def target() -> str:
@@ -109,6 +110,8 @@ def ptx_of_code(code: Code) -> Ptx:
     names = cupy_compilation.user_headers(code.options)
     beside = None if code.path is None else code.path.absolute().parent
     depends = [*cupy_compilation.stamps(), *_included(code.text, names, folders, beside)]
+    if code.jitify:
+        depends.append(standard_headers.stamp())
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
     program = program_of(code)
     if not any(map(_APART.search, code.options)):
@@ -123,7 +126,8 @@ def program_of(code: Code) -> nvrtc.Program:
     head, text = "", code.text
     if code.translate_cucomplex:
         head, text = cupy_compilation.translated(text)
-    options = (*cupy_compilation.options(code.options, arch), "-lineinfo")
+    standard = (f"-I{standard_headers.FOLDER}",) if code.jitify else ()
+    options = (*cupy_compilation.options(code.options, arch), *standard, "-lineinfo")
     name = (
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )

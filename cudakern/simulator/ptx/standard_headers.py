@@ -1,0 +1,16 @@
+"""The standard headers of C and C++ that kernels get with ``jitify=True``, as with CuPy."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "standard_headers"
+
+
+@cache
+def stamp() -> str:
+    """Return what is another when a header is."""
+    texts = b"\0".join(path.read_bytes() for path in sorted(FOLDER.iterdir()))
+    return f"{FOLDER} {hashlib.sha256(texts).hexdigest()}"
