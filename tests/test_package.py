@@ -224,6 +224,7 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     names = {str(p.relative_to(site)) for p in (site / "cudakern").rglob("*") if p.is_file()}
     assert "cudakern/py.typed" in names
     assert "cudakern/kernels/common/division.cuh" in names
+    assert "cudakern/simulator/standard_headers/type_traits" in names
     pages = ("README", "descriptors", "reference")
     assert {f"cudakern/operators/{page}.md" for page in pages} <= names
     assert "cudakern/simulator/runtime/runtime.cpp" in names

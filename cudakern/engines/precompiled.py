@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 #: Seconds that a program takes whose headers are worth it.
-_LONG = 0.4
+_LONG = 0.25
 #: Beginnings of programs that are remembered, and files of headers, of up to 350 MB each.
 _MOST, _MOST_FILES = 64, 4
 #: Bytes that a disk has for them, at least.

@@ -263,7 +263,7 @@ class RawKernel:
     options : sequence of str, optional
         NVRTC's.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As in CuPy. NVRTC compiles for either backend. ``jitify`` gives it the standard headers.
+        As in CuPy. NVRTC compiles for either backend; ``jitify`` gives it the headers of C and C++.
 
     Raises
     ------
@@ -451,7 +451,7 @@ class RawModule:
     options : sequence of str, optional
         As of `RawKernel`.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As of `RawKernel`. A file of CUDA C++ has the standard headers in any case.
+        As of `RawKernel`. A file of CUDA C++ has the headers of C and C++ in any case.
     name_expressions : sequence of str, optional
         Instances of templates that are wanted, such as ``"scale<float>"``, and variables
         (``"&ns::table"``).
@@ -492,9 +492,7 @@ class RawModule:
             raise BindingError("RawModule", "code", "must be given, or path; exactly one of them")
         text = code if path is None else _read(path)
         names = () if name_expressions is None else name_expressions
-        self.options, expressions = _check_constructor(
-            "RawModule", text, options, names, backend
-        )
+        self.options, expressions = _check_constructor("RawModule", text, options, names, backend)
         self.code = str(text)
         self.name_expressions = expressions
         cooperative = as_flag("RawModule", "enable_cooperative_groups", enable_cooperative_groups)

@@ -15,6 +15,7 @@ from cudakern.engines import nvrtc
 from cudakern.engines.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator.ptx import cupy_compilation, standard_headers
+from cudakern.simulator.ptx.names import is_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,8 @@ _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
     r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
 )
+#: What nvcc tells libcu++, too: without it NVRTC takes 0.5 s longer for each header of it.
+_LIGHTER = "-D_CCCL_META_UNROLL_LIMIT=10"
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
@@ -43,6 +46,17 @@ _BROUGHT = (
     (
         re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups|cuComplex|mma\.h|vector_"),
         "from a clone run: pip install '.[simulator]'",
+    ),
+)
+#: Headers that NVRTC does not take, or not in all versions, and what to include.
+_INSTEAD = (
+    (
+        re.compile(r"cub/(?:cub\.cuh|device/)"),
+        "NVRTC does not take {}: include such as cub/block/block_reduce.cuh instead",
+    ),
+    (
+        re.compile(r"thrust/complex\.h"),
+        "include cuda/std/complex instead of {}, which NVRTC takes from CuPy, with jitify=True",
     ),
 )
 
@@ -127,7 +141,9 @@ def program_of(code: Code) -> nvrtc.Program:
     if code.translate_cucomplex:
         head, text = cupy_compilation.translated(text)
     standard = (f"-I{standard_headers.FOLDER}",) if code.jitify else ()
-    options = (*cupy_compilation.options(code.options, arch), *standard, "-lineinfo")
+    if code.path is not None:
+        head += standard_headers.AS_NVCC
+    options = (_LIGHTER, *cupy_compilation.options(code.options, arch), *standard, "-lineinfo")
     name = (
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )
@@ -147,7 +163,8 @@ def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -
         except KernelCompileError as error:
             _require_architecture(program, error.log)
             log = error.log.replace(f"{_NOWHERE}/", "")
-            raise KernelCompileError(source, error.options, log, _summary(log)) from None
+            summary = _summary(log, program.text)
+            raise KernelCompileError(source, error.options, log, summary) from None
         return file.content.decode(errors="replace")
 
     return Ptx(nvrtc.name_of(stem, program, more), source, text)
@@ -183,16 +200,26 @@ def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
     return _FILE.sub(shorter, text).encode(errors="surrogateescape")
 
 
-def _summary(log: str) -> str:
-    """Return what is wrong by a log of NVRTC, in one line."""
+def _summary(log: str, program: str) -> str:
+    """Return what is wrong with a program's text by a log of NVRTC, in one line."""
     error = _ERROR.search(log)
     first = (error[0] if error else log.partition("\n")[0][:200]).strip()
     expression = _EXPRESSION.search(log)
     if expression is not None and expression[0].startswith(first):
         first = f"{expression[1]} in the name expression {expression[2].strip()}"
+    advice = []
+    if is_header(first.partition("(")[0]):
+        included = (name for _, name in _includes(program))
+        advice = [a.format(name) for name in included for a in _matching(_INSTEAD, name)]
     missing = _MISSING_FILE.search(first)
-    advice = (a for pattern, a in _BROUGHT if missing is not None and pattern.match(missing[1]))
-    return "; ".join((first, *list(advice)[:1]))
+    if missing is not None:
+        is_standard = missing[1] in standard_headers.names()
+        advice += ["jitify=True brings it"] if is_standard else _matching(_BROUGHT, missing[1])
+    return "; ".join((first, *advice[:1]))
+
+
+def _matching(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> list[str]:
+    return [advice for pattern, advice in table if pattern.match(name)]
 
 
 def _included(

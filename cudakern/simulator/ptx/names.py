@@ -14,14 +14,15 @@ _NAME = re.compile(r"[\s*&]([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 _LENGTH = re.compile(r"L?(\d{1,9})(?!\d)")
 _LOCAL_LENGTH = re.compile(r"E(\d{1,9})(?!\d)")
 _MAX_LOCALS = 16  # functions around a variable
-#: Files of CUDA, CuPy, libcu++ and CUB, wherever they are installed.
+#: Files of CUDA, CuPy, libcu++ and CUB, wherever they are installed, and the standard headers.
 _HEADER = re.compile(
     r"(?:/cupy/_core/include|/nvidia/\w+/include|/usr/local/cuda[^/]*|/targets/[\w-]+/include"
-    r"|/_?cccl|/libcudacxx|(?:^|/)cooperative_groups|(?:^|/)cuda/std)/"
+    r"|/_?cccl|/libcudacxx|(?:^|/)cooperative_groups|(?:^|/)cuda/std"
+    r"|/cudakern/simulator/standard_headers)/"
     r"|(?:^|/)(?:cub|thrust)/(?:agent|block|detail|device|grid|iterator|system|thread|warp|util)"
     r"|(?:^|/)(?:cooperative_groups|cuda_fp16|cuda_bf16|cuda_fp8)\.hp?p?$"
 )
-_INCLUDED = re.compile(r".*/(?:include(?:/cccl)?|_cccl/\w+)/(.+)")
+_INCLUDED = re.compile(r".*/(?:include(?:/cccl)?|_cccl/\w+|standard_headers)/(.+)")
 #: Namespaces without a name, as g++, clang and NVRTC call them.
 _UNNAMED = ("_GLOBAL__N", "_INTERNAL_")
 
@@ -122,7 +123,7 @@ def parameter_names(text: str, kernel: str) -> tuple[str, ...]:
 
 
 def is_header(file: str) -> bool:
-    """Return whether a file is one of CUDA, CuPy, libcu++ or CUB, and not the user's own.
+    """Return whether a file is one of CUDA, CuPy, libcu++, CUB or ours, and not the user's own.
 
     Examples
     --------

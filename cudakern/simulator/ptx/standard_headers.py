@@ -7,6 +7,14 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "standard_headers"
+#: What a file begins with that nvcc would compile.
+AS_NVCC = "#include <cudakern_nvcc.h>\n"
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return what the headers are called."""
+    return frozenset(path.name for path in FOLDER.iterdir())
 
 
 @cache

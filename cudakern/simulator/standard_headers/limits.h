@@ -1,0 +1,4 @@
+// Limits of integers.
+#pragma once
+
+#include <cuda/std/climits>
