@@ -171,7 +171,7 @@ def constants(body: Iterable[Statement]) -> dict[str, Immediate]:
     """Return the numbers that registers have which get nothing else."""
     found: dict[str, Operand | None] = {}
     for instruction, row in with_rows(body):
-        moves = instruction.words[0] == "mov" and instruction.words[-1] != "pred"
+        moves = instruction.words[0] == "mov" and "pred" not in instruction.words
         source = instruction.operands[-1] if moves and instruction.guard is None else None
         for name in names_in(instruction.operands[: row.results(instruction)]):
             found[name] = None if name in found else source

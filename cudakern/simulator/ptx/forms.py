@@ -8,9 +8,9 @@ A pattern names an opcode, its modifiers and its operands::
     shfl.sync.MODE.b32 d|p:pred, a, b, c, m a second result, which may be missing
     atom{.SEM}{.SPACE}.add.TYPE d, [a], b   an address
 
-Upper case stands for one word of a set; lower case for itself. An operand has the type of ``TYPE``
-if the pattern has it, else of the last modifier that is a type. ``d``, ``p`` and ``q`` in the first
-place are results.
+Upper case stands for one word of a set; lower case for itself. Modifiers stand in any order that
+ptxas takes: see `modifiers`. An operand has the type of ``TYPE`` if the pattern has it, else of the
+last modifier that is a type. ``d``, ``p`` and ``q`` in the first place are results.
 
 Effects stand in parentheses behind the pattern: ``(reads, writes, atomic, relaxed gpu)``. They are
 the words of `effects`; behind ``; `` follow those of ``arrival``, see below. An instruction that
@@ -29,8 +29,7 @@ carry flag. Where the processor takes subnormal floats for zeros, ``ftz`` is rep
 What threads do together is written ``Vote({a}) meets {m}: {met}.all(); {met}.any()``: an object
 that each makes, the mask of the lanes that meet, or ``block``, and an expression for each result.
 
-Where C++ depends on more than types, ``@name`` names the Python that writes it. The modifiers in
-the pattern of such a row are those that tell it from others: an instruction has more, in any order.
+Where C++ depends on more than types, ``@name`` names the Python that writes it.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.effects import Effects, parse_effects, size_in
 from cudakern.simulator.ptx.model import TYPE_BYTES, Vector
+from cudakern.simulator.ptx.modifiers import head_of, taken_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -128,28 +128,39 @@ class Form:
     def spellings(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield each name that the pattern stands for, with the words of its sets and flags."""
         for modifiers in product(*self._choices):
-            yield self.opcode + "".join(modifiers), self._fields(modifiers)
+            yield self._name(modifiers), self._fields(modifiers)
 
     def match(self, name: str) -> dict[str, str] | None:
         """Return the words of sets and flags in an instruction's name; None for another form."""
-        if self.writer:
-            words = name.split(".")
-            is_match = all(any(text[1:] in words for text in c) for c in self._choices)
-            return {} if is_match else None
-        modifiers = self._modifiers.fullmatch(name, len(self.opcode))
-        return None if modifiers is None else self._fields(modifiers.groups())
+        words, chosen = name.split(".")[1:], []
+        for choice in self._choices:
+            word = taken_from(words, choice)
+            if word not in choice:
+                return None
+            chosen.append(word)
+        if words or head_of(self._name(chosen)) != head_of(name):
+            return None
+        return self._fields(chosen)
+
+    def _name(self, modifiers: Iterable[str]) -> str:
+        return ".".join([self.opcode, *filter(None, modifiers)])
 
     def _fields(self, modifiers: Iterable[str]) -> dict[str, str]:
-        return dict(c[text] for c, text in zip(self._choices, modifiers, strict=True))
+        return dict(c[word] for c, word in zip(self._choices, modifiers, strict=True))
 
     @cached_property
-    def _modifiers(self) -> re.Pattern[str]:
-        """What matches the name behind the opcode: a group for each modifier."""
-        return re.compile("".join(f"({'|'.join(map(re.escape, c))})" for c in self._choices))
+    def required(self) -> frozenset[str]:
+        """The words that each name has, the opcode among them."""
+        return frozenset([self.opcode, *(w for c in self._choices if len(c) == 1 for w in c)])
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The words that names may have."""
+        return frozenset([self.opcode, *(word for c in self._choices for word in c)])
 
     @cached_property
     def _choices(self) -> list[dict[str, tuple[str, str]]]:
-        """What each modifier can be, the longest text first, with its field and word."""
+        """What each modifier can be, with its field and word; empty if it may be missing."""
         choices = []
         name = self.pattern.split(" ", 1)[0]
         for optional, required in _WORD.findall(name[len(self.opcode) :]):
@@ -157,7 +168,7 @@ class Form:
             field = word.replace("::", "_").replace(":", "_")
             is_set = word in self.sets
             words = self.sets[word].split() if is_set else [word]
-            choice = {f".{text}": (field, text if is_set else "1") for text in words}
+            choice = {text: (field, text if is_set else "1") for text in words}
             if optional:
                 choice[""] = field, "none" if is_set else "0"
             choices.append(choice)
@@ -296,14 +307,14 @@ class Table:
             self.writers |= {form.writer} - {""}
 
     def _matches(self, name: str) -> list[Match]:
-        """Return the forms of a name, those that Python writes last."""
-        opcode, *words = name.split(".")
-        forms = self._by_opcode.get(opcode, ())
-        ordered = _in_order(name)
-        matches = ((form, form.match(ordered), header) for form, header in forms)
+        """Return the forms of a name."""
+        words = name.split(".")
+        forms, present = self._by_opcode.get(words[0], ()), {*words}
+        likely = (form for form in forms if form[0].required <= present <= form[0].known)
+        matches = ((form, form.match(name), header) for form, header in likely)
         return [
-            Match(form, fields, header, _types(form, name, fields), form.effects.access(words))
-            for form, fields, header in sorted(matches, key=lambda match: match[0].writer != "")
+            Match(form, fields, header, _types(form, name, fields), form.effects.access(words[1:]))
+            for form, fields, header in matches
             if fields is not None
         ]
 
@@ -321,25 +332,6 @@ class Table:
             if len(names) == operands and asked >= {*predicates} and len(asked) < fewest:
                 best, fewest = match, len(asked)
         return best
-
-
-#: The modifiers of atomics that come first, in the manual's order.
-_FIRST = {
-    **dict.fromkeys(("relaxed", "acquire", "release", "acq_rel"), 0),
-    **dict.fromkeys(("cta", "cluster", "gpu", "sys"), 1),
-    **dict.fromkeys(("global", "shared", "shared::cta", "shared::cluster"), 2),
-}
-
-
-def _in_order(name: str) -> str:
-    """Return an atomic's name with its modifiers in the manual's order; ptxas takes them in any.
-
-    libcu++ writes ``atom.add.relaxed.gpu.u32``, Triton ``atom.global.gpu.relaxed.add.u32``.
-    """
-    opcode, *words = name.split(".")
-    if opcode not in {"atom", "red"}:
-        return name
-    return ".".join([opcode, *sorted(words, key=lambda word: _FIRST.get(word, len(_FIRST)))])
 
 
 def _types(form: Form, name: str, fields: Mapping[str, str]) -> dict[str, str]:

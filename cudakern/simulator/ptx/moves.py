@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def move(text: FunctionText) -> str:
     """Section 9.7.9.2: mov, which packs and unpacks vectors, too."""
     target, source = text.operands(2, 2)
-    kind = _kind(text)
+    kind = type_of_value(text.row.fields["TYPE"])
     if isinstance(target, Vector):
         part = _part(text, kind, target)
         steps = [f"const {kind} x = {text.value(source, kind)};"]
@@ -34,14 +34,6 @@ def move(text: FunctionText) -> str:
         if to and origin and to.type == origin.type and not source.negated:
             return f"{to.name} = {origin.name};"  # nothing looks at the bits
     return text.assign(target, text.value(source, kind), kind)
-
-
-def _kind(text: FunctionText) -> str:
-    """Return the C++ type that an instruction's last word names."""
-    word = text.instruction.words[-1]
-    if word not in TYPE_BYTES:
-        text.refuse(f"the instruction {text.instruction.name}")
-    return type_of_value(word)
 
 
 def _part(text: FunctionText, kind: str, vector: Vector) -> str:
@@ -63,7 +55,7 @@ def _require_lanes(text: FunctionText, operand: Operand) -> None:
 def load(text: FunctionText) -> str:
     """Section 9.7.9.8: ld; ldu and ld.global.nc likewise. Cache hints say nothing here."""
     target, address, *_ = text.operands(2, 4)
-    kind = _kind(text)
+    kind = type_of_value(text.row.fields["TYPE"])
     _require_lanes(text, target)
     is_ordered = "waits" in text.row.form.effects
     space = text.space
@@ -86,10 +78,8 @@ def load(text: FunctionText) -> str:
 
 def store(text: FunctionText) -> str:
     """Section 9.7.9.11: st."""
-    if "async" in text.instruction.words:
-        text.refuse(f"the instruction {text.instruction.name}")
     address, source, *_ = text.operands(2, 3)
-    kind = _kind(text)
+    kind = type_of_value(text.row.fields["TYPE"])
     _require_lanes(text, source)
     space = text.space
     pointer = text.pointer(address, space)
@@ -115,9 +105,7 @@ def store(text: FunctionText) -> str:
 def convert_address(text: FunctionText) -> str:
     """Section 9.7.9.20: cvta. All addresses but those of shared memory are generic ones."""
     target, source = text.operands(2, 2)
-    kind, space = _kind(text), text.space
-    if kind not in {"u32", "u64"}:
-        text.refuse(f"the instruction {text.instruction.name}")
+    kind, space = text.row.fields["TYPE"], text.space
     value = text.value(source, kind)
     if "to" in text.instruction.words:
         if space == "shared::cluster":

@@ -543,6 +543,16 @@ class Chapter:
             for name, kernel, entry in self._kernels[form.pattern]:
                 check_kernel(name, kernel, kernel if _is_refused(_ptx_of(entry)) else entry)
 
+    def texts(self, form: Form) -> Iterator[str]:
+        """Yield PTX with instructions of a row: each spelling if the row has an oracle."""
+        if id(form) in self._rows:
+            oracle = self.answers[form.pattern]
+            oracle = oracle if isinstance(oracle, Oracle) else Oracle(oracle)
+            for name, words in form.spellings():
+                yield HEAD + Spelling(form, name, words, oracle).entry("k", BLOCK)
+        else:
+            yield from {_ptx_of(kernel) for _, kernel, _ in self._kernels[form.pattern]}
+
     @cached_property
     def _kernels(self) -> dict[str, list[tuple[str, KernelCase, KernelCase]]]:
         """For each pattern: names of instructions, their kernels, and what is launched of them."""

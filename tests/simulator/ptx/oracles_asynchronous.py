@@ -136,7 +136,7 @@ def _remote_stores(form) -> KernelCase:
     body.append(f"mad.wide.u32 %at, %v, {16 * len(spellings)}, %at; cvt.u64.u32 %b, %v;")
     for i, (name, words) in enumerate(spellings):
         size = int(words["TYPE"][1:]) // 8
-        lanes = int(words.get("VECTOR", "v1")[1:])
+        lanes = next((n for n in (2, 4) if f".v{n}." in form.pattern), 1)
         values = ", ".join(["%x", "%y", "%x", "%y"][:lanes])
         given = values if lanes == 1 else f"{{{values}}}"
         if size == 4:
@@ -183,7 +183,8 @@ def _arrivals(form) -> KernelCase:
         steps = 2 if given else 4
         if "expect_tx" in form.pattern:
             given = ", 16"
-        place = "[%far]" if words["SPACE"] == "shared::cluster" else "[bar]"
+        is_far = words["SPACE"] == "shared::cluster"  # then there is no state
+        state, place = ("_", "[%far]") if is_far else ("%state", "[bar]")
         body += [
             f"mbarrier.init.shared.b64 [bar], {6 if drops else 4};",
             "mov.u32 %rank, 0; mapa.shared::cluster.u32 %far, %bar, %rank;",
@@ -196,18 +197,20 @@ def _arrivals(form) -> KernelCase:
             if phase == 0 or not drops:
                 left += 4
                 for _ in range(steps):
-                    body += [f"{name} %state, {place}{given};", _COUNT]
-                    wanted.append(left)
+                    body.append(f"{name} {state}, {place}{given};")
+                    if not is_far:
+                        body.append(_COUNT)
+                        wanted.append(left)
                     left -= 4 // steps
             for i in range(left):
                 body += ["mbarrier.arrive.shared.b64 %state, [bar];", _COUNT]
                 wanted.append(left - i)
-            body += ["mbarrier.test_wait.shared.b64 %p, [bar], %state;", _STATE]
+            body += [f"mbarrier.test_wait.parity.shared.b64 %p, [bar], {phase};", _STATE]
             has_bytes = "expect_tx" in form.pattern and not (drops and phase)
             wanted.append(0 if has_bytes else 1)
             if has_bytes:
                 body += ["mbarrier.complete_tx.shared.b64 [bar], 64;"]
-                body += ["mbarrier.test_wait.shared.b64 %p, [bar], %state;", _STATE]
+                body += [f"mbarrier.test_wait.parity.shared.b64 %p, [bar], {phase};", _STATE]
                 wanted.append(1)
         body.append("mbarrier.inval.shared.b64 [bar];")
     return _kernel(body, np.array(wanted, np.uint32))
@@ -296,7 +299,7 @@ def _prefetches(form) -> KernelCase:
     return _kernel(body, np.array([6], np.uint32))
 
 
-_ARRIVE = next(f for f in asynchronous.FORMS if f.pattern.startswith("mbarrier.arrive{"))
+_ARRIVE = next(f for f in asynchronous.FORMS if f.pattern.startswith("mbarrier.arrive.SEM"))
 KERNELS = answers_by(
     {
         "cp.async.bulk.prefetch": _prefetches,

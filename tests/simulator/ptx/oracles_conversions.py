@@ -27,7 +27,7 @@ def to_width(words, a):
     """Return integers of another width: the lower bits, or the nearest integer there is."""
     least, most = limits(words["INT"])
     result = a.astype(object)
-    return np.clip(result, least, most) if words["sat"] == "1" else result
+    return np.clip(result, least, most) if words.get("sat") == "1" else result
 
 
 def to_integer(words, a):
@@ -219,7 +219,8 @@ def near_powers(kind):
 
 
 _WIDTHS = {
-    "cvt{.sat}.INT.FROM d:INT, a:FROM": to_width,
+    "cvt.INT.FROM d:INT, a:FROM": to_width,
+    "cvt.sat.INT.FROM d:INT, a:FROM": to_width,
     "cvt.RNI{.ftz}{.sat}.INT.f32 d:INT, a:f32": Oracle(to_integer, {"a": NEAR_INTEGERS}),
     "cvt.RNI{.sat}.INT.f64 d:INT, a:f64": Oracle(to_integer, {"a": NEAR_INTEGERS}),
     "cvt.RNI{.sat}.INT.f16 d:INT, a:f16": Oracle(to_integer, {"a": NEAR_INTEGERS}),
@@ -227,7 +228,7 @@ _WIDTHS = {
     "cvt.RND{.ftz}{.sat}.f32.INT d:f32, a:INT": from_integer("f32"),
     "cvt.RND{.sat}.f64.INT d:f64, a:INT": from_integer("f64"),
     "cvt.RND{.sat}.f16.INT d:f16, a:INT": from_integer("f16"),
-    "cvt.RND.bf16.INT16 d:bf16, a:INT16": from_integer("bf16"),
+    "cvt.RND.bf16.INT d:bf16, a:INT": from_integer("bf16"),
 }
 
 _SAME = {

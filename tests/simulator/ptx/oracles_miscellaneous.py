@@ -107,6 +107,7 @@ def _hint(form) -> KernelCase:
     """Nothing happens."""
     _, _, operands = form.pattern.partition(" ")
     operands = ", ".join(_OPERANDS[operand.strip()] for operand in operands.split(",") if operand)
+    operands = "3" if form.opcode == "pmevent" else operands
     lines = ["mov.u32 %v, 3; st.global.u32 [%at], %v; mov.b64 %policy, 0;"]
     lines += [f"{name} {operands};" for name, _ in form.spellings()]
     return _kernel("\n".join(lines), np.array([3], np.uint32))

@@ -37,7 +37,9 @@ ANSWERS = {
     "st.volatile.u16": "2 writes strong volatile sys",
     "st.relaxed.cluster.shared::cluster.b32": "4 writes strong cluster shared::cluster",
     "st.release.gpu.global.b64": "8 writes strong releases gpu global",
-    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.u32": "8 writes shared::cluster",
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32": (
+        "8 writes shared::cluster proxy"
+    ),
     # Parameters are not checked.
     "ld.param.u64": "",
     "ld.param::entry.u64": "",

@@ -23,11 +23,6 @@ def test_modifiers_of_atomics_in_any_order(name):
     assert (row.form.opcode, row.fields["SEM"], row.fields["SCOPE"]) == ("atom", "acquire", "gpu")
 
 
-def test_other_instructions_have_one_order():
-    assert table().find("u32.add", 3) is None
-    assert table().find("add.u32.sat", 3) is None
-
-
 @pytest.mark.parametrize(
     ("predicates", "wanted"), [((), "{s}"), ((3,), "{i}"), ((1,), None), ((1, 3), None)]
 )

@@ -16,6 +16,11 @@ _ARRIVALS = (
     {"section": "9.7.13.15.13", "name": "arrive", "drops": "0", "count_drops": "0"},
     {"section": "9.7.13.15.14", "name": "arrive_drop", "drops": "1", "count_drops": "{n}"},
 )
+#: An order comes with its scope.
+_ORDERS = (
+    {"order": "", "own_order": ""},
+    {"order": ".SEM.SCOPE", "own_order": ".release.cta"},
+)
 _TESTS = (
     {"name": "test_wait", "hint": "", "tries": "0"},
     {"name": "try_wait", "hint": "", "tries": "1"},
@@ -56,10 +61,12 @@ SPACE: shared::cta shared::cluster
 9.7.9.25.3.3 cp.async.bulk.wait_group{.read} n:u32 (nothing) = ck_sim_bulk_wait({n});
 SPACE: shared::cluster
 TYPE: b32 b64 u32 u64 s32 s64 f32 f64
-VECTOR: v2 v4
 9.7.9.12 st.async{.weak}{.SPACE}.mbarrier::complete_tx::bytes.TYPE [a], b, [c]
     (writes, moves, proxy; $arrival) = store_now({a}, {b}, {c}, {site}, {arrival});
-9.7.9.12 st.async{.weak}{.SPACE}.mbarrier::complete_tx::bytes.VECTOR.TYPE [a], b, [c]
+9.7.9.12 st.async{.weak}{.SPACE}.mbarrier::complete_tx::bytes.v2.TYPE [a], b, [c]
+    (writes, moves, proxy; $arrival) = store_now({a}, {b}, {c}, {site}, {arrival});
+TYPE: b32 u32 s32 f32
+9.7.9.12 st.async{.weak}{.SPACE}.mbarrier::complete_tx::bytes.v4.TYPE [a], b, [c]
     (writes, moves, proxy; $arrival) = store_now({a}, {b}, {c}, {site}, {arrival});
 SPACE: shared shared::cta
 9.7.13.15.9 mbarrier.init{.SPACE}.b64 [a], n:u32 (writes, mbarrier) =
@@ -71,44 +78,56 @@ SPACE: shared shared::cta
 9.7.13.15.17 mbarrier.pending_count.b64 d:u32, s = ck_sim_mbarrier_pending({s})
 SCOPE: cta cluster
 SPACE: shared shared::cta shared::cluster
-9.7.13.15.11 mbarrier.expect_tx{.relaxed}{.SCOPE}{.SPACE}.b64 [a], n:u32
+""",
+        _COUNTED,
+    ),
+    *rows(
+        """
+SCOPE: cta cluster
+SPACE: shared shared::cta shared::cluster
+9.7.13.15.11 mbarrier.expect_tx$order{.SPACE}.b64 [a], n:u32
     (reads, writes, atomic, mbarrier, relaxed cta) =
     ck_sim_mbarrier_arrive({a}, 0, 0, (s32){n}, {site});
-9.7.13.15.12 mbarrier.complete_tx{.relaxed}{.SCOPE}{.SPACE}.b64 [a], n:u32
+9.7.13.15.12 mbarrier.complete_tx$order{.SPACE}.b64 [a], n:u32
     (reads, writes, atomic, mbarrier, relaxed cta) =
     ck_sim_mbarrier_arrive({a}, 0, 0, -(s32){n}, {site});
 """,
-        _COUNTED,
+        {"order": ""},
+        {"order": ".relaxed.SCOPE"},
     ),
     *rows(
         """
 SEM: release relaxed
 SCOPE: cta cluster
 SPACE: shared shared::cta shared::cluster
-$section mbarrier.$name{.SEM}{.SCOPE}{.SPACE}.b64 d, [a]
+$section mbarrier.$name$order{.SPACE}.b64 d, [a]
     (reads, writes, atomic, mbarrier, release cta) =
     ck_sim_mbarrier_arrive({a}, 1, $drops, 0, {site})
-$section mbarrier.$name{.noComplete}{.SEM}{.SCOPE}{.SPACE}.b64 d, [a], n:u32
+$section mbarrier.$name$order{.SPACE}.b64 d, [a], n:u32
     (reads, writes, atomic, mbarrier, release cta) =
     ck_sim_mbarrier_arrive({a}, {n}, $count_drops, 0, {site})
-$section mbarrier.$name.expect_tx{.SEM}{.SCOPE}{.SPACE}.b64 d, [a], n:u32
+$section mbarrier.$name.expect_tx$order{.SPACE}.b64 d, [a], n:u32
     (reads, writes, atomic, mbarrier, release cta) =
     ck_sim_mbarrier_arrive({a}, 1, $drops, (s32){n}, {site})
+SPACE: shared shared::cta
+$section mbarrier.$name.noComplete$own_order{.SPACE}.b64 d, [a], n:u32
+    (reads, writes, atomic, mbarrier, release cta) =
+    ck_sim_mbarrier_arrive({a}, {n}, $count_drops, 0, {site})
 """,
-        *_ARRIVALS,
+        *(arrival | order for arrival in _ARRIVALS for order in _ORDERS),
     ),
     *rows(
         """
 SEM: acquire relaxed
 SCOPE: cta cluster
 SPACE: shared shared::cta
-9.7.13.15.16 mbarrier.$name{.SEM}{.SCOPE}{.SPACE}.b64 p:pred, [a], s$hint
+9.7.13.15.16 mbarrier.$name$order{.SPACE}.b64 p:pred, [a], s$hint
     (reads, atomic, mbarrier, acquire cta, waits) =
     ck_sim_mbarrier_test({a}, {s}, $tries, {site}) != 0
-9.7.13.15.16 mbarrier.$name.parity{.SEM}{.SCOPE}{.SPACE}.b64 p:pred, [a], s:u32$hint
+9.7.13.15.16 mbarrier.$name.parity$order{.SPACE}.b64 p:pred, [a], s:u32$hint
     (reads, atomic, mbarrier, acquire cta, waits) =
     ck_sim_mbarrier_test_parity({a}, {s}, $tries, {site}) != 0
 """,
-        *_TESTS,
+        *(test | order for test in _TESTS for order in _ORDERS),
     ),
 )

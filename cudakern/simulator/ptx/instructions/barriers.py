@@ -48,12 +48,12 @@ LEVEL: cta gl sys
 SEM: sc acq_rel acquire release
 SCOPE: cta cluster gpu sys
 9.7.13.4 fence{.SEM}.SCOPE (fences, acq_rel gpu) = fence({site});
-RESTRICTED: acquire.sync_restrict::shared::cluster release.sync_restrict::shared::cta
-    mbarrier_init.release
-9.7.13.4 fence.RESTRICTED.cluster (fences, acq_rel gpu) = fence({site});
-KIND: async async.global async.shared::cta async.shared::cluster
-9.7.13.4 fence.proxy.KIND (fences, proxy) = fence({site});
-9.7.13.4 membar.proxy.KIND (fences, proxy) = fence({site});
+9.7.13.4 fence.acquire.sync_restrict::shared::cluster.cluster (fences, acq_rel gpu) =
+    fence({site});
+9.7.13.4 fence.release.sync_restrict::shared::cta.cluster (fences, acq_rel gpu) = fence({site});
+9.7.13.4 fence.mbarrier_init.release.cluster (fences, acq_rel gpu) = fence({site});
+SPACE: global shared::cta shared::cluster
+9.7.13.4 fence.proxy.async{.SPACE} (fences, proxy) = fence({site});
 9.7.13.4 fence.proxy.alias (fences) = fence({site});
 9.7.13.4 membar.proxy.alias (fences) = fence({site});
 # A launch starts when the one before it has ended.

@@ -9,22 +9,43 @@ from cudakern.simulator.ptx.forms import rows
 
 HEADER = "conversions.hpp"
 
-FORMS = rows("""
+_INTEGERS = "u8 u16 u32 u64 s8 s16 s32 s64"
+
+
+def _fits(kind: str, into: str) -> bool:
+    """Return whether a type of integers has all values of another one."""
+    spare = int(into[1:]) - int(kind[1:])
+    return spare >= 0 if kind[0] == into[0] else into[0] == "s" and spare > 0
+
+
+_SATURATING = rows(
+    """
+INT: $into
+FROM: $sources
+9.7.9.21 cvt.sat.INT.FROM d:INT, a:FROM = to_width<{INT}, 1>({a})
+""",
+    *(
+        {"into": into, "sources": " ".join(k for k in _INTEGERS.split() if not _fits(k, into))}
+        for into in _INTEGERS.split()
+    ),
+)
+
+FORMS = _SATURATING + rows("""
 INT: u8 u16 u32 u64 s8 s16 s32 s64
 FROM: u8 u16 u32 u64 s8 s16 s32 s64
-9.7.9.21 cvt{.sat}.INT.FROM d:INT, a:FROM = to_width<{INT}, {sat}>({a})
+9.7.9.21 cvt.INT.FROM d:INT, a:FROM = to_width<{INT}, 0>({a})
 RNI: rni rzi rmi rpi
 # The nearest integer there is; of NaN 0, but 1 << (width - 1) from f64 or to 64 bits.
 9.7.9.21 cvt.RNI{.ftz}{.sat}.INT.f32 d:INT, a:f32 = to_integer<{INT}, {RNI}>(flushed<{ftz}>({a}))
 9.7.9.21 cvt.RNI{.sat}.INT.f64 d:INT, a:f64 = to_integer<{INT}, {RNI}>({a})
 9.7.9.21 cvt.RNI{.sat}.INT.f16 d:INT, a:f16 = to_integer<{INT}, {RNI}>(to_f32({a}))
-9.7.9.21 cvt.RNI.INT.bf16 d:INT, a:bf16 = to_integer<{INT}, {RNI}>(to_f32({a}))
 RND: rn rz rm rp
 9.7.9.21 cvt.RND{.ftz}{.sat}.f32.INT d:f32, a:INT = from_integer<f32, {RND}, {sat}>({a})
 9.7.9.21 cvt.RND{.sat}.f64.INT d:f64, a:INT = from_integer<f64, {RND}, {sat}>({a})
 9.7.9.21 cvt.RND{.sat}.f16.INT d:f16, a:INT = from_integer<f16, {RND}, {sat}>({a})
-INT16: u16 u32 u64 s16 s32 s64
-9.7.9.21 cvt.RND.bf16.INT16 d:bf16, a:INT16 = from_integer<bf16, {RND}, 0>({a})
+INT: u16 u32 u64 s16 s32 s64
+9.7.9.21 cvt.RNI.INT.bf16 d:INT, a:bf16 = to_integer<{INT}, {RNI}>(to_f32({a}))
+9.7.9.21 cvt.RND.bf16.INT d:bf16, a:INT = from_integer<bf16, {RND}, 0>({a})
 # The same format, perhaps as an integer.
 9.7.9.21 cvt{.ftz}{.sat}.f32.f32 d:f32, a:f32 = same<{ftz}, {sat}>({a})
 9.7.9.21 cvt.RNI{.ftz}{.sat}.f32.f32 d:f32, a:f32 =

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudakern.simulator.ptx.forms import rows
-from cudakern.simulator.ptx.instructions.atomics import ORDER, atomics
+from cudakern.simulator.ptx.instructions.atomics import ORDER, RED_ORDER, atomics
 
 HEADER = "half_atomics.hpp"
 
@@ -19,6 +19,9 @@ PAIRS: v2 v4
 TYPE: $types
 9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE d, [a], b
     (reads, writes, atomic, returns, relaxed gpu) = each_half({d}, {a}, {b}, half_{OP}, {site});
+"""
+        + RED_ORDER
+        + """
 9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE [a], b
     (reads, writes, atomic, relaxed gpu) = each_half({b}, {a}, {b}, half_{OP}, {site});
 """,

@@ -17,7 +17,7 @@ SHAPE: $shapes
 ATYPE: $elements
 BTYPE: $elements
 CTYPE: $sums
-DTYPE: $sums
+DTYPE: $results
 $section $name d:$register, a:$register, b:$register, c:$register (waits) =
     matrix::multiply<matrix::$shape, matrix::$a, matrix::$b, matrix::{CTYPE},
     matrix::{DTYPE}$step>(matrix::fragment({d}), matrix::fragment({a}),
@@ -34,6 +34,7 @@ _PLAIN = {
     "shape": "{SHAPE}",
     "a": "{ATYPE}",
     "b": "{BTYPE}",
+    "results": "$sums",
     "step": "",
     "saturated": "",
     "bits": "",
@@ -45,14 +46,17 @@ _FUSED = _PLAIN | {"register": "b64", "step": ", matrix::Fused"}
 _XOR = _PLAIN | {"bits": ".xor.popc", "step": ", matrix::Differ"}
 _AND = _PLAIN | {"bits": ".and.popc", "step": ", matrix::Both"}
 _SHAPES = "m16n16k16 m8n32k16 m32n8k16"
-#: How, sections, names, elements of a and b, those of c and d, shapes.
+#: How, sections, names, elements of a and b, those of c and, mostly, d, shapes.
 _FIELDS = ("section", "name", "elements", "sums", "shapes")
 _PRODUCTS = (
-    (_IN_QUADS, "9.7.14.5.1", _QUADS, "f16", "f16 f32", ""),
-    (_PLAIN, "9.7.14.5.7", _MMA, "f16", "f16 f32", "m16n8k8 m16n8k16"),
+    (_IN_QUADS, "9.7.14.5.1", _QUADS, "f16", "f32", ""),
+    (_IN_QUADS | {"results": "f16 f32"}, "9.7.14.5.1", _QUADS, "f16", "f16", ""),
+    (_PLAIN, "9.7.14.5.7", _MMA, "f16", "f16", "m16n8k8 m16n8k16"),
+    (_PLAIN, "9.7.14.5.7", _MMA, "f16", "f32", "m16n8k8 m16n8k16"),
     (_PLAIN, "9.7.14.5.7", _MMA, "bf16", "f32", "m16n8k8 m16n8k16"),
     (_PLAIN, "9.7.14.5.6", _MMA, "tf32", "f32", "m16n8k4 m16n8k8"),
-    (_PLAIN, "9.7.14.5.10", _MMA, "e4m3 e5m2", "f16 f32", "m16n8k16 m16n8k32"),
+    (_PLAIN, "9.7.14.5.10", _MMA, "e4m3 e5m2", "f16", "m16n8k16 m16n8k32"),
+    (_PLAIN, "9.7.14.5.10", _MMA, "e4m3 e5m2", "f32", "m16n8k16 m16n8k32"),
     (_SATURATED, "9.7.14.5.3", _MMA, "s8 u8", "s32", "m8n8k16 m16n8k16 m16n8k32"),
     (_SATURATED, "9.7.14.5.4", _MMA, "s4 u4", "s32", "m8n8k32 m16n8k32 m16n8k64"),
     (_FUSED, "9.7.14.5.2", _MMA, "f64", "f64", "m8n8k4 m16n8k4 m16n8k8 m16n8k16"),
@@ -61,8 +65,10 @@ _PRODUCTS = (
     (_OF_HALVES, "9.7.14.4.5", _WMMA_OF_HALVES, "f16", "f16 f32", _SHAPES),
     (_PLAIN, "9.7.14.4.5", _WMMA, "bf16", "f32", _SHAPES),
     (_PLAIN, "9.7.14.4.5", _WMMA, "tf32", "f32", "m16n16k8"),
-    (_SATURATED, "9.7.14.4.5", _WMMA, "s8 u8", "s32", _SHAPES),
-    (_SATURATED, "9.7.14.4.5", _WMMA_OF_BITS, "s4 u4", "s32", "m8n8k32"),
+    (_SATURATED, "9.7.14.4.5", _WMMA, "s8", "s32", _SHAPES),
+    (_SATURATED, "9.7.14.4.5", _WMMA, "u8", "s32", _SHAPES),
+    (_SATURATED, "9.7.14.4.5", _WMMA_OF_BITS, "s4", "s32", "m8n8k32"),
+    (_SATURATED, "9.7.14.4.5", _WMMA_OF_BITS, "u4", "s32", "m8n8k32"),
     # As the manual and as NVRTC write it.
     (_FUSED, "9.7.14.4.5", _WMMA.replace("SHAPE", "SHAPE{.rn}"), "f64", "f64", "m8n8k4"),
     (_FUSED, "9.7.14.4.5", f"{_WMMA}.rn", "f64", "f64", "m8n8k4"),
