@@ -56,6 +56,8 @@ class Program:
     expressions: tuple[str, ...] = ()
     #: What the headers depend on that the text begins with; None if they are not to be shared.
     headers: str | None = None
+    #: Texts of headers, by what includes call them; they come before files.
+    texts: tuple[tuple[str, str], ...] = ()
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -109,7 +111,8 @@ def _attempt(
     """Compile a program's text, or another; return the result, and whether it has made headers."""
     options = [option.encode() for option in (*more, *program.options)]
     name = program.name.encode()
-    handle = _answer(nvrtc.nvrtcCreateProgram(text.encode(), name, 0, [], []))
+    headers, texts = ([pair[k].encode() for pair in program.texts] for k in (0, 1))
+    handle = _answer(nvrtc.nvrtcCreateProgram(text.encode(), name, len(headers), texts, headers))
     try:
         word = (ctypes.c_char * len(cancelled.word)).from_buffer(cancelled.word)
         _watch(nvrtc, handle, word)
@@ -170,17 +173,22 @@ def compiled(spec: KernelSpec, target: str) -> Path:
 
 @resources()
 def program_file(
-    stem: str, program: Program, more: str = "", finish: Callable[[bytes], bytes] | None = None
+    stem: str,
+    program: Program,
+    more: str = "",
+    finish: Callable[[bytes], bytes] | None = None,
+    compiling: Callable[[Program], tuple[bytes, str]] | None = None,
 ) -> Kept:
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
 
     The file's name starts with ``stem``. ``more`` is what the result depends on besides the
-    program; ``finish`` makes the file's bytes of the result. Raises what `compiled` raises.
+    program; ``finish`` makes the file's bytes of the result. ``compiling`` stands for
+    `compile_program`. Raises what `compiled` raises.
     """
     name = name_of(stem, program, more)
     file = found(name)
     if file is None:
-        result, _ = compile_program(program)
+        result, _ = (compiling or compile_program)(program)
         content = finish(result) if finish else result
         file = make(name, lambda folder, _: (folder / name).write_bytes(content))
     return file

@@ -447,7 +447,10 @@ class RawModule:
     code : str, optional
         CUDA C++, or PTX, such as ``numba.cuda.compile_ptx`` gives; this or ``path``.
     path : str or Path, optional
-        A file with PTX or, unlike in CuPy, with CUDA C++.
+        A file with PTX or, unlike in CuPy, with CUDA C++. Of a whole program NVRTC gets what is for
+        kernels: where it refuses functions, classes, variables or headers without a mark such as
+        ``__device__``, they are left out, unless a kernel needs them. What NVRTC does not take so
+        can be given as PTX, of ``nvcc -ptx x.cu -o x.ptx``.
     options : sequence of str, optional
         As of `RawKernel`.
     backend, translate_cucomplex, enable_cooperative_groups, jitify

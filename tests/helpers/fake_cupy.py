@@ -443,9 +443,9 @@ def _keep_machine_code(monkeypatch, folder):
             return FOUND(name)
         return Kept(folder / name, b"") if (folder / name).exists() else None
 
-    def program_file(stem, program, more="", finish=None):
+    def program_file(stem, program, more="", finish=None, compiling=None):
         if program.is_ptx:
-            return FILE(stem, program, more, finish)
+            return FILE(stem, program, more, finish, compiling)
         name = nvrtc.name_of(stem, program, more)
         if not found(name):
             (folder / name).write_bytes(nvrtc.compile_program(program)[0])

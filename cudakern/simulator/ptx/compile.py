@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from cudakern.simulator.ptx import cupy_compilation, standard_headers
+from cudakern.simulator.ptx import cupy_compilation, host_code, standard_headers
 from cudakern.simulator.ptx.names import is_header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+[a-z]?)")
 _PTX = re.compile(r"(?:\s|//[^\n]*\n|(?>/\*.*?\*/))*+\.version\b", re.DOTALL)
@@ -123,14 +123,36 @@ def ptx_of_code(code: Code) -> Ptx:
     folders = [Path(folder).absolute() for folder in cupy_compilation.user_folders(code.options)]
     names = cupy_compilation.user_headers(code.options)
     beside = None if code.path is None else code.path.absolute().parent
-    depends = [*cupy_compilation.stamps(), *_included(code.text, names, folders, beside)]
+    included = partial(_included, code.text, names, folders, beside)
+    digests = [
+        f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
+        for path, file in included().files.items()
+    ]
+    depends = [*cupy_compilation.stamps(), *digests]
     if code.jitify:
         depends.append(standard_headers.stamp())
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
     program = program_of(code)
     if not any(map(_APART.search, code.options)):
         program = replace(program, headers="\n".join(depends))
-    return _module(stem, code.source, program, "\n".join(depends))
+    compiling = None if code.path is None else partial(_file, code, included)
+    return _module(stem, code.source, program, "\n".join(depends), compiling)
+
+
+def _file(
+    code: Code, included: Callable[[], host_code.Includes], program: nvrtc.Program
+) -> tuple[bytes, str]:
+    """Compile the program of a file, which may have code for the host."""
+
+    def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str]:
+        other = program_of(replace(code, text=text))
+        return nvrtc.compile_program(replace(other, texts=tuple(headers.items())))
+
+    try:
+        return nvrtc.compile_program(program)
+    except KernelCompileError as error:
+        path = code.path or Path(code.source)
+        return host_code.compiled(code.text, code.source, path, included(), attempt, error)
 
 
 def program_of(code: Code) -> nvrtc.Program:
@@ -153,17 +175,23 @@ def program_of(code: Code) -> nvrtc.Program:
     )
 
 
-def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -> Ptx:
+def _module(
+    stem: str,
+    source: str,
+    program: nvrtc.Program,
+    depends: str = "",
+    compiling: Callable[[nvrtc.Program], tuple[bytes, str]] | None = None,
+) -> Ptx:
     more = f"simulator\n{depends}"
     finish = partial(_without_folder, frozenset(_LINE.findall(program.text)))
 
     def text() -> str:
         try:
-            file = nvrtc.program_file(stem, program, more, finish)
+            file = nvrtc.program_file(stem, program, more, finish, compiling)
         except KernelCompileError as error:
             _require_architecture(program, error.log)
             log = error.log.replace(f"{_NOWHERE}/", "")
-            summary = _summary(log, program.text)
+            summary = "; ".join(filter(None, (_summary(log, program.text), error.summary)))
             raise KernelCompileError(source, error.options, log, summary) from None
         return file.content.decode(errors="replace")
 
@@ -224,13 +252,13 @@ def _matching(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> list
 
 def _included(
     text: str, names: Iterable[str], folders: list[Path], beside: Path | None
-) -> list[str]:
-    """Return path and digest of the caller's files that a text includes, however deep.
+) -> host_code.Includes:
+    """Return the caller's files that a text includes, however deep.
 
     They need not be all of a program's, nor does each have to be in use: they are what its result
     may depend on.
     """
-    digests: dict[Path, str] = {}
+    result = host_code.Includes({}, set())
     asked = [('"', name) for name in names]
     pending = [([*asked, *_includes(text)], beside)]
     while pending:
@@ -238,11 +266,16 @@ def _included(
         for mark, name in included:
             places = folders if mark == "<" or near is None else [near, *folders]
             path = next((p for place in places if (p := place / name).is_file()), None)
-            if path is not None and path not in digests:
+            if path is None:
+                result.others.add(name)
+                continue
+            real = path.resolve()
+            if real not in result.files:
                 content = path.read_text(encoding="utf-8", errors="replace")
-                digests[path] = hashlib.sha256(content.encode()).hexdigest()
+                result.files[real] = host_code.File(content)
                 pending.append((list(_includes(content)), path.parent))
-    return [f"{path} {digest}" for path, digest in digests.items()]
+            result.files[real].names.add(name)
+    return result
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,286 @@
+"""Whole programs in files: kernels run, host code is left out, and what a kernel needs is not."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern.engines import nvrtc
+from cudakern.simulator import RawModule, checked
+from cudakern.simulator.ptx.declarations import Unclear, declarations_of, tokens_of
+
+PROGRAMS = Path(__file__).parent / "programs"
+N = 300
+#: Functions, variables and types that NVRTC refuses, and nothing for kernels in them.
+HOST_CODE = {
+    "braces": 'void f() { std::cout << "}" << \'}\' << R"a(})" } )a"; /* } */ // }\n}',
+    "splices": "v\\\noid f() { std::cout << 1; // goes on \\\n } {\n}",
+    "windows": "void f()\r\n{\r\n  std::cout << 1; \\\r\n}\r\n",
+    "digraphs": "void f() <% std::cout << 1; %>\n%: define NOTHING",
+    "never": "#if 0\n don't { __global__ void k(int*) {\n#endif\nvoid f() { std::cout << 1; }",
+    "branches": "#ifdef A\nvoid f(int) {\n#else\nvoid f() {\n#endif\n  std::cout << 1;\n}",
+    "pragmas": "void f() {\n#pragma omp parallel for\n#define VALUE 3\n  std::cout << 1;\n}",
+    "in C": 'extern "C" {\nvoid f() { std::cout << 1; }\n}\nextern "C" int g() { return cout; }',
+    "nested": "namespace a { namespace { namespace b::c { void f() { std::cout << 1; } } } }",
+    "template": "template <class T> void f(T) { std::cout << 1; }\ntemplate void f<int>(int);",
+    "launch": "template <int n> void f() { k<<<1, n>>>(nullptr); }\nvoid g() { f<3>(); }",
+    "chain": "static void f() { abort(); }\nstatic void g() { f(); }\ninline void h() { g(); }",
+    "members": "struct A { A(int x) : x{x}, y(cout) {} ~A() { abort(); } int x, y; void f(); };\n"
+    "void A::f() { std::cout << x; }",
+    "types": "typedef std::vector<float> V; using W = std::vector<V>; V f(W w) { return w[0]; }",
+    "functions": "std::function<void(int)> f; void (*g)(std::string); std::string h(int), i;",
+    "classes": "struct { std::string a; } a; typedef struct B { std::string b; } B, *C;\n"
+    "struct D { struct { std::string d; }; }; struct E : std::exception { int e; } e;",
+    "constants": "constexpr int f() { return std::max(1, 2); }\nconst int g = std::strlen(f());",
+    "macros": "#define LOG(x) std::cerr << #x << '}'\nvoid f() { LOG(')'); }\nREGISTER(f);",
+    "lambda": "auto f = [](int x) { return std::to_string(x); }, g = f;",
+    "caught": "void f() try { throw 1; } catch (int e) { abort(); } catch (...) { abort(); }",
+    "operators": "std::ostream& operator<<(std::ostream& o, int x) { return o << x; }\n"
+    "struct A { bool operator<(const A& a) const { return std::less<A>(); } };",
+}
+#: Kernels that need what NVRTC refuses, and the line of its error.
+NEEDED = {
+    "a type": ("struct A { std::string s; int n; };", "*x = sizeof(A);", 4),
+    "a type of a macro": ("#define A std::string\n#line 3", "A s;", None),
+    "a function": ("int f() { std::cout << 1; return 3; }", "*x = f();", 2),
+    "a function of a class": (
+        "struct A { int f(); };\nint A::f() { abort(); }",
+        "*x = A().f();",
+        3,
+    ),
+    "a static function": ("static int f() { abort(); }", "*x = f();", 2),
+    "a constant that hides": (
+        "const int n = 1; namespace a { const int n = std::min(2, 3);",
+        "*x = n; }",
+        4,
+    ),
+    "a type that hides": (
+        "using T = int; namespace a { using T = std::string;",
+        "*x = sizeof(T); }",
+        4,
+    ),
+    "a special class": (
+        (
+            "template <class T> struct A { static const int n = 1; }; template <>\n"
+            "struct A<int> { static const int n = 2; std::string s; };"
+        ),
+        "*x = A<int>::n;",
+        5,
+    ),
+    "a special function": (
+        "template <class T> int f(T) { return 1; }\ntemplate <> int f(int) { abort(); }",
+        "*x = f(1);",
+        3,
+    ),
+    "a structure of a macro": ("struct A { int a; FIELD(b) };", "*x = sizeof(A);", None),
+    "the type of a parameter": ("", "std::vector<int> v;", 4),
+}
+
+
+def program(tmp_path, text, name="mine.cu"):
+    (tmp_path / name).write_text(text, newline="")
+    return RawModule(path=tmp_path / name)
+
+
+def run(kernel, size, *arguments, **launch):
+    kernel((4,), (128,), (*arguments, np.int32(size)), **launch)
+
+
+def test_a_tutorial():
+    module = RawModule(path=PROGRAMS / "tutorial.cu")
+    assert module.code == (PROGRAMS / "tutorial.cu").read_text()
+    rng = np.random.default_rng(1)
+    x, y, scales = (rng.random(size, np.float32) for size in (N, N, 4))
+    module.get_global("scales").view(np.float32)[:] = scales
+    expected = np.float32(2) * x + y * scales[np.arange(N) % 4]
+    module.get_function("saxpy")((2,), (128,), (np.int32(N), np.float32(2), x, y))
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
+    assert module.get_global("visits").view(np.uint32) == -(-N // 128)
+    sums = np.empty(3, np.float32)
+    with checked():
+        module.get_function("block_sums")((3,), (128,), (np.int32(N), x, sums))
+    np.testing.assert_allclose(sums, [part.sum() for part in np.split(x, [128, 256])], rtol=1e-5)
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function("shifted")((3,), (128,), (np.int32(N), x, y))
+    assert caught.value.findings[0].source == (
+        str(PROGRAMS / "tutorial.cu"),
+        line("tutorial.cu", "i + 1"),
+    )
+
+
+def test_a_program_of_classes():
+    path = PROGRAMS / "classes.cu"
+    names = ["app::reduce_rows<int, app::Plus<int>>", "app::reduce_rows<float, app::Plus<float>>"]
+    module = RawModule(path=path, name_expressions=names)
+    matrix = np.dtype([("rows", np.int32), ("columns", np.int32), ("data", np.uint64)])
+
+    def given(values):
+        return np.array((*values.shape, values.ctypes.data), matrix)[()]
+
+    for name, dtype in zip(names, (np.int32, np.float32), strict=True):
+        values, out = np.arange(15, dtype=dtype).reshape(3, 5), np.empty(3, dtype)
+        with checked(arrays=[values]):
+            module.get_function(name)((1,), (32,), (given(values), out, np.zeros(1, np.uint8)[0]))
+        np.testing.assert_array_equal(out, values.sum(1))
+    values = np.arange(15, dtype=np.float32).reshape(3, 5)
+    result = np.empty((5, 3), np.float32)
+    module.get_function("transpose")((1,), (32,), (given(values), given(result)))
+    np.testing.assert_array_equal(result, values.T)
+    with pytest.raises(ck.SimulatorError) as caught, checked(arrays=[values]):
+        module.get_function("doubled")((1,), (3,), (given(values),))
+    places = [
+        place for finding in caught.value.findings for place in (finding.source, *finding.stack)
+    ]
+    assert (str(path), line("classes.cu", "*= 2")) in places
+
+
+def test_a_library():
+    module = RawModule(path=PROGRAMS / "library.cu")
+    x = np.random.default_rng(1).random(N, np.float32)
+    y, counts = np.empty_like(x), np.zeros(8, np.uint32)
+    limits = np.array((0.25, 0.5), [("low", np.float32), ("high", np.float32)])[()]
+    with checked():
+        run(module.get_function("clamp_kernel"), N, x, y, limits)
+    np.testing.assert_array_equal(y, np.clip(x, 0.25, 0.5))
+    edges = np.linspace(0, 1, 9, dtype=np.float32)
+    module.get_global("edges").view(np.float32)[:] = edges
+    run(module.get_function("histogram_kernel"), N, x, counts)
+    np.testing.assert_array_equal(counts, np.histogram(x, edges)[0])
+    run(module.get_function("square_kernel"), N, x, y)
+    np.testing.assert_array_equal(y, x * x)
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function("reversed_kernel")((1,), (128,), (x, y, np.int32(N)), shared_mem=4 * N)
+    assert caught.value.findings[0].kind == "race"
+    lines = {finding.source[1] for finding in caught.value.findings}
+    assert lines <= {line("library.cu", "tile[i] ="), line("library.cu", "= tile[")}
+
+
+def line(name, text):
+    """Return the line of a program that has a text."""
+    lines = (PROGRAMS / name).read_text().splitlines()
+    return next(number for number, one in enumerate(lines, 1) if text in one)
+
+
+@pytest.mark.parametrize("name", HOST_CODE)
+def test_host_code_goes_and_the_rest_stays(tmp_path, name):
+    text = (
+        f"#include <iostream>\n#include <vector>\n{HOST_CODE[name]}\n"
+        "__device__ int three() { return 3; }\nint plain(int x) { return x + 1; }\n"
+        'extern "C" __global__ void k(int* x) { x[0] = plain(three()); }\n'
+        "int main() { std::cout << 1; }\n"
+        'extern "C" __global__ void faulty(int* x) {\n  x[1] = 0;\n}'
+    )
+    module, x = program(tmp_path, text), np.zeros(1, np.int32)
+    module.get_function("k")((1,), (1,), (x,))
+    assert x == 4
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function("faulty")((1,), (1,), (x,))
+    assert caught.value.findings[0].source == (str(tmp_path / "mine.cu"), text.count("\n"))
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_a_kernel_needs_is_told(tmp_path, name):
+    before, body, wanted = NEEDED[name]
+    text = (
+        f"#include <string>\n{before}\n"
+        f'extern "C" __global__ void k(int* x) {{\n{body}\n}}\nint main() {{ std::cout << 1; }}\n'
+    )
+    with pytest.raises(ck.KernelCompileError) as caught:
+        program(tmp_path, text).compile()
+    said = str(caught.value)
+    assert wanted is None or f"mine.cu({wanted}): error" in said
+    assert "nvcc -ptx mine.cu -o mine.ptx" in said or wanted is None
+    assert 'mine.cu(1): catastrophic error: cannot open source file "string"' in caught.value.log
+
+
+def test_errors_of_kernels_are_as_without_host_code(tmp_path):
+    text = "__global__ void k(int* x) {\n  *x = missing;\n}\n"
+    for more in ("", "#include <iostream>\nint main() { std::cout << 1; }\n"):
+        with pytest.raises(
+            ck.KernelCompileError, match='identifier "missing" is undefined'
+        ) as caught:
+            program(tmp_path, text + more).compile()
+        assert ("nvcc -ptx" in str(caught.value)) == bool(more)
+        assert "mine.cu(2): error" in str(caught.value)
+
+
+def test_only_files_have_host_code():
+    with pytest.raises(ck.KernelCompileError, match="iostream"):
+        RawModule(code="#include <iostream>\nint main() {}", jitify=True).compile()
+    with pytest.raises(ck.KernelCompileError, match="cudaMalloc"):
+        RawModule(code="int main() { cudaMalloc(0, 1); }").compile()
+
+
+def test_headers_with_host_code(tmp_path):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "utils.h").write_text(
+        '#pragma once\n#include <string>\n#include "../device.h"\n'
+        "inline void log(std::string text) { std::cerr << text; }\n"
+    )
+    (tmp_path / "device.h").write_text(
+        "#pragma once\ninline int host() { abort(); }\n"
+        "__device__ void set(int* x, int at) {\n  x[at] = 7;\n}\n"
+    )
+    text = (
+        '#include "below/utils.h"\n#include "device.h"\n'
+        'extern "C" __global__ void k(int* x, int at) { set(x, at); }\n'
+    )
+    module, x = program(tmp_path, text), np.zeros(1, np.int32)
+    module.get_function("k")((1,), (1,), (x, np.int32(0)))
+    assert x == 7
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function("k")((1,), (1,), (x, np.int32(1)))
+    file, number = caught.value.findings[0].source
+    assert (Path(file).resolve(), number) == ((tmp_path / "device.h").resolve(), 4)
+
+
+def test_the_result_is_kept(tmp_path, monkeypatch):
+    """A module of the same file compiles nothing; NVRTC is not asked twice about kernels alone."""
+    asked = []
+
+    def compile_program(program):
+        asked.append(program.text)
+        return original(program)
+
+    original = nvrtc.compile_program
+    monkeypatch.setattr(nvrtc, "compile_program", compile_program)
+    unique = hashlib.sha256(str(tmp_path).encode()).hexdigest()
+    kernel = f'// {unique}\nextern "C" __global__ void k(int* x) {{ *x = 1; }}\n'
+    program(tmp_path, kernel).compile()
+    assert len(asked) == 1
+    program(tmp_path, kernel + "int main() { std::cout << 1; }").compile()
+    assert len(asked) == 3
+    program(tmp_path, kernel + "int main() { std::cout << 1; }").compile()
+    assert len(asked) == 3
+
+
+PIECES = st.sampled_from(
+    [
+        *"{}()[]<>;:'\"\\#\n*/=, é",
+        *("//", "/*", "*/", "<%", "%>", "operator", "1'0", "public:", "f(){", "template<", 'R"('),
+        *("\n#if 0\n", "\n#else\n", "\n#endif\n", "\n#define A }\n", "\r\n", "\\\n", ')"', " x "),
+        *("class A", "struct ", "enum ", "namespace ", 'extern "C" ', "__global__ void k()"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_declarations_lie_in_their_text(text):
+    try:
+        tokens = tokens_of(text)
+        declarations = declarations_of(text, tokens)
+    except Unclear:
+        return
+
+    pending = [(one, 0, len(text)) for one in declarations]
+    while pending:
+        one, start, end = pending.pop()
+        assert start <= one.start < one.end <= end
+        assert not one.body or one.start <= one.body < one.end
+        pending += [(member, one.start, one.end) for member in one.members]
