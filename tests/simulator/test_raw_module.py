@@ -179,6 +179,7 @@ def test_a_kernel_that_is_not_executed_leaves_the_others():
         message = str(caught.value)
         assert message.startswith("module.cu: the kernel must compile; module.cu:")
         assert "the simulator does not execute the instruction tex." in message
+        assert message.endswith("; instead of a texture read an array, interpolating by hand")
 
 
 FINE = 'extern "C" __global__ void fine(int* x) { x[0] = 1; }'
@@ -192,7 +193,7 @@ extern "C" __global__ void k(int* x) { child<<<1, 1>>>(x); }"""
     ("code", "what"),
     [
         (CALLS, "a call of other, which the module does not define"),
-        (LAUNCHES, "mov.u64 of _Z5childPi, which is a kernel"),
+        (LAUNCHES, "mov.u64 of _Z5childPi, which is a kernel: only the host launches them"),
     ],
 )
 def test_functions_of_others_and_launches_from_kernels(code, what):

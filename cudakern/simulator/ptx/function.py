@@ -49,6 +49,13 @@ _ATOM = re.compile(r"\w+")
 _CARRY = re.compile(r"\bcc\b")
 #: A thread that waits shall look the same each time: see deadlock.hpp.
 _FORGET_TURNS = "turns = 0; "
+#: How names of instructions start that no row has, and what does without them.
+_WITHOUT = {
+    ("tex.", "tld4.", "txq."): "; instead of a texture read an array, interpolating by hand",
+    ("suld.", "sust.", "sured.", "suq."): "; instead of a surface access an array",
+    ("wgmma.", "tcgen05."): "; mma.sync multiplies matrices, too",
+    ("cp.async.bulk.tensor.", "cp.reduce.async.bulk.tensor."): "; cp.async.bulk copies rows",
+}
 
 
 def _words_at(size: int) -> int:
@@ -313,12 +320,12 @@ class FunctionText:
         self._counts_turns = True
         return f"turn(turns, {self.site()}); "
 
-    def refuse(self, what: str) -> NoReturn:
+    def refuse(self, what: str, advice: str = "") -> NoReturn:
         """Raise RefusedError: the instruction has what the simulator does not execute."""
         ptx_line = self.instruction.line
         file, line = self.instruction.place or (self.scope.source, ptx_line)
         message = f"{file}:{line}: error: the simulator does not execute {shortened(what)}"
-        message += f" (line {ptx_line} of the PTX)"
+        message += f" (line {ptx_line} of the PTX){advice}"
         raise RefusedError(message)
 
     # Operands
@@ -400,7 +407,7 @@ class FunctionText:
             function = self.scope.declared(name)
             what = "not declared" if function is None else "not defined"
             if function is not None and function.is_entry:
-                what = "a kernel"
+                what = "a kernel: only the host launches them"
             self.refuse(f"{self.instruction.name} of {name}, which is {what}")
         return f"((u64){place} + (u64)({offset}))" if offset else f"(u64){place}"
 
@@ -449,7 +456,8 @@ class FunctionText:
         predicates = tuple(i for i, o in enumerate(positions) if i and self._is_predicate(o))
         row = table().find(name, len(positions), predicates)
         if row is None:
-            self.refuse(f"the instruction {name}")
+            how = (advice for starts, advice in _WITHOUT.items() if name.startswith(starts))
+            self.refuse(f"the instruction {name}", next(how, ""))
         if pairs and len(row.form.operands[0]) == 1:
             self.refuse(f"{name} with two results")
         self.scope.headers.add(row.header)

@@ -551,7 +551,9 @@ class Chapter:
             for name, words in form.spellings():
                 yield HEAD + Spelling(form, name, words, oracle).entry("k", BLOCK)
         else:
-            yield from {_ptx_of(kernel) for _, kernel, _ in self._kernels[form.pattern]}
+            yield from dict.fromkeys(
+                _ptx_of(kernel) for _, kernel, _ in self._kernels[form.pattern]
+            )
 
     @cached_property
     def _kernels(self) -> dict[str, list[tuple[str, KernelCase, KernelCase]]]:
