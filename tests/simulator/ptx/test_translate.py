@@ -563,7 +563,10 @@ REFUSED = {
     "guard": ("@%nothing ret;", "ret of %nothing, which is not declared"),
     "callee": ("call nothing;", "a call of nothing, which is no function that is declared"),
     "entry": ("call good;", "a call of good, which is no function that is declared"),
-    "entry's address": ("mov.u64 %d1, good;", "mov.u64 of good, which is a kernel: only the host launches them"),
+    "entry's address": (
+        "mov.u64 %d1, good;",
+        "mov.u64 of good, which is a kernel: only the host launches them",
+    ),
     "builtin's address": ("mov.u64 %d1, malloc;", "mov.u64 of malloc, which is not defined"),
     "arguments": ("call f, (1, 2);", "call of f with other arguments than it has"),
     "prototype": ("call %d1, (1);", "call by an address without a prototype"),
