@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -115,13 +116,13 @@ def broken_rows() -> Iterator[Broken]:
         yield Broken(name, code, kind, lambda call=call: _called(call, names)[0], **options)
 
 
-def correct_rows(names: Mapping[str, Any]) -> Iterator[Correct]:
-    """Yield the rows of the CUDA files; a head says ``name(argument, block=9) -> x, *_: {1: x}``.
+def correct_rows(names: Mapping[str, Any], kind: str = "correct") -> Iterator[Correct]:
+    """Yield the rows of a kind's files; a head says ``name(argument, block=9) -> x, *_: {1: x}``.
 
     Behind the arrow stand the arguments before the launch, and what some of them hold after it.
     Heads use the given names, too.
     """
-    for head, text in _rows_of("correct"):
+    for head, text in _rows_of(kind):
         name, call, answer = re.fullmatch(r"(\w+)(.*) -> (.*)", head).groups()
 
         def inputs(rng, call=call):
@@ -137,15 +138,22 @@ class Modules:
     """Kernels of many rows compiled together, since each start of a compiler takes its time.
 
     Each row's text has a namespace of the row's name, and the lines of a file of that name. Rows
-    that include headers of the same libraries make a text.
+    that include headers of the same libraries make a text; with ``jitify``, those of all headers.
     """
 
     MOST = 24  # rows of a text
 
-    def __init__(self, rows: Iterable[Correct | Broken], options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        rows: Iterable[Correct | Broken],
+        options: tuple[str, ...] = (),
+        *,
+        jitify: bool = False,
+    ) -> None:
         texts: dict[tuple, list] = {}
         for row in rows:
-            libraries = frozenset(re.split(r"[./]", name)[0] for name in INCLUDE.findall(row.code))
+            included = () if jitify else INCLUDE.findall(row.code)
+            libraries = frozenset(re.split(r"[./]", name)[0] for name in included)
             key = (libraries, row.options, row.cooperative, row.alone and row.name)
             texts.setdefault(key, []).append(row)
         self._modules = {}
@@ -157,12 +165,31 @@ class Modules:
                     options=(*own, *options),
                     enable_cooperative_groups=cooperative,
                     name_expressions=[_name(row) for row in some if "<" in row.kernel],
+                    jitify=jitify,
                 )
                 self._modules.update({row.name: module for row in some})
 
     def kernel(self, row: Correct | Broken) -> RawKernel:
         """Return the kernel of a row."""
         return self._modules[row.name].get_function(_name(row))
+
+
+def launch(kernel: RawKernel, row: Correct, seed: int) -> tuple[tuple, dict[int, np.ndarray]]:
+    """Run a row's kernel once; return its arguments and what they must hold."""
+    arguments = row.inputs(np.random.default_rng(seed))
+    expected = row.expected(*copy.deepcopy(arguments))
+    kernel(row.grid, row.block, arguments, shared_mem=row.shared_mem)
+    return arguments, expected
+
+
+def require_result(kernel: RawKernel, row: Correct, seed: int) -> None:
+    """Run a row's kernel once and compare what it wrote."""
+    arguments, expected = launch(kernel, row, seed)
+    for position, wanted in expected.items():
+        if row.rtol:
+            np.testing.assert_allclose(arguments[position], wanted, rtol=row.rtol)
+        else:
+            np.testing.assert_array_equal(arguments[position], wanted)
 
 
 def _name(row) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 
@@ -11,29 +9,10 @@ import cudakern as ck
 from tests.helpers.samples import sample
 from tests.simulator import answers, correct_fences, correct_matrices
 from tests.simulator.headers import OPTIONS, cases
-from tests.simulator.tables import INCLUDE, Modules, correct_rows
+from tests.simulator.tables import INCLUDE, Modules, correct_rows, launch, require_result
 
 CORRECT = (*correct_rows(vars(answers)), *correct_fences.ROWS, *correct_matrices.ROWS)
 MODULES = Modules(CORRECT, OPTIONS)
-
-
-def launch(correct, seed):
-    """Run a kernel once; return its arguments and what they must hold."""
-    arguments = correct.inputs(np.random.default_rng(seed))
-    expected = correct.expected(*copy.deepcopy(arguments))
-    kernel = MODULES.kernel(correct)
-    kernel(correct.grid, correct.block, arguments, shared_mem=correct.shared_mem)
-    return arguments, expected
-
-
-def require_result(correct, seed) -> None:
-    """Run a kernel once and compare what it wrote."""
-    arguments, expected = launch(correct, seed)
-    for position, wanted in expected.items():
-        if correct.rtol:
-            np.testing.assert_allclose(arguments[position], wanted, rtol=correct.rtol)
-        else:
-            np.testing.assert_array_equal(arguments[position], wanted)
 
 
 def test_names_are_distinct():
@@ -47,13 +26,14 @@ APART = [row for row in CORRECT if row not in TOGETHER]
 
 @pytest.mark.parametrize("correct", [*cases(TOGETHER), *sample(cases(APART), 4, 1)])
 def test_result_and_nothing_found(correct):
-    require_result(correct, 0)
+    kernel = MODULES.kernel(correct)
+    require_result(kernel, correct, 0)
     for seed in sample(range(3), 3):
         with ck.simulator.checked(seed=seed) as report:
-            require_result(correct, seed)
+            require_result(kernel, correct, seed)
         assert report.launches == 1
     with ck.simulator.checked(seed=3, strict=True) as report:
-        launch(correct, 3)
+        launch(kernel, correct, 3)
         findings, report.findings = report.findings, []
     assert bool(findings) != correct.strict
     assert all("which only strict reports" in finding.message for finding in findings)
