@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.helpers.readmes import has_test, rows, section
+from tests.helpers.readmes import has_test, read, rows, section
 
 README = "README.md"
 REFERENCE = "cudakern/operators/reference.md"
@@ -129,3 +131,11 @@ def test_what_others_lack_is_public_and_short():
     found = rows(section(*ADVANTAGES))
     assert len(found) <= 8
     assert all("](https://" in elsewhere for _, _, elsewhere in found)
+
+
+def test_what_runs_in_the_simulator_is_held_by_tests():
+    found = rows(section("cudakern/simulator/README.md", "## What runs"))
+    named = [cell.strip("`").partition("::") for _, _, cell in found if cell.startswith("`")]
+    assert len(named) > 20
+    for file, _, name in named:
+        assert re.search(rf"\b{name}\b", read(f"tests/simulator/{file}")), f"{file}::{name}"

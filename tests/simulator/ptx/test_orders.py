@@ -8,7 +8,6 @@ import pytest
 
 from cudakern.simulator.ptx.instructions import moves_and_branches, table
 from cudakern.simulator.ptx.model import TYPE_BYTES
-from tests.helpers.samples import sample
 from tests.simulator.ptx.orders import ANSWERS, orders
 from tests.simulator.ptx.test_instructions import CHAPTERS
 
@@ -38,13 +37,25 @@ PUBLISHED = [
     ("ld.f32.global.nc", "ld.global.nc.f32", 2),
     ("atom.global.gpu.acquire.add.u32", "atom.acquire.gpu.global.add.u32", 3),
 ]  # fmt: skip
+#: What ptxas refuses that differs from what it takes in the order or the count of some words.
+REFUSED = [
+    ("createpolicy.fractional.L2::evict_first.L2::evict_last.b64", 1),
+    ("add.rn.rn.f32", 3),
+    ("ld.global.global.b32", 2),
+    ("mul.s32.lo", 3),
+    ("mma.sync.aligned.m16n8k16.col.row.f32.f16.f16.f32", 4),
+    ("cp.async.ca.global.shared", 3),
+    ("cvt.sat.s32.s32", 2),
+    ("atom.add.s64", 3),
+    ("ld.bogus.u32", 2),
+]
 
 
 def _types(name):
     return [word for word in name.split(".") if word in TYPE_BYTES]
 
 
-@pytest.mark.parametrize("asked", sample(ASKED, 3), ids=lambda asked: f"{asked[0]}-{asked[1]}")
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: f"{asked[0]}-{asked[1]}")
 def test_modifiers_are_taken_in_the_orders_in_which_ptxas_takes_them(asked):
     name, operands, bits = asked
     for place, order in enumerate(orders(name)):
@@ -71,3 +82,8 @@ def test_ptxas_was_asked_for_each_row():
 def test_an_order_means_what_the_usual_one_does(name, usual, operands):
     found, known = table().find(name, operands), table().find(usual, operands)
     assert (found.form, found.fields, found.access) == (known.form, known.fields, known.access)
+
+
+@pytest.mark.parametrize(("name", "operands"), REFUSED)
+def test_what_ptxas_refuses_is_no_row(name, operands):
+    assert table().find(name, operands) is None
