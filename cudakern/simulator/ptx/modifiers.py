@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GROUPS = re.compile(
     r"(?P<type>[bfsu]\d+(?:x\d)?|bf16(?:x2)?|tf32|u?e\dm\d(?:x2)?|pred)|(?P<layout>row|col)"
     r"|(?P<space>global|shared(?:::\w+)?|local|const|param(?:::\w+)?)"
-    r"|(?P<bits>and|or|xor|popc)|(?P<priority>L2::evict_\w+)"
+    r"|(?P<bits>and|or|xor|popc)"
 )
 _NAMES = """
 mul.lo mul.hi mul.wide mad.lo mad.hi mad.wide madc.lo madc.hi mul24.lo mul24.hi mad24.lo mad24.hi
