@@ -65,6 +65,22 @@ NEEDED = {
         "*x = sizeof(T); }",
         4,
     ),
+    "a function that hides": (
+        "int f(int) { return 1; } namespace a { int f(int, std::missing = 0) { return 2; }",
+        "*x = f(3); }",
+        4,
+    ),
+    "a constructor": ("struct A { int n; A(int a = std::missing) {} };", "*x = A().n;", 4),
+    "a structure": ("struct A { int n; union { int a; std::string s; }; };", "*x = sizeof(A);", 4),
+    "an array of a macro": ("#define F(T) T a;\nstruct A { F(std::string) };", "A a;", 5),
+    "an operator": (
+        (
+            "struct A { __device__ A(int) {} __device__ int operator+(A a) { return 1; } };\n"
+            "int operator+(A a, int b) { abort(); }"
+        ),
+        "*x = A(1) + 1;",
+        None,
+    ),
     "a special class": (
         (
             "template <class T> struct A { static const int n = 1; }; template <>\n"
@@ -265,7 +281,7 @@ PIECES = st.sampled_from(
         *"{}()[]<>;:'\"\\#\n*/=, é",
         *("//", "/*", "*/", "<%", "%>", "operator", "1'0", "public:", "f(){", "template<", 'R"('),
         *("\n#if 0\n", "\n#else\n", "\n#endif\n", "\n#define A }\n", "\r\n", "\\\n", ')"', " x "),
-        *("class A", "struct ", "enum ", "namespace ", 'extern "C" ', "__global__ void k()"),
+        *("class A", "struct ", "enum ", "namespace ", 'extern "C" ', "catch (", "try {}"),
     ]
 )
 

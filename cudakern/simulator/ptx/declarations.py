@@ -19,6 +19,8 @@ _TOKEN = re.compile(
     |(?P<mark_>::|->|<%|%>|<:|:>|.)""",
     re.VERBOSE,
 )
+_LITERAL = re.compile(r"""(?:u8|[uUL])?(?:R".*"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""", re.DOTALL)
+_OPEN = "\\"  # stands for a literal without an end, which may only be where nothing is compiled
 #: A line for the preprocessor, with its comments: its word, and what follows.
 _DIRECTIVE = re.compile(
     r"[ \t]*(?:\#|%:)(?:[ \t]|\\\r?\n)*(?P<word>\w*)"
@@ -98,6 +100,8 @@ def tokens_of(text: str) -> list[Token]:
                 raise Unclear
             if kind in {"word", "number"}:
                 found = _SPLICE.sub("", found)
+            if kind == "string" and not _LITERAL.fullmatch(found):
+                found = _OPEN
             tokens.append(Token(_DIGRAPHS.get(found, found), match.start(), match.end()))
         at = match.end()
     return tokens
@@ -112,7 +116,7 @@ def declarations_of(
     """
     parser = _Parser(_chosen(text, tokens), whole)
     result = parser.scope(None)
-    if parser.at < len(parser.tokens):
+    if parser.at < len(parser.tokens) or any(t.text == _OPEN for t in parser.tokens):
         raise Unclear
     return result
 
@@ -200,7 +204,7 @@ class _Parser:
                     continue
                 if _has_body(made.texts):
                     made.kind, made.body = "function", _body(outline, token)
-                    self._skip_group()
+                    self._skip_body()
                     break
             if token.text in _CLOSING:
                 outline.append(self._skip_group())
@@ -222,6 +226,16 @@ class _Parser:
             raise Unclear
         self.at += 1
         return inside
+
+    def _skip_body(self) -> None:
+        """Take the body of a function, with what catches its exceptions."""
+        self._skip_group()
+        while [token.text for token in self.tokens[self.at : self.at + 2]] == ["catch", "("]:
+            self.at += 1
+            self._skip_group()
+            if self.at == len(self.tokens) or self.tokens[self.at].text != "{":
+                raise Unclear
+            self._skip_group()
 
     def _skip_group(self) -> Token:
         """Take brackets with all that is in them; return them as one token."""

@@ -297,7 +297,7 @@ class _Rest:
         if is_body and (is_special or not _is_outside(texts)):
             return _cut(one, one.body, _names(texts))
         whole = one if one.kind == "class" else one.outer
-        if whole is one or (whole is not None and _may_be_data(texts[start:], whole)):
+        if whole is one or (whole is not None and _may_be_data(texts[start:])):
             return self._edits_of_class(whole)
         if is_special or "enum" in texts or texts[start] in CLASS_KEYS:
             return []
@@ -395,24 +395,23 @@ def _is_outside(texts: list[str]) -> bool:
     return texts[name - 1 : name] == ["::"] or texts[name - 2 : name] == ["::", "~"]
 
 
-def _may_be_data(texts: list[str], outer: Declaration) -> bool:
+def _may_be_data(texts: list[str]) -> bool:
     """Return whether what a class is in memory may depend on a member."""
     call = _call(texts)
     if call is None:
         return texts[0] not in {"using", "typedef", "friend", "static"}
     if not {"virtual", "override", "final"}.isdisjoint(texts):
         return True
-    # A macro's call may declare anything.
+    # Without a constructor a class has another, and a macro's call may declare anything.
     words = [text for text in texts[:call] if text not in _SPECIFIERS | {"explicit", "~"}]
-    names = outer.texts[: outer.texts.index("{}")]
-    return len(words) == 1 and words[0] not in names and "operator" not in texts
+    return len(words) == 1 and "operator" not in texts
 
 
 def _edits_of_name(text: str, one: Declaration, word: str) -> list[_Edit]:
     """Return what leaves nothing of a declaration that begins with a word but what it hides."""
     texts, names = one.texts, _names(one.texts)
     call = _call(texts)
-    if call is not None or word in {"friend", "namespace"}:
+    if word in {"friend", "namespace"} or "operator" in texts or (call and _is_outside(texts)):
         return [_Edit(one.start, one.end, "", names or texts[:call][-1:])]
     if word == "using":
         names = [texts[texts.index(word) + 1]] if "=" in texts else []
