@@ -7,6 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator.ptx import standard_headers
+from cudakern.simulator.ptx.names import is_header, without_folder
 from tests.helpers.samples import sample
 from tests.simulator import answers
 from tests.simulator.tables import Modules, correct_rows, require_result
@@ -104,11 +105,27 @@ extern "C" __global__ void k(double* y, uint n) {
     np.testing.assert_allclose(y, [np.inf, 2 * np.pi + 2, 2**31 - 1], rtol=1e-15)
 
 
+@pytest.mark.parametrize("standard", ["c++03", "c++11", "c++14", "c++20"])
+def test_file_of_any_standard(tmp_path, standard):
+    file = tmp_path / "x.cu"
+    file.write_text(KERNEL.format(3), encoding="utf-8")
+    y = np.zeros(1, np.int32)
+    module = ck.simulator.RawModule(path=file, options=(f"-std={standard}",))
+    module.get_function("k")((1,), (1,), (y,))
+    assert y == 3
+
+
 def test_failed_assert_names_its_line():
     text = "#undef NDEBUG\n#include <assert.h>\n" + KERNEL.format("(assert(threadIdx.x == 1), 1)")
     kernel = ck.simulator.RawKernel(text, "k", jitify=True)
     with pytest.raises(ck.SimulatorError, match=r"k\.cu:3.*threadIdx\.x == 1"):
         kernel((1,), (1,), (np.zeros(1, np.int32),))
+
+
+def test_header_is_not_the_users_own():
+    file = str(standard_headers.FOLDER / "math.h")
+    assert is_header(file)
+    assert without_folder(file) == "math.h"
 
 
 def test_finding_in_a_header_has_the_line_that_led_there():
