@@ -1,9 +1,11 @@
 // Limits of floats. In device code a long double is a double.
 #pragma once
 
+#if __cplusplus >= 201703L
 #include <cuda/std/cfloat>
+#endif
 
-#ifndef FLT_MAX  // with CUDA 12.9 and 13.0
+#ifndef FLT_MAX  // with CUDA 12.9 and 13.0, or before C++17
 #define FLT_RADIX 2
 #define FLT_DECIMAL_DIG 9
 #define FLT_DIG 6
