@@ -172,3 +172,20 @@ extern "C" __global__ void k(const int* x, int* y) {
   int* out = y;
   for (auto it = std::make_reverse_iterator(x + 12); out != y + std::size(items); ++it, ++out) *out = *it + items[out - y] * std::ratio<2, 2>::num;
 }
+//// templates_of_std_for_own_types(ints(rng, 32, low=0), poison(32, np.int32), block=32, alone=True)
+////     -> x, _: {1: x % 7 * 10 + 5}
+#include <functional>
+#include <limits>
+struct Item { int value; };
+namespace std {
+template <> struct hash<Item> {
+  __device__ size_t operator()(const Item& item) const { return item.value % 7; }
+};
+template <> class numeric_limits<Item> {
+ public:
+  static constexpr int digits = 5;
+};
+}
+extern "C" __global__ void k(const int* x, int* y) {
+  y[threadIdx.x] = (int)std::hash<Item>()(Item{x[threadIdx.x]}) * 10 + std::numeric_limits<Item>::digits;
+}
