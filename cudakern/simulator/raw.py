@@ -263,7 +263,8 @@ class RawKernel:
     options : sequence of str, optional
         NVRTC's.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As in CuPy. NVRTC compiles for either backend; ``jitify`` gives it the headers of C and C++.
+        As in CuPy. NVRTC compiles for either backend. ``jitify`` gives it the headers of C and C++;
+        with ``backend="nvcc"`` it has them, and what nvcc includes unasked.
 
     Raises
     ------
@@ -316,10 +317,20 @@ class RawKernel:
         # What is no function's name must be an instance of a template.
         expressions = () if _FUNCTION.fullmatch(name) else (name,)
         source = f"{_plain(name)}.cu"
-        jitify = as_flag("RawKernel", "jitify", jitify)
+        as_nvcc = backend == "nvcc"
+        headers = as_flag("RawKernel", "jitify", jitify) or as_nvcc
         self._library = _Library(
             "RawKernel",
-            Code(source, code, self.options, expressions, None, translate_cucomplex, jitify),
+            Code(
+                source,
+                code,
+                self.options,
+                expressions,
+                None,
+                translate_cucomplex,
+                headers,
+                as_nvcc,
+            ),
         )
 
     _max_shared: int | None = None
@@ -454,7 +465,7 @@ class RawModule:
     options : sequence of str, optional
         As of `RawKernel`.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As of `RawKernel`. A file of CUDA C++ has the headers of C and C++ in any case.
+        As of `RawKernel`. A file of CUDA C++ has the headers of C and C++ as with nvcc.
     name_expressions : sequence of str, optional
         Instances of templates that are wanted, such as ``"scale<float>"``, and variables
         (``"&ns::table"``).
@@ -501,6 +512,7 @@ class RawModule:
         cooperative = as_flag("RawModule", "enable_cooperative_groups", enable_cooperative_groups)
         self.enable_cooperative_groups = cooperative
         translate_cucomplex = as_flag("RawModule", "translate_cucomplex", translate_cucomplex)
+        as_nvcc = backend == "nvcc" or path is not None
         self._library = _Library(
             "RawModule",
             Code(
@@ -510,7 +522,8 @@ class RawModule:
                 expressions,
                 None if path is None else Path(path),
                 translate_cucomplex,
-                jitify=as_flag("RawModule", "jitify", jitify) or path is not None,
+                as_flag("RawModule", "jitify", jitify) or as_nvcc,
+                as_nvcc,
             ),
         )
 

@@ -129,6 +129,13 @@ extern "C" __global__ void k(double* y, uint n) {
     np.testing.assert_allclose(y, [np.inf, 2 * np.pi + 2, 2**31 - 1], rtol=1e-15)
 
 
+def test_text_for_nvcc():
+    text = "#include <cstdint>\n" + KERNEL.format("std::int32_t(M_PI) + (INT_MAX > 0)")
+    y = np.zeros(1, np.int32)
+    ck.simulator.RawKernel(text, "k", backend="nvcc")((1,), (1,), (y,))
+    assert y == 4
+
+
 @pytest.mark.parametrize("standard", ["c++03", "c++11", "c++14", "c++20"])
 def test_file_of_any_standard(tmp_path, standard):
     file = tmp_path / "x.cu"

@@ -81,6 +81,7 @@ class Code:
     path: Path | None = None  # the file of the text, whose folder #include "..." counts from
     translate_cucomplex: bool = False  # as CuPy's argument
     jitify: bool = False  # likewise: whether it has the standard headers
+    as_nvcc: bool = False  # whether it has what nvcc includes unasked
 
 
 def target() -> str:
@@ -163,7 +164,7 @@ def program_of(code: Code) -> nvrtc.Program:
     if code.translate_cucomplex:
         head, text = cupy_compilation.translated(text)
     standard = (f"-I{standard_headers.FOLDER}",) if code.jitify else ()
-    if code.path is not None:
+    if code.as_nvcc:
         head += standard_headers.AS_NVCC
     options = (_LIGHTER, *cupy_compilation.options(code.options, arch), *standard, "-lineinfo")
     name = (
