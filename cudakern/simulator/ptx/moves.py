@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Operand
 
 
+#: Bytes of vectors at most, and of those in global memory.
+_VECTOR, _WIDE = 16, 32
+
+
 def move(text: FunctionText) -> str:
     """Section 9.7.9.2: mov, which packs and unpacks vectors, too."""
     target, source = text.operands(2, 2)
@@ -46,9 +50,15 @@ def _part(text: FunctionText, kind: str, vector: Vector) -> str:
 
 def _require_lanes(text: FunctionText, operand: Operand) -> None:
     """Refuse a vector of another length than the instruction names; one value may have braces."""
-    lanes = lanes_of(text.instruction.name)
+    lanes, element = lanes_of(text.instruction.name), TYPE_BYTES[text.row.fields["TYPE"]]
     if text.instruction.pairs:
         text.refuse(f"{text.instruction.name} with two results")
+    size = lanes * element
+    is_wide = size == _WIDE and element in {4, 8} and text.space in {"", "global"}
+    if size > _VECTOR and not is_wide:
+        text.refuse(f"{text.instruction.name} of {size} bytes")
+    if "L2_EVICT" in text.row.fields and size != _WIDE:
+        text.refuse(f"{text.instruction.name}, which must be of {_WIDE} bytes")
     text.require_lanes(operand, *([lanes] if lanes else [0, 1]))
 
 

@@ -56,6 +56,9 @@ ld.global.cv.u32 %r1, [%a1]; ld.weak.global.cg.L2::cache_hint.L2::256B.u32 %r1, 
 ld.weak.global.ca.L2::128B.v4.f32 {%r1, %r2, %r3, %r4}, [%a1]; ld.const.u32 %r1, [constants];
 ld.weak.global.L1::evict_last.L2::cache_hint.L2::128B.v2.b32 {%r1, %r2}, [%a1], %a2;
 ld.weak.global.L1::evict_first.L2::evict_last.v4.b64 {%a1, %a2, %a3, %a4}, [%a1];
+ld.relaxed.gpu.L1::evict_first.L2::evict_last.v4.b64 {%a1, %a2, %a3, %a4}, [%a1];
+ld.global.nc.L2::evict_first.L2::128B.v4.b64 {%a1, %a2, %a3, %a4}, [%a1];
+st.global.L1::evict_first.L2::evict_last.v4.b64 [%a1], {%a1, %a2, %a3, %a4};
 ld.global.cs.nc.v2.f32 {%r1, %r2}, [%a1]; ld.global.nc.L1::no_allocate.L2::256B.u32 %r1, [%a1];
 ld.local.lu.s32 %r1, [frame]; ld.shared::cta.u64 %a1, [%a2]; ldu.global.v2.b32 {%r1, %r2}, [%a1];
 st.release.gpu.global.u32 [%a1], %r1; st.mmio.relaxed.sys.global.u32 [%a1], %r1;

@@ -17,7 +17,6 @@ TYPE: pred b16 u16 s16 b32 u32 s32 f32 b64 u64 s64 f64 b128
 9.7.9.2 mov.TYPE d, a (moves) = @move
 TYPE: b8 u8 s8 b16 u16 s16 b32 u32 s32 f32 b64 u64 s64 f64 b128
 PARAMETER: param param::entry param::func
-SPACE: global shared shared::cta shared::cluster local const
 SCOPE: cta cluster gpu sys
 L1_EVICT: L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate
 L2_EVICT: L2::evict_normal L2::evict_first L2::evict_last
@@ -26,36 +25,52 @@ LANES: v2 v4 v8
 # The first row that matches a name is the name's.
 9.7.9.8 ld.PARAMETER{.LANES}.TYPE d, [a] (moves) = @load
 ORDER: acquire relaxed
-9.7.9.8 ld.ORDER.SCOPE{.SPACE}$evictions{.PREFETCH}{.LANES}.TYPE d, [a] (reads, moves, waits) =
-    @load
+SPACE: global shared shared::cta shared::cluster
+9.7.9.8 ld.ORDER.SCOPE{.SPACE}{.LANES}.TYPE d, [a] (reads, moves, waits) = @load
+9.7.9.8 ld.ORDER.SCOPE{.global}$hints{.LANES}.TYPE d, [a] (reads, moves, waits) = @load
+9.7.9.8 ld.ORDER.SCOPE{.global}$far.TYPE d, [a] (reads, moves, waits) = @load
 9.7.9.8 ld.mmio.relaxed.sys{.global}.TYPE d, [a] (reads, moves, waits) = @load
-9.7.9.8 ld.volatile{.SPACE}{.PREFETCH}{.LANES}.TYPE d, [a] (reads, moves, waits) = @load
+9.7.9.8 ld.volatile{.SPACE}{.LANES}.TYPE d, [a] (reads, moves, waits) = @load
+9.7.9.8 ld.volatile{.global}.PREFETCH{.LANES}.TYPE d, [a] (reads, moves, waits) = @load
 # Past the caches of a multiprocessor: a loop may wait for another block with one.
 CACHE: cg cv
-9.7.9.8 ld{.weak}{.SPACE}.CACHE{.L2::cache_hint}{.PREFETCH}.TYPE d, [a] (reads, moves, waits) =
+9.7.9.8 ld{.weak}{.SPACE}.CACHE.TYPE d, [a] (reads, moves, waits) = @load
+9.7.9.8 ld{.weak}{.global}.CACHE{.L2::cache_hint}{.PREFETCH}.TYPE d, [a] (reads, moves, waits) =
     @load
 CACHE: ca cg cs cv lu
-9.7.9.8 ld{.weak}{.SPACE}{.CACHE}{.L2::cache_hint}{.PREFETCH}{.LANES}.TYPE d, [a] (reads, moves) =
+SPACE: global shared shared::cta shared::cluster local const
+9.7.9.8 ld{.weak}{.SPACE}{.CACHE}{.LANES}.TYPE d, [a] (reads, moves) = @load
+9.7.9.8 ld{.weak}{.global}{.CACHE}{.L2::cache_hint}{.PREFETCH}{.LANES}.TYPE d, [a] (reads, moves) =
     @load
-9.7.9.8 ld{.weak}{.SPACE}$evictions{.PREFETCH}{.LANES}.TYPE d, [a] (reads, moves) = @load
+9.7.9.8 ld{.weak}{.global}$hints{.LANES}.TYPE d, [a] (reads, moves) = @load
+9.7.9.8 ld{.weak}{.global}$far.TYPE d, [a] (reads, moves) = @load
 CACHE: ca cg cs
 9.7.9.8 ld.global.nc{.CACHE}{.L2::cache_hint}{.PREFETCH}{.LANES}.TYPE d, [a] (reads, moves) = @load
-9.7.9.8 ld.global.nc$evictions{.PREFETCH}{.LANES}.TYPE d, [a] (reads, moves) = @load
+9.7.9.8 ld.global.nc$hints{.LANES}.TYPE d, [a] (reads, moves) = @load
+9.7.9.8 ld.global.nc$far.TYPE d, [a] (reads, moves) = @load
 9.7.9.10 ldu{.global}{.LANES}.TYPE d, [a] (reads, moves) = @load
 PARAMETER: param param::func
-SPACE: global shared shared::cta shared::cluster local
 9.7.9.11 st.PARAMETER{.LANES}.TYPE [a], b (moves) = @store
 ORDER: release relaxed
-9.7.9.11 st.ORDER.SCOPE{.SPACE}$evictions{.LANES}.TYPE [a], b (writes, moves, waits) = @store
+SPACE: global shared shared::cta shared::cluster
+9.7.9.11 st.ORDER.SCOPE{.SPACE}{.LANES}.TYPE [a], b (writes, moves, waits) = @store
+9.7.9.11 st.ORDER.SCOPE{.global}{.L1_EVICT}{.L2::cache_hint}{.LANES}.TYPE [a], b
+    (writes, moves, waits) = @store
 9.7.9.11 st.mmio.relaxed.sys{.global}.TYPE [a], b (writes, moves, waits) = @store
 9.7.9.11 st.volatile{.SPACE}{.LANES}.TYPE [a], b (writes, moves, waits) = @store
 CACHE: wb cg cs wt
-9.7.9.11 st{.weak}{.SPACE}{.CACHE}{.L2::cache_hint}{.LANES}.TYPE [a], b (writes, moves) = @store
-9.7.9.11 st{.weak}{.SPACE}$evictions{.LANES}.TYPE [a], b (writes, moves) = @store
+SPACE: global shared shared::cta shared::cluster local
+9.7.9.11 st{.weak}{.SPACE}{.CACHE}{.LANES}.TYPE [a], b (writes, moves) = @store
+9.7.9.11 st{.weak}{.global}{.CACHE}{.L2::cache_hint}{.LANES}.TYPE [a], b (writes, moves) = @store
+9.7.9.11 st{.weak}{.global}{.L1_EVICT}{.L2::cache_hint}{.LANES}.TYPE [a], b (writes, moves) = @store
+9.7.9.11 st{.weak}{.global}{.L1_EVICT}.L2_EVICT{.L2::cache_hint}.LANES.TYPE [a], b
+    (writes, moves) = @store
 # There are no caches.
 SPACE: global local
-LEVEL: L1 L2 L2::evict_last L2::evict_normal
+LEVEL: L1 L2
 9.7.9.14 prefetch{.SPACE}.LEVEL [a] (nothing) = @nothing
+LEVEL: L2::evict_last L2::evict_normal
+9.7.9.14 prefetch{.global}.LEVEL [a] (nothing) = @nothing
 9.7.9.14 prefetchu.L1 [a] (nothing) = @nothing
 SPACE: global shared shared::cta shared::cluster local const param param::entry
 TYPE: u32 u64
@@ -66,7 +81,10 @@ TYPE: u32 u64
 9.7.12.6 ret{.uni} (ends) = @leave_function
 9.7.12.7 exit (ends) = @exit_thread
 """,
-    {"evictions": "{.L1_EVICT}{.L2_EVICT}{.L2::cache_hint}"},
+    {
+        "hints": "{.L1_EVICT}{.L2::cache_hint}{.PREFETCH}",
+        "far": "{.L1_EVICT}.L2_EVICT{.L2::cache_hint}{.PREFETCH}.LANES",  # of 32 bytes
+    },
 )
 
 #: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.
