@@ -36,7 +36,7 @@ _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
     r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
 )
-#: What nvcc tells libcu++, too: without it NVRTC takes 0.5 s longer for each header of it.
+#: What nvcc tells libcu++: without it NVRTC takes 0.5 s longer for most of the standard headers.
 _LIGHTER = "-D_CCCL_META_UNROLL_LIMIT=10"
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
@@ -163,10 +163,10 @@ def program_of(code: Code) -> nvrtc.Program:
     head, text = "", code.text
     if code.translate_cucomplex:
         head, text = cupy_compilation.translated(text)
-    standard = (f"-I{standard_headers.FOLDER}",) if code.jitify else ()
+    standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.jitify else ()
     if code.as_nvcc:
         head += standard_headers.AS_NVCC
-    options = (_LIGHTER, *cupy_compilation.options(code.options, arch), *standard, "-lineinfo")
+    options = (*cupy_compilation.options(code.options, arch), *standard, "-lineinfo")
     name = (
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )
