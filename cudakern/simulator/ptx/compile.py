@@ -136,7 +136,10 @@ def ptx_of_code(code: Code) -> Ptx:
     program = program_of(code)
     if not any(map(_APART.search, code.options)):
         program = replace(program, headers="\n".join(depends))
-    compiling = None if code.path is None else partial(_file, code, included)
+    compiling = None
+    if code.path is not None:
+        depends.append(host_code.stamp())
+        compiling = partial(_file, code, included)
     return _module(stem, code.source, program, "\n".join(depends), compiling)
 
 
@@ -146,7 +149,7 @@ def _file(
     """Compile the program of a file, which may have code for the host."""
 
     def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str]:
-        other = program_of(replace(code, text=text))
+        other = program_of(replace(code, text=text), host_code.HEAD)
         return nvrtc.compile_program(replace(other, texts=tuple(headers.items())))
 
     try:
@@ -156,8 +159,11 @@ def _file(
         return host_code.compiled(code.text, code.source, path, included(), attempt, error)
 
 
-def program_of(code: Code) -> nvrtc.Program:
-    """Return what NVRTC is given for anybody's kernels: what CuPy gives it, and ``-lineinfo``."""
+def program_of(code: Code, more: str = "") -> nvrtc.Program:
+    """Return what NVRTC is given for anybody's kernels: what CuPy gives it, and ``-lineinfo``.
+
+    ``more`` are lines before the text, behind what nvcc includes by itself.
+    """
     arch = target()
     shown = code.source.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     head, text = "", code.text
@@ -170,7 +176,7 @@ def program_of(code: Code) -> nvrtc.Program:
     name = (
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )
-    text = f'{head}#line 1 "{shown}"\n{text}'
+    text = f'{head}{more}#line 1 "{shown}"\n{text}'
     return nvrtc.Program(
         name, text, arch, lines=True, own_options=options, expressions=code.expressions
     )

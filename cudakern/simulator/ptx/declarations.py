@@ -1,4 +1,4 @@
-"""Where the declarations of CUDA C++ begin and end: those of a file, of its namespaces and classes.
+"""Where the declarations of CUDA C++ begin and end, as far as host code is left out by it.
 
 Nothing is expanded or looked up. What cannot be told apart so, or is unbalanced, is `Unclear`.
 """
@@ -6,31 +6,24 @@ Nothing is expanded or looked up. What cannot be told apart so, or is unbalanced
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    r"""(?P<blank>(?:\s|\\\r?\n)+|//(?:\\\r?\n|[^\n])*|(?s:/\*.*?(?:\*/|\Z)))
-    |(?P<string>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?s:.*?)\)(?P=mark)"
-      |(?:u8|[uUL])?"(?:\\(?:\r\n|(?s:.))|[^"\\\n])*"?
-      |(?:u8|[uUL])?'(?:\\(?:\r\n|(?s:.))|[^'\\\n])*'?)
-    |(?P<number>\.?\d(?:[\w.]|'\w|(?<=[eEpP])[+-]|\\\r?\n)*)
-    |(?P<word>[^\W\d](?:\w|\\\r?\n)*)
-    |(?P<mark_>::|->|<%|%>|<:|:>|.)""",
-    re.VERBOSE,
+    r"""(?P<directive>^[ \t]*\#[ \t]*(?P<word>\w*)
+      (?:\\\r?\n|(?s:/\*.*?(?:\*/|\Z))|//(?:\\\r?\n|[^\n])*|"(?:\\.|[^"\\\n])*"|[^\n])*)
+    |(?P<blank>\s|//(?:\\\r?\n|[^\n])*|(?s:/\*.*?(?:\*/|\Z)))
+    |(?:u8|[uUL])?(?:R"(?P<mark>[^()\\\s]{0,16})\((?s:.*?)\)(?P=mark)"
+      |"(?:\\(?s:.)|[^"\\\n])*"|'(?:\\(?s:.)|[^'\\\n])*')
+    |\.?\d(?:[\w.]|'\w|(?<=[eEpP])[+-])*
+    |[^\W\d]\w*
+    |::|->|<%|%>|%:|<:(?!:)|:>|.""",
+    re.VERBOSE | re.MULTILINE,
 )
-_LITERAL = re.compile(r"""(?:u8|[uUL])?(?:R".*"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')""", re.DOTALL)
-_OPEN = "\\"  # stands for a literal without an end, which may only be where nothing is compiled
-#: A line for the preprocessor, with its comments: its word, and what follows.
-_DIRECTIVE = re.compile(
-    r"[ \t]*(?:\#|%:)(?:[ \t]|\\\r?\n)*(?P<word>\w*)"
-    r"(?P<rest>(?:\\\r?\n|(?s:/\*.*?(?:\*/|\Z))|//(?:\\\r?\n|[^\n])*|\"(?:\\.|[^\"\\\n])*\"|[^\n])*)"
-)
-_SPLICE = re.compile(r"\\\r?\n")
-_DIGRAPHS = {"<%": "{", "%>": "}", "<:": "[", ":>": "]"}
+#: Literals without an end, words in two lines, digraphs, and directives after comments.
+_UNCLEAR = frozenset(["'", '"', "\\", "#", "<%", "%>", "%:", "<:", ":>"])
+_NEVER = re.compile(r"\s*#\s*if\s+(?:0|false)\s*(?:/[/*].*)?")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
-#: What parentheses belong to that are no function's.
-ATTRIBUTES = frozenset(
+_ATTRIBUTES = frozenset(
     {"alignas", "__align__", "decltype", "__attribute__", "__declspec", "noexcept", "explicit"}
     | {"requires", "__launch_bounds__", "__cluster_dims__", "__maxnreg__"}
 )
@@ -38,7 +31,6 @@ _BEGINS = frozenset({"#if", "#ifdef", "#ifndef"})
 _GOES_ON = frozenset({"#else", "#elif", "#elifdef", "#elifndef"})
 BRANCHES = _BEGINS | _GOES_ON | {"#endif"}
 CLASS_KEYS = frozenset({"class", "struct", "union"})
-_ACCESS = (["public"], ["protected"], ["private"])
 
 
 class Unclear(ValueError):  # noqa: N818  it is no fault
@@ -48,31 +40,24 @@ class Unclear(ValueError):  # noqa: N818  it is no fault
 class Token(NamedTuple):
     """A word, a mark, a literal, or a line for the preprocessor."""
 
-    text: str  # of a group of brackets, the two of them; of a directive, its word after a #
+    text: str  # of brackets with what is in them, the two; of a directive, its word after a #
     start: int
     end: int
 
 
-@dataclass(slots=True)
-class Declaration:
-    """A declaration that is no namespace."""
+class Declaration(NamedTuple):
+    """A declaration of a file or its namespaces, or a function with a body of a class in it."""
 
-    kind: str  # "function" with a body, "class" with members, or "other"
-    outline: list[Token]  # outside of brackets, which are tokens such as "()"
+    kind: str  # "function" with a body, "class" with nothing else declared, or "other"
+    texts: list[str]  # without attributes and parameters of templates; brackets are such as "()"
     start: int
+    body: int  # where the body begins, with bases and initialisers; of others, the end
     end: int
-    body: int = 0  # where the body of a function begins, the initialisers of a constructor included
-    outer: Declaration | None = None  # the class that it is a member of
-    members: list[Declaration] = field(default_factory=list)
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts of the outline."""
-        return [token.text for token in self.outline]
+    is_member: bool = False
 
 
 def tokens_of(text: str) -> list[Token]:
-    r"""Return all tokens of a text: comments, splices and blanks are none, directives are one each.
+    r"""Return the tokens of a text: comments and blanks are none, directives are one each.
 
     Examples
     --------
@@ -80,45 +65,55 @@ def tokens_of(text: str) -> list[Token]:
     >>> [token.text for token in tokens_of("#define A {\nint a = '}'; // }")]
     ['#define', 'int', 'a', '=', "'}'", ';']
     """
-    tokens = []
-    at, is_first = 0, True
-    while at < len(text):
-        directive = _DIRECTIVE.match(text, at) if is_first else None
-        if directive is not None:
-            tokens.append(Token(f"#{directive['word']}", directive.start(), directive.end()))
-            at = directive.end()
-            continue
-        match = _TOKEN.match(text, at)
-        if match is None:  # a line's end is blank, and each other character a mark
-            raise Unclear
-        kind, found = match.lastgroup, match[0]
-        if kind == "blank":
-            is_first = is_first or (found[0] != "/" and "\n" in _SPLICE.sub("", found))
-        else:
-            is_first = False
-            if found == "/" and _SPLICE.match(text, match.end()):  # it may begin a comment
-                raise Unclear
-            if kind in {"word", "number"}:
-                found = _SPLICE.sub("", found)
-            if kind == "string" and not _LITERAL.fullmatch(found):
-                found = _OPEN
-            tokens.append(Token(_DIGRAPHS.get(found, found), match.start(), match.end()))
-        at = match.end()
-    return tokens
+    return [
+        Token(match[0] if match["word"] is None else f"#{match['word']}", *match.span())
+        for match in _TOKEN.finditer(text)
+        if match["blank"] is None
+    ]
 
 
 def declarations_of(
     text: str, tokens: list[Token], whole: frozenset[str] = frozenset()
 ) -> list[Declaration]:
-    """Return the declarations of a text and its namespaces, with those of classes in them.
-
-    ``whole`` are macros whose calls need no semicolon.
-    """
-    parser = _Parser(_chosen(text, tokens), whole)
-    result = parser.scope(None)
-    if parser.at < len(parser.tokens) or any(t.text == _OPEN for t in parser.tokens):
-        raise Unclear
-    return result
+    """Return the declarations of a text. ``whole`` are macros whose calls need no semicolon."""
+    tokens = _chosen(text, tokens)
+    ends = _ends(tokens)
+    result: list[Declaration] = []
+    scopes: list[list[Token]] = []  # what is before each brace that is open; of namespaces, nothing
+    outline: list[Token] = []
+    at = -1
+    while (at := at + 1) < len(tokens):
+        token = tokens[at]
+        is_member = bool(scopes and scopes[-1])
+        if token.text == "{":
+            plain = _plain(outline)
+            texts = [one.text for one in plain]
+            if _is_namespace(texts) or is_class(texts):
+                scopes.append([] if _is_namespace(texts) else [*outline, token])
+                outline = []
+                continue
+            if _has_body(texts):
+                body = _inside(plain, texts.index("()")) or token.start
+                end = tokens[ends[at]].end
+                made = Declaration("function", texts, outline[0].start, body, end, is_member)
+                result.append(made)
+                at, outline = ends[at], []
+                continue
+        if token.text == "}":
+            result += [] if is_member else _other(outline)
+            outline = scopes.pop()
+            if outline:
+                outline[-1] = Token("{}", outline[-1].start, token.end)
+            continue
+        if token.text in _CLOSING:
+            at = ends[at]
+            token = Token(token.text + tokens[at].text, token.start, tokens[at].end)
+        outline.append(token)
+        is_call = token.text == "()" and len(outline) == len("()") and outline[0].text in whole
+        if token.text == ";" or is_call:
+            result += [] if is_member else _other(outline)
+            outline = []
+    return result + _other(outline)
 
 
 def _chosen(text: str, tokens: list[Token]) -> list[Token]:
@@ -126,174 +121,103 @@ def _chosen(text: str, tokens: list[Token]) -> list[Token]:
 
     Of branches that open or close different braces, the first stands for all.
     """
-    #: For each conditional that is open: its finished branches, then the tokens of the current one.
-    open_groups: list[tuple[list[list[Token]], list[Token], list[str]]] = []
-    current: list[Token] = []
+    outer: list[tuple[list[list[Token]], bool]] = []
+    branches: list[list[Token]] = [[]]  # of the innermost conditional
     for token in tokens:
-        word = token.text
-        if not word.startswith("#"):
-            current.append(token)
-        elif word in _BEGINS:
-            open_groups.append(([], current, [_condition(text, token)]))
-            current = []
-        elif word in _GOES_ON and open_groups:
-            branches, _, conditions = open_groups[-1]
-            branches.append(current)
-            conditions.append(_condition(text, token))
-            current = []
-        elif word == "#endif" and open_groups:
-            branches, before, conditions = open_groups.pop()
-            taken = _taken([*branches, current], conditions)
-            current = [*before, *(t for branch in taken for t in branch)]
-    if open_groups:
-        raise Unclear
-    return current
-
-
-def _taken(branches: list[list[Token]], conditions: list[str]) -> list[list[Token]]:
-    taken = [b for b, condition in zip(branches, conditions, strict=True) if condition != "0"]
-    if "1" in conditions:
-        taken = taken[: 1 + sum(one != "0" for one in conditions[: conditions.index("1")])]
-    return taken[:1] if any(map(_unbalanced, taken)) else taken
-
-
-def _condition(text: str, token: Token) -> str:
-    line = text[token.start : token.end]
-    match = re.fullmatch(r"\s*#\s*(?:el)?if\s+(0|1|false|true)\s*(?://.*|/\*.*)?", line.rstrip())
-    return {"false": "0", "true": "1"}.get(match[1], match[1]) if match else ""
-
-
-def _unbalanced(tokens: list[Token]) -> bool:
-    depth = 0
-    for token in tokens:
-        depth += (token.text in _CLOSING) - (token.text in {")", "]", "}"})
-        if depth < 0:
-            return True
-    return depth != 0
-
-
-class _Parser:
-    def __init__(self, tokens: list[Token], whole: frozenset[str]) -> None:
-        self.tokens = tokens
-        self.whole = whole
-        self.at = 0
-
-    def scope(self, outer: Declaration | None) -> list[Declaration]:
-        """Take the declarations of a file, a namespace or a class, up to the brace that ends it."""
-        result: list[Declaration] = []
-        while self.at < len(self.tokens) and self.tokens[self.at].text != "}":
-            result += self._declaration(outer)
-        return result
-
-    def _declaration(self, outer: Declaration | None) -> list[Declaration]:
-        """Take a declaration; a namespace gives those in it."""
-        start = self.tokens[self.at].start
-        outline: list[Token] = []
-        made = Declaration("other", outline, start, 0, outer=outer)
-        while self.at < len(self.tokens):
-            token = self.tokens[self.at]
-            if token.text == "}":  # what is before it is a macro's call, say
-                break
-            if token.text == "{" and made.kind == "other":
-                if _is_namespace(made.texts):
-                    return self._members(None)
-                if _is_class(made.texts):
-                    made.kind, made.body = "class", token.start
-                    made.members = self._members(made)
-                    outline.append(Token("{}", token.start, self.tokens[self.at - 1].end))
-                    continue
-                if _has_body(made.texts):
-                    made.kind, made.body = "function", _body(outline, token)
-                    self._skip_body()
-                    break
-            if token.text in _CLOSING:
-                outline.append(self._skip_group())
-                if len(outline) == 2 and outline[0].text in self.whole:  # noqa: PLR2004
-                    break
-                continue
-            self.at += 1
-            outline.append(token)
-            if token.text == ";" or (token.text == ":" and made.texts[:-1] in _ACCESS):
-                break
-        made.end = self.tokens[self.at - 1].end
-        return [made]
-
-    def _members(self, outer: Declaration | None) -> list[Declaration]:
-        """Take what is in the braces of a namespace or a class."""
-        self.at += 1
-        inside = self.scope(outer)
-        if self.at == len(self.tokens):
+        if token.text in _BEGINS:
+            outer.append((branches, bool(_NEVER.fullmatch(text[token.start : token.end]))))
+            branches = [[]]
+        elif token.text == "#line" or (token.text in BRANCHES and not outer):
             raise Unclear
-        self.at += 1
-        return inside
-
-    def _skip_body(self) -> None:
-        """Take the body of a function, with what catches its exceptions."""
-        self._skip_group()
-        while [token.text for token in self.tokens[self.at : self.at + 2]] == ["catch", "("]:
-            self.at += 1
-            self._skip_group()
-            if self.at == len(self.tokens) or self.tokens[self.at].text != "{":
-                raise Unclear
-            self._skip_group()
-
-    def _skip_group(self) -> Token:
-        """Take brackets with all that is in them; return them as one token."""
-        first = self.tokens[self.at]
-        expected: list[str] = []
-        while self.at < len(self.tokens):
-            text = self.tokens[self.at].text
-            self.at += 1
-            if text in _CLOSING:
-                expected.append(_CLOSING[text])
-            elif text in {")", "]", "}"} and expected.pop() != text:
-                break
-            if not expected:
-                last = self.tokens[self.at - 1]
-                return Token(first.text + text, first.start, last.end)
+        elif token.text in _GOES_ON:
+            branches.append([])
+        elif token.text == "#endif":
+            inner, (branches, is_never) = branches, outer.pop()
+            inner = inner[is_never:]
+            inner = inner[:1] if any(map(_is_unbalanced, inner)) else inner
+            branches[-1] += [one for branch in inner for one in branch]
+        elif token.text == "#" or not token.text.startswith("#"):  # the first is unclear
+            branches[-1].append(token)
+    if outer:
         raise Unclear
+    return branches[0]
+
+
+def _is_unbalanced(tokens: list[Token]) -> bool:
+    try:
+        return not _ends(tokens)
+    except Unclear:
+        return True
+
+
+def _ends(tokens: list[Token]) -> dict[int, int]:
+    """Return where brackets close, by where they open."""
+    result = {-1: -1}
+    pending: list[int] = []
+    for at, token in enumerate(tokens):
+        if token.text in _CLOSING:
+            pending.append(at)
+        elif token.text in _CLOSING.values():
+            if not pending or _CLOSING[tokens[pending[-1]].text] != token.text:
+                raise Unclear
+            result[pending.pop()] = at
+        elif token.text in _UNCLEAR:
+            raise Unclear
+    if pending:
+        raise Unclear
+    return result
+
+
+def _plain(outline: list[Token]) -> list[Token]:
+    """Return the tokens of a declaration without attributes and parameters of templates."""
+    result: list[Token] = []
+    depth, before = 0, ""
+    for token in outline:
+        if depth or (token.text == "<" and before == "template"):
+            depth += (token.text == "<") - (token.text == ">")
+            if before == "template":
+                result.pop()
+            elif before == "<" and not depth:
+                result.append(Token("template<>", token.start, token.end))
+        elif token.text not in _ATTRIBUTES and not (
+            (token.text == "()" and before in _ATTRIBUTES) or (token.text == "[]" and not result)
+        ):
+            result.append(token)
+        before = token.text
+    return result
+
+
+def _other(outline: list[Token]) -> list[Declaration]:
+    """Return a declaration that is no function with a body; nothing if there are no tokens."""
+    if not outline:
+        return []
+    plain = _plain(outline)
+    texts = [token.text for token in plain]
+    start, end = outline[0].start, outline[-1].end
+    if texts[-2:] == ["{}", ";"] and is_class(texts[:-2]):
+        return [Declaration("class", texts, start, _inside(plain, 0) or plain[-2].start, end)]
+    return [Declaration("other", texts, start, end, end)]
+
+
+def _inside(plain: list[Token], first: int) -> int:
+    """Return where bases or initialisers begin; 0 if there are none."""
+    return next((token.start for token in plain[first:] if token.text in {":", "final"}), 0)
 
 
 def _is_namespace(texts: list[str]) -> bool:
-    rest = [text for text in texts if text not in {"inline", "extern", "export"}]
     is_linkage = texts[:1] == ["extern"] and len(texts) == 2 and texts[1].startswith('"')  # noqa: PLR2004
-    return is_linkage or rest[:1] == ["namespace"]
+    return is_linkage or "namespace" in texts[:2]
 
 
-def without_template(texts: list[str]) -> int:
-    """Return how many tokens of an outline are ``template <...>``."""
-    at = 0
-    while texts[at : at + 2] == ["template", "<"]:
-        depth, at = 1, at + 2
-        while depth and at < len(texts):
-            depth += (texts[at] == "<") - (texts[at] == ">")
-            at += 1
-    return at
-
-
-def _is_class(texts: list[str]) -> bool:
-    rest = texts[without_template(texts) :]
-    key = next((k for k, text in enumerate(rest) if text in CLASS_KEYS), None)
-    if key is None or "enum" in rest[:key] or "=" in rest or "()" in rest[:key]:
-        return False
-    head = rest[key + 1 : rest.index(":") if ":" in rest else None]
-    calls = (k for k, text in enumerate(head) if text == "()")
-    return all(k > 0 and head[k - 1] in ATTRIBUTES for k in calls)
+def is_class(texts: list[str]) -> bool:
+    """Return whether the brace after these texts begins the members of a class."""
+    return not CLASS_KEYS.isdisjoint(texts) and {"enum", "=", "()"}.isdisjoint(texts)
 
 
 def _has_body(texts: list[str]) -> bool:
-    """Return whether the brace after these tokens begins the body of a function."""
-    rest = texts[without_template(texts) :]
-    calls = [k for k, text in enumerate(rest) if text == "()" and rest[k - 1] not in ATTRIBUTES]
-    if not calls or "enum" in rest or ("=" in rest and "operator" not in rest):
+    """Return whether the brace after these texts begins the body of a function."""
+    if "()" not in texts or "enum" in texts or ("=" in texts and "operator" not in texts):
         return False
-    in_initialisers = ":" in rest[calls[0] :]
-    return not in_initialisers or rest[-1] in {"()", "{}"}
-
-
-def _body(outline: list[Token], brace: Token) -> int:
-    """Return where the body of a function begins, or the initialisers of a constructor."""
-    texts = [token.text for token in outline]
-    first = texts.index("()") if "()" in texts else 0
-    colons = (token.start for token in outline[first:] if token.text in {":", "try"})
-    return next(colons, brace.start)
+    if ":" in texts[texts.index("()") :]:  # initialisers
+        return texts[-1] in {"()", "{}"}
+    return texts[-2] != ","

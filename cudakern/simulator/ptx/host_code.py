@@ -1,100 +1,84 @@
 """Host code of a file of CUDA C++, which NVRTC does not take: left out by what NVRTC says of it.
 
-A file is compiled as it is. If NVRTC refuses it, what each of its errors lies in is looked at. Of a
-function for the host the body goes, of other declarations for the host all. Then NVRTC is asked
-again, until it takes the rest, or until all errors lie in device code. A name that goes hides what
-it has hidden before: of a class and of a function its declaration stays, a variable or a type
-becomes a class without members. So what a kernel needs is missing, and not another thing. Lines
-keep their numbers.
+A file is compiled as it is. If NVRTC refuses it, it is compiled without headers for the host. Then
+what each error lies in is looked at: of a function for the host the body goes, of a class all but
+its name, and what declares other names becomes namespaces of these names. Then NVRTC is asked
+again, until it takes the rest, or until all errors lie in device code. So what a kernel needs is
+missing, and not another thing: a namespace hides what a name has hidden before. Lines keep their
+numbers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.ptx import standard_headers
+from cudakern.simulator.ptx import declarations, standard_headers
 from cudakern.simulator.ptx.declarations import (
-    ATTRIBUTES,
     BRANCHES,
     CLASS_KEYS,
     Declaration,
     Token,
     Unclear,
     declarations_of,
+    is_class,
     tokens_of,
-    without_template,
 )
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     #: Compiles another text of the file, with texts for headers by the names of their includes.
     Attempt = Callable[[str, Mapping[str, str]], tuple[bytes, str]]
 
+#: What a file without its host code begins with: functions for the host are as those without marks,
+#: and NVRTC reads on after a use of what is not for kernels.
+HEAD = """#undef __host__
+#define __host__
+namespace std {
+class string; class istream; class ostream; class exception; class runtime_error; class mutex;
+template <class...> class vector; template <class...> class list; template <class...> class deque;
+template <class...> class map; template <class...> class set; template <class...> class queue;
+template <class...> class unordered_map; template <class...> class unordered_set;
+template <class...> class unique_ptr; template <class...> class shared_ptr;
+template <class> class function;
+extern istream& cin; extern ostream &cout, &cerr; ostream& endl(ostream&);
+}
+"""
 _MOST_ATTEMPTS = 24
 #: Headers that hold nothing for kernels: C++'s, POSIX's, those of CUDA's libraries for the host.
 _HOST_HEADER = re.compile(
-    r"algorithm|any|bitset|charconv|chrono|codecvt|complex|condition_variable|deque|exception"
-    r"|execution|filesystem|format|forward_list|fstream|functional|future|initializer_list|iomanip"
-    r"|ios|iosfwd|iostream|istream|iterator|list|locale|map|memory|mutex|numeric|optional|ostream"
-    r"|queue|random|ranges|regex|set|shared_mutex|span|sstream|stack|stdexcept|streambuf|string"
-    r"|string_view|system_error|thread|typeindex|typeinfo|unordered_map|unordered_set|valarray"
-    r"|variant|vector|(?:ctype|errno|getopt|locale|omp|pthread|signal|time|unistd|wchar)\.h"
-    r"|c(?:ctype|errno|locale|signal|time|wchar)|(?:sys|nvtx3|cooperative_groups/host)/.*"
-    r"|(?:cublas|cublasLt|cublasXt|cublas_v2|cudaProfiler|cuda_profiler_api|cudnn|cufft|curand"
-    r"|cusolverDn|cusparse|driver_functions|helper_(?:cuda|functions|timer|string)|mpi|nccl"
-    r"|nvToolsExt|nvml|nvrtc)\.h|(?:torch|ATen|c10|pybind11|gtest|benchmark)/.*"
+    r"\w+|(?:sys|torch|ATen|c10|pybind11|nvtx3|cooperative_groups/host|cub/device)/.*|cub/cub\.cuh"
+    r"|thrust/(?!complex|functional|iterator/|pair|tuple).*|helper_(?!math)\w+\.h"
+    r"|(?:ctype|errno|getopt|locale|mpi|nccl|nvToolsExt|nvml|nvrtc|omp|pthread|signal|unistd)\.h"
+    r"|cu(?:blas\w*|da_?[pP]rofiler\w*|dnn|fft|rand|solver\w*|sparse)\.h"
 )
-#: Those of libraries whose algorithms begin on the host.
-_LIBRARY_HEADER = re.compile(r"thrust/(?!complex|pair|tuple).*|cub/(?:device/.*|cub\.cuh)")
-#: What they declare, without what it is, so that NVRTC reads on after a use of it.
-_STAND_IN = """#ifndef __CUDAKERN_LEFT_OUT
-#define __CUDAKERN_LEFT_OUT
-namespace std {
-class string; class string_view; class istream; class ostream; class iostream; class stringstream;
-class istringstream; class ostringstream; class fstream; class ifstream; class ofstream;
-class runtime_error; class logic_error; class invalid_argument; class out_of_range; class thread;
-class mt19937; class mt19937_64; class default_random_engine; class random_device; class mutex;
-class once_flag; class condition_variable; class regex;
-template <class> class function; template <class> class future;
-template <class...> class vector; template <class...> class list; template <class...> class deque;
-template <class...> class map; template <class...> class multimap; template <class...> class set;
-template <class...> class unordered_map; template <class...> class unordered_set;
-template <class...> class queue; template <class...> class priority_queue;
-template <class...> class stack; template <class...> class unique_ptr;
-template <class...> class shared_ptr; template <class...> class weak_ptr;
-template <class...> class lock_guard; template <class...> class unique_lock;
-template <class...> class uniform_int_distribution; template <class...> class normal_distribution;
-template <class...> class uniform_real_distribution;
-}
-#endif
-"""
-_ERROR = re.compile(r"(?P<file>.+)\((?P<line>\d+)\): (?:catastrophic )?error\b.*")
-_MISSING = re.compile(r'open source file "([^"]+)"')
-_DEFINE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
-_LINE = re.compile(r"^[ \t]*(?:#|%:)[ \t]*(?:line\b|\d)", re.MULTILINE)
+#: What kernels use of all of CUB.
+_CUB = "".join(
+    f"#include <cub/block/block_{name}.cuh>\n"
+    for name in ("load", "radix_sort", "reduce", "scan", "store")
+)
+_ERROR = re.compile(r"^(.+)\((\d+)\): (?:catastrophic )?error\b", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _EXTERN = re.compile(
-    r"^\.extern\s+(?:\.func\s+(?:\([^)]*\)\s*)?([\w$]+)|\.(?:global|const)\b[^;]*?([\w$]+)(?:\[\d*\])?;)",
-    re.MULTILINE,
+    r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
 )
-_POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")  # a name
 _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
-#: What a macro pastes such a word from, and what other libraries call theirs.
-_PASTED = re.compile(r"__\w*\s*##|##\s*\w*__")
-_FOREIGN_MARK = re.compile(r"[A-Z\d_]*(?:DEVICE|GLOBAL|KERNEL)[A-Z\d_]*|_*HD_*")
-#: What a declaration without a body must not say: that it is defined here, or for the host alone.
-_SPECIFIERS = frozenset(
-    ["inline", "__inline", "__inline__", "__forceinline__", "constexpr", "consteval", "__host__"]
-)
+#: What a declaration without a body must not say: that it is defined here.
+_DEFINED_INSIDE = re.compile(r"\b(?:inline|__inline|__inline__|__forceinline__|constexpr)\b")
+_DEFINED = re.compile(rf"\bstatic\b|{_DEFINED_INSIDE.pattern}")
+#: Declarations that must stay, or whose names are not told: instances of templates are without.
+_STAY = frozenset({"enum", "static_assert", "template<>"})
 _KEPT = BRANCHES | {"#define", "#undef"}
 ADVICE = (
-    "what is for kernels cannot be told from host code: make PTX of the file, with "
-    'nvcc -ptx {stem}.cu -o {stem}.ptx, and give it as path="{stem}.ptx"'
+    "if nvcc takes the file, make PTX of it, with nvcc -ptx {stem}.cu -o {stem}.ptx, "
+    'and give it as path="{stem}.ptx"'
 )
 
 
@@ -113,18 +97,11 @@ class Includes(NamedTuple):
     others: set[str]  # names of all other headers
 
 
-class _Error(NamedTuple):
-    message: str
-    line: int
-    column: int | None  # None if NVRTC has not shown it
-
-
-class _Edit(NamedTuple):
-    start: int
-    end: int
-    text: str  # what it becomes, before blanks
-    names: list[str]  # of what is declared there
-    is_class: bool = False
+@cache
+def stamp() -> str:
+    """Return what is another when other code is left out."""
+    texts = (Path(str(file)).read_bytes() for file in (__file__, declarations.__file__))
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
 def compiled(
@@ -141,23 +118,28 @@ def compiled(
     they are not about host code. KernelCompileError has errors about what is left otherwise.
     """
     rest = _Rest(text, shown, path, includes)
-    error = first
-    for _ in range(_MOST_ATTEMPTS):
-        if not rest.leave_out(error.log):
-            break
+    for number in range(_MOST_ATTEMPTS):
         try:
             result, log = attempt(rest.text, rest.headers)
-        except KernelCompileError as again:
-            error = again
-            continue
-        missing = rest.missing(result.decode(errors="replace"))
-        if not missing:
-            return result, log
-        error = KernelCompileError(first.source, first.options, missing)
+        except KernelCompileError as error:
+            before = rest.of_kernels
+            is_less = rest.leave_out(error.log)
+            blocks = error.log.split("\n\n")  # kernels' errors first
+            blocks.sort(key=lambda block: block.partition(":")[0] not in rest.of_kernels)
+            said = "\n\n".join(blocks)
+            if is_less and rest.of_kernels.isdisjoint(before):
+                continue
+            if not number and not rest.headers:
+                raise first from None
+        else:
+            needed = {*_EXTERN.findall(result.decode(errors="replace"))}.difference(BUILTINS)
+            if not needed:
+                return result, log
+            said = (
+                f"error: kernels need {', '.join(sorted(needed))}, which is host code or not there"
+            )
         break
-    if error is first:
-        raise first
-    log = f"{error.log}\n\nWhat NVRTC said of the whole file:\n{first.log}"
+    log = f"{said}\n\nWhat NVRTC said of the whole file:\n{first.log}"
     raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
 
 
@@ -167,17 +149,14 @@ class _Rest:
     def __init__(self, text: str, shown: str, path: Path, includes: Includes) -> None:
         self._main = code = File(text)
         self._includes = includes
-        self._files = {_plain(path): code, **{_plain(p): f for p, f in includes.files.items()}}
-        self._files[shown] = code
+        self._files = {path.resolve(): code, **includes.files}
+        self._shown = shown
         texts = [file.text for file in self._files.values()]
-        self._is_plain = not any(map(_LINE.search, texts))  # else lines are not those of files
-        self._device = _marks(texts, _MARKS)
-        self._kernel = _marks(texts, frozenset({"__global__"}))
-        macros = [match for text in texts for match in _DEFINE.finditer(text)]
-        self._known = {match[1] for match in macros}
-        self._whole = frozenset(m[1] for m in macros if m[2].rstrip().endswith(("}", ";")))
-        self._empty: set[str] = set()  # headers that are left out
-        self._reasons: dict[str, str] = {}  # NVRTC's error, by names of what is left out
+        macros = [match.groups() for text in texts for match in _DEFINE.finditer(text)]
+        self._device = _leading_to(_MARKS, macros)
+        self._kernel = _leading_to({"__global__"}, macros)
+        self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
+        self.of_kernels: set[str] = set()  # places of the last errors that lie in device code
         self._begun = {id(file): file.text for file in self._files.values()}
 
     @property
@@ -188,7 +167,12 @@ class _Rest:
     @property
     def headers(self) -> dict[str, str]:
         """The headers that are not as they lie in their folders, by the names of includes."""
-        result = {n: _STAND_IN * bool(_HOST_HEADER.fullmatch(n)) for n in self._empty}
+        others = self._includes.others - standard_headers.names()
+        if "curand_kernel.h" in others:  # needs it
+            others.discard("curand.h")
+        result = dict.fromkeys(filter(_HOST_HEADER.fullmatch, others), "")
+        if "cub/cub.cuh" in others:
+            result["cub/cub.cuh"] = _CUB
         for path, file in self._includes.files.items():
             if file.text != self._begun[id(file)]:
                 first, *more = sorted(file.names)
@@ -198,257 +182,92 @@ class _Rest:
 
     def leave_out(self, log: str) -> bool:
         """Leave out what errors lie in, if it is for the host; return whether anything was."""
-        wanted: dict[str, list[_Error]] = {}
-        is_done = False
-        for block in log.split("\n\n"):
-            match = _ERROR.match(block)
-            if match is None or not self._is_plain:
-                continue
-            missing = _MISSING.search(match[0])
-            file = self._of(match["file"])
-            if file is None or missing is not None:
-                is_done |= self._leave_out_header(missing and missing[1], is_own=file is not None)
-            else:
-                error = _Error(match[0], int(match["line"]), _column(block))
-                wanted.setdefault(match["file"], []).append(error)
+        self.of_kernels = set()
+        lines: dict[str, set[int]] = {}
+        for name, line in _ERROR.findall(log):
+            lines.setdefault(name, set()).add(int(line))
         # An error before may have led to that of a class, which goes as a whole.
-        for with_classes in (False, True):
-            for name, errors in wanted.items():
-                if not (is_done and with_classes):
-                    is_done |= self._leave_out_of(self._of(name), errors, classes=with_classes)
-        return is_done
+        for kinds in ({"function", "other"}, {"class"}):
+            done = [self._leave_out_of(name, some, kinds) for name, some in lines.items()]
+            if any(done):
+                return True
+        return False
 
-    def missing(self, ptx: str) -> str:
-        """Return NVRTC's error about what was left out and PTX uses; nothing if it has all."""
-        for match in _EXTERN.finditer(ptx):
-            symbol = match[1] or match[2]
-            if symbol not in BUILTINS:
-                known = (self._reasons[name] for name in self._reasons if name in symbol)
-                return next(known, next(iter(self._reasons.values()), f"error: {symbol}"))
-        return ""
-
-    def _of(self, name: str) -> File | None:
-        return self._files.get(name) or self._files.get(_plain(Path(name)))
-
-    def _leave_out_header(self, missing: str | None, *, is_own: bool) -> bool:
-        """Leave out headers after an error in one of them, or one about one that is missing."""
-        others = set(self._includes.others)
-        names: Iterable[str] = ()
-        if not is_own:
-            names = filter(_LIBRARY_HEADER.fullmatch, others - self._empty)
-        if missing is not None and _HOST_HEADER.fullmatch(missing) and not (names := list(names)):
-            others -= standard_headers.names()
-            names = {missing, *filter(_HOST_HEADER.fullmatch, others)}
-        count = len(self._empty)
-        self._empty.update(names)
-        return len(self._empty) > count
-
-    def _leave_out_of(self, file: File | None, errors: list[_Error], *, classes: bool) -> bool:
-        """Leave out what errors of a file lie in; classes, too, if asked."""
-        others = (f.names for f in self._files.values() if f is not file)
-        if file is None or not file.names.isdisjoint(name for names in others for name in names):
+    def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
+        """Leave out what lines of a file lie in, if it is of some kinds."""
+        file = self._main if name == self._shown else self._files.get(Path(name).resolve())
+        others = (other.names for other in self._files.values() if other is not file)
+        if file is None or not file.names.isdisjoint(set().union(*others)):
             return False  # NVRTC gets texts by such names
         text = file.text
+        tokens = tokens_of(text)
         try:
-            tokens = tokens_of(text)
-            declarations = declarations_of(text, tokens, self._whole)
+            found = declarations_of(text, tokens, self._whole)
         except Unclear:
             return False
         kernels = [token.start for token in tokens if token.text in self._kernel]
         starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
-        edits: dict[tuple[int, int], str] = {}
-        for error in errors:
-            found = self._edits_for(error, text, starts, declarations)
-            is_wanted = classes or not any(edit.is_class for edit in found)
-            if is_wanted and not any(e.start <= at < e.end for e in found for at in kernels):
-                for edit in found:
-                    edits[edit.start, edit.end] = edit.text
-                    for name in edit.names:
-                        self._reasons.setdefault(name, error.message)
-        for (start, end), mark in sorted(edits.items(), reverse=True):
-            if not any(a <= start and end <= b and (a, b) != (start, end) for a, b in edits):
-                text = text[:start] + mark + _blank(text, tokens, start, end) + text[end:]
+        wanted: dict[int, Declaration] = {}
+        for line in (line for line in lines if line < len(starts)):
+            for one in _within(found, *starts[line - 1 : line + 1]):
+                if self._device.isdisjoint(_words(text[one.start : one.body])):
+                    wanted[one.start] = one
+                else:
+                    self.of_kernels.add(f"{name}({line})")
+        for _, one in sorted(wanted.items(), reverse=True):
+            is_kernel = any(one.start <= at < one.end for at in kernels)
+            mark = ";" if one.kind != "other" else _hidden(one.texts)
+            if one.kind in kinds and not is_kernel and mark is not None:
+                start = one.start if one.kind == "other" else one.body
+                defined = _DEFINED_INSIDE if one.is_member else _DEFINED
+                head = defined.sub("", text[one.start : start])
+                blank = _blank(text, tokens, start, one.end)
+                text = text[: one.start] + head + mark + blank + text[one.end :]
         is_changed = text != file.text
         file.text = text
         return is_changed
 
-    def _edits_for(
-        self, error: _Error, text: str, starts: list[int], declarations: list[Declaration]
-    ) -> list[_Edit]:
-        """Return what to do for an error; nothing if it lies in what must stay, perhaps in part."""
-        if error.line >= len(starts):
-            return []
-        begin, end = starts[error.line - 1 : error.line + 1]
-        column = error.column if error.column is not None and error.column < end - begin else None
-        if column is not None:
-            begin, end = begin + column, begin + column + 1
-        found = _innermost(declarations, begin, end)
-        made = [self._edits(text, one, one.body if column is None else begin) for one in found]
-        return [edit for some in made for edit in some] if all(made) else []
 
-    def _edits(self, text: str, one: Declaration, at: int) -> list[_Edit]:
-        """Return what to do for an error at a place in a declaration; nothing if it must stay."""
-        texts = one.texts
-        start = without_template(texts)
-        if self._is_for_device(text, one) or "static_assert" in texts or start == len(texts):
-            return []
-        is_special = texts[:3] == ["template", "<", ">"]
-        is_body = one.kind == "function" and (at >= one.body or "__host__" in texts)
-        if is_body and (is_special or not _is_outside(texts)):
-            return _cut(one, one.body, _names(texts))
-        whole = one if one.kind == "class" else one.outer
-        if whole is one or (whole is not None and _may_be_data(texts[start:])):
-            return self._edits_of_class(whole)
-        if is_special or "enum" in texts or texts[start] in CLASS_KEYS:
-            return []
-        if texts[0] == "template" and start == 0:  # an instance
-            is_sure = texts[1] in CLASS_KEYS or self._are_for_host(texts)
-            return [_Edit(one.start, one.end, "", [])] if is_sure else []
-        return _edits_of_name(text, one, texts[start])
-
-    def _edits_of_class(self, one: Declaration) -> list[_Edit]:
-        """Return what leaves of a class its declaration, or nothing that has its name."""
-        texts = one.texts
-        key = next(k for k, name in enumerate(texts) if name in CLASS_KEYS)
-        after = texts.index("{}") + 1
-        words = [
-            t
-            for t in texts[key + 1 : after]
-            if t.isidentifier() and t not in {*ATTRIBUTES, "final"}
-        ]
-        is_plain = texts[after:] == [";"]
-        if one.outer is not None and not (is_plain and words) and "typedef" not in texts:
-            return self._edits_of_class(one.outer)
-        if is_plain and words:
-            ends = (t.start for t in one.outline if t.text in {":", "final", "{}"})
-            return [edit._replace(is_class=True) for edit in _cut(one, next(ends), words)]
-        names = _names(["", *texts[after:]])
-        return [_hidden(one, names)._replace(is_class=True)] if names else []
-
-    def _is_for_device(self, text: str, one: Declaration) -> bool:
-        head = text[one.start : one.body or one.end]
-        return any(
-            token.text in self._device
-            or (_FOREIGN_MARK.fullmatch(token.text) and token.text not in self._known)
-            for token in tokens_of(head)
-        )
-
-    def _are_for_host(self, words: list[str]) -> bool:
-        """Return whether functions are declared that are among some words, all for the host."""
-        marks = [
-            self._is_for_device(file.text, one)
-            for file in self._files.values()
-            for one in declarations_of(file.text, tokens_of(file.text), self._whole)
-            if not {*words}.isdisjoint(_names(one.texts))
-        ]
-        return bool(marks) and not any(marks)
+def _leading_to(words: Collection[str], macros: list[tuple[str, ...]]) -> set[str]:
+    """Return some words and the macros that lead to one of them."""
+    result, size = set(words), 0
+    while len(result) > size:
+        size = len(result)
+        result |= {name for name, body in macros if not result.isdisjoint(_words(body))}
+    return result
 
 
-def _plain(path: Path) -> str:
-    return str(path.resolve())
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
 
 
-def _marks(texts: list[str], words: frozenset[str]) -> frozenset[str]:
-    """Return the words and the macros that lead to one of them."""
-    bodies: dict[str, set[str]] = {}
-    for match in (match for text in texts for match in _DEFINE.finditer(text)):
-        pasted = set(words) if _PASTED.search(match[2]) else set()
-        bodies.setdefault(match[1], set()).update(re.findall(r"\w+", match[2]), pasted)
-    while more := {n for n, body in bodies.items() if n not in words and words & body}:
-        words |= more
-    return words
+def _within(found: list[Declaration], start: int, end: int) -> list[Declaration]:
+    """Return the declarations that are on a line; if functions with bodies are, these only."""
+    result = [one for one in found if one.start < end and start < one.end]
+    return [one for one in result if one.kind == "function"] or result
 
 
-def _column(block: str) -> int | None:
-    """Return the column of an error, which a mark below its line shows behind two blanks."""
-    lines = block.splitlines()
-    marks = (line.index("^") - 2 for line in lines if line.strip() == "^")
-    return next(marks, None)
-
-
-def _innermost(declarations: list[Declaration], begin: int, end: int) -> Iterable[Declaration]:
-    for one in declarations:
-        if one.start < end and begin < one.end:
-            inner = list(_innermost(one.members, begin, end))
-            yield from inner or [one]
-
-
-def _call(texts: list[str]) -> int | None:
-    """Return where the parameters of a declared function are in an outline; None if it is none."""
-    depth = 0
-    if "operator" in texts:
-        return texts.index("()") if "()" in texts else None
+def _hidden(texts: list[str]) -> str | None:
+    """Return what hides what a declaration hides, itself of no use; None if names are unclear."""
+    if not _STAY.isdisjoint(texts):
+        return None
+    if "operator" in texts or "template" in texts[:2]:  # nothing; the second is an instance
+        return ""
+    if "{}" in texts and is_class(texts[: (end := texts.index("{}"))]):
+        name = texts[end - 1]
+        texts = [*([] if name in CLASS_KEYS else [name, ","]), *texts[end + 1 :]]
+    names: list[str] = []
+    depth, is_open = 0, True
     for k, text in enumerate(texts):
         depth += (text == "<") - (text == ">")
-        if text == "=":
-            return None
-        if text == "()" and depth == 0 and k and texts[k - 1] not in ATTRIBUTES:
-            is_declarator = texts[k + 1 : k + 2] == ["()"] or not texts[k - 1].isidentifier()
-            return None if is_declarator else k
-    return None
-
-
-def _is_outside(texts: list[str]) -> bool:
-    """Return whether a function is a member that its class declares, too."""
-    call = _call(texts) or 0
-    name = texts.index("operator") if "operator" in texts else call - 1
-    return texts[name - 1 : name] == ["::"] or texts[name - 2 : name] == ["::", "~"]
-
-
-def _may_be_data(texts: list[str]) -> bool:
-    """Return whether what a class is in memory may depend on a member."""
-    call = _call(texts)
-    if call is None:
-        return texts[0] not in {"using", "typedef", "friend", "static"}
-    if not {"virtual", "override", "final"}.isdisjoint(texts):
-        return True
-    # Without a constructor a class has another, and a macro's call may declare anything.
-    words = [text for text in texts[:call] if text not in _SPECIFIERS | {"explicit", "~"}]
-    return len(words) == 1 and "operator" not in texts
-
-
-def _edits_of_name(text: str, one: Declaration, word: str) -> list[_Edit]:
-    """Return what leaves nothing of a declaration that begins with a word but what it hides."""
-    texts, names = one.texts, _names(one.texts)
-    call = _call(texts)
-    if word in {"friend", "namespace"} or "operator" in texts or (call and _is_outside(texts)):
-        return [_Edit(one.start, one.end, "", names or texts[:call][-1:])]
-    if word == "using":
-        names = [texts[texts.index(word) + 1]] if "=" in texts else []
-    elif not names:
-        names = _POINTER.findall(text, one.start, one.end)[:1]
-        if not names and "::" not in texts:
-            return []
-    return [_hidden(one, names)]
-
-
-def _names(texts: list[str]) -> list[str]:
-    """Return the names that an outline declares, without those that are declared elsewhere."""
-    names, depth, last, is_open = [], 0, "", True
-    call = _call(texts)
-    for k, text in enumerate([*texts, ";"]):
-        depth += (text == "<") - (text == ">")
-        if is_open and (text in {"=", ",", ";", "[]", "{}", ":"} or k == call) and depth == 0:
-            before = texts[k - 2] if k > 1 else ""
-            if last and before != "::":
-                names.append(last)
+        if depth == 0 and is_open and text in {"=", ",", ";", "()", "[]", "{}", ":"}:
+            if k == 0 or not texts[k - 1].isidentifier() or texts[k + 1 : k + 2] == ["()"]:
+                return None  # of pointers to functions, say
+            is_elsewhere = texts[0] != "using" and texts[k - 2] in {"::", "~"}
+            names.append("" if is_elsewhere else f"namespace {texts[k - 1]} {{}}")
             is_open = False
-        if text == "," and depth == 0:
-            is_open = True
-        last = text if text.isidentifier() else ""
-    return [*dict.fromkeys(names)]
-
-
-def _hidden(one: Declaration, names: list[str]) -> _Edit:
-    """Return what leaves nothing of a declaration but names that cannot be used."""
-    return _Edit(one.start, one.end, " ".join(f"struct {name};" for name in names), names)
-
-
-def _cut(one: Declaration, at: int, names: list[str]) -> list[_Edit]:
-    """Return what leaves of a declaration what is before a place, without what goes with a body."""
-    needless = _SPECIFIERS if one.outer else _SPECIFIERS | {"static"}
-    words = (t for t in one.outline if t.text in needless and t.start < at)
-    return [_Edit(at, one.end, ";", names), *(_Edit(t.start, t.end, "", []) for t in words)]
+        is_open |= depth == 0 and text == ","
+    return None if depth or not names else " ".join(names)
 
 
 def _blank(text: str, tokens: list[Token], start: int, end: int) -> str:
