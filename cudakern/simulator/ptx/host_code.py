@@ -29,7 +29,6 @@ from cudakern.simulator.ptx.declarations import (
     is_class,
     tokens_of,
 )
-from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -117,6 +116,9 @@ def compiled(
     ``shown`` is what NVRTC calls the file, ``first`` its errors of all of it, which are raised if
     they are not about host code. KernelCompileError has errors about what is left otherwise.
     """
+    # Not for what is compiled already.
+    from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS  # noqa: PLC0415
+
     rest = _Rest(text, shown, path, includes)
     for number in range(_MOST_ATTEMPTS):
         try:
