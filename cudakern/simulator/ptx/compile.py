@@ -7,25 +7,27 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from cudakern.simulator.ptx import cupy_compilation, host_code, standard_headers
+from cudakern.simulator.ptx import cupy_compilation, standard_headers
+from cudakern.simulator.ptx.included import included_by, includes_in
 from cudakern.simulator.ptx.names import is_header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
+
+    from cudakern.simulator.ptx.included import Includes
 
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+[a-z]?)")
 _PTX = re.compile(r"(?:\s|//[^\n]*\n|(?>/\*.*?\*/))*+\.version\b", re.DOTALL)
 #: A folder that does not exist. NVRTC takes a text to lie there, so that it looks for
 #: ``#include "..."`` in the folders that options name and, as with CuPy, nowhere else.
 _NOWHERE = "/.cudakern"
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
@@ -124,7 +126,7 @@ def ptx_of_code(code: Code) -> Ptx:
     folders = [Path(folder).absolute() for folder in cupy_compilation.user_folders(code.options)]
     names = cupy_compilation.user_headers(code.options)
     beside = None if code.path is None else code.path.absolute().parent
-    included = partial(_included, code.text, names, folders, beside)
+    included = partial(included_by, code.text, names, folders, beside)
     digests = [
         f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
         for path, file in included().files.items()
@@ -138,15 +140,18 @@ def ptx_of_code(code: Code) -> Ptx:
         program = replace(program, headers="\n".join(depends))
     compiling = None
     if code.path is not None:
+        from cudakern.simulator.ptx import host_code  # noqa: PLC0415  files alone have any
+
         depends.append(host_code.stamp())
         compiling = partial(_file, code, included)
     return _module(stem, code.source, program, "\n".join(depends), compiling)
 
 
 def _file(
-    code: Code, included: Callable[[], host_code.Includes], program: nvrtc.Program
+    code: Code, included: Callable[[], Includes], program: nvrtc.Program
 ) -> tuple[bytes, str]:
     """Compile the program of a file, which may have code for the host."""
+    from cudakern.simulator.ptx import host_code  # noqa: PLC0415  files alone have any
 
     def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str]:
         other = program_of(replace(code, text=text), host_code.HEAD)
@@ -244,7 +249,7 @@ def _summary(log: str, program: str) -> str:
         first = f"{expression[1]} in the name expression {expression[2].strip()}"
     advice = []
     if is_header(first.partition("(")[0]):
-        included = (name for _, name in _includes(program))
+        included = (name for _, name in includes_in(program))
         advice = [a.format(name) for name in included for a in _matching(_INSTEAD, name)]
     missing = _MISSING_FILE.search(first)
     if missing is not None:
@@ -255,36 +260,3 @@ def _summary(log: str, program: str) -> str:
 
 def _matching(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> list[str]:
     return [advice for pattern, advice in table if pattern.match(name)]
-
-
-def _included(
-    text: str, names: Iterable[str], folders: list[Path], beside: Path | None
-) -> host_code.Includes:
-    """Return the caller's files that a text includes, however deep.
-
-    They need not be all of a program's, nor does each have to be in use: they are what its result
-    may depend on.
-    """
-    result = host_code.Includes({}, set())
-    asked = [('"', name) for name in names]
-    pending = [([*asked, *_includes(text)], beside)]
-    while pending:
-        included, near = pending.pop()
-        for mark, name in included:
-            places = folders if mark == "<" or near is None else [near, *folders]
-            path = next((p for place in places if (p := place / name).is_file()), None)
-            if path is None:
-                result.others.add(name)
-                continue
-            real = path.resolve()
-            if real not in result.files:
-                content = path.read_text(encoding="utf-8", errors="replace")
-                result.files[real] = host_code.File(content)
-                pending.append((list(_includes(content)), path.parent))
-            result.files[real].names.add(name)
-    return result
-
-
-@lru_cache(maxsize=64)
-def _includes(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple(_INCLUDE.findall(text))

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx import declarations, standard_headers
@@ -29,9 +28,13 @@ from cudakern.simulator.ptx.declarations import (
     is_class,
     tokens_of,
 )
+from cudakern.simulator.ptx.included import File
+from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+
+    from cudakern.simulator.ptx.included import Includes
 
     #: Compiles another text of the file, with texts for headers by the names of their includes.
     Attempt = Callable[[str, Mapping[str, str]], tuple[bytes, str]]
@@ -81,21 +84,6 @@ ADVICE = (
 )
 
 
-@dataclass(slots=True)
-class File:
-    """A text that NVRTC reads, the user's own."""
-
-    text: str
-    names: set[str] = field(default_factory=set)  # what includes call it; none of the file itself
-
-
-class Includes(NamedTuple):
-    """What a file includes, however deep."""
-
-    files: dict[Path, File]  # the user's own
-    others: set[str]  # names of all other headers
-
-
 @cache
 def stamp() -> str:
     """Return what is another when other code is left out."""
@@ -116,9 +104,6 @@ def compiled(
     ``shown`` is what NVRTC calls the file, ``first`` its errors of all of it, which are raised if
     they are not about host code. KernelCompileError has errors about what is left otherwise.
     """
-    # Not for what is compiled already.
-    from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS  # noqa: PLC0415
-
     rest = _Rest(text, shown, path, includes)
     for number in range(_MOST_ATTEMPTS):
         try:
