@@ -28,7 +28,8 @@ HOST_CODE = {
     "pragmas": "void f() {\n#pragma omp parallel for\n#define VALUE 3\n  std::cout << 1;\n}",
     "in C": 'extern "C" {\nvoid f() { std::cout << 1; }\n}\nextern "C" int g() { return cout; }',
     "nested": "namespace a { namespace { namespace b::c { void f() { std::cout << 1; } } } }",
-    "template": "template <class T> void f(T) { std::cout << 1; }\ntemplate void f<int>(int);",
+    "template": "template <class T> void f(T) { std::cout << 1; }\ntemplate void f<int>(int);\n"
+    "template <template <class> class C> void g(C<int>) { std::cout << 1; }",
     "launch": "template <int n> void f() { k<<<1, n>>>(nullptr); }\nvoid g() { f<3>(); }",
     "chain": "static void f() { abort(); }\nstatic void g() { f(); }\ninline void h() { g(); }",
     "members": "struct A { A(int x) : x{x}, y(cout) {} ~A() { abort(); } int x, y; void f(); };\n"
@@ -44,6 +45,9 @@ HOST_CODE = {
     "int n; };\nvoid A::p(std::ostream& o) const { o << n; }",
     "C": "typedef struct { FILE* f; } A, *B; typedef struct C { pthread_t t; struct C* c; } "
     "C; void f(B b, C c);",
+    "libraries": "#include <torch/extension.h>\n#include <stdarg.h>\n"
+    "torch::Tensor f(torch::Tensor x) { CHECK(x); }\n"
+    'PYBIND11_MODULE(NAME, m) { m.def("f", &f); }',
     "memory": "struct A { void* operator new(size_t n) { abort(); } };\n"
     "struct B : A { static inline int f() { return rand(); } }; void f() { new B; B::f(); }",
     "operators": "std::ostream& operator<<(std::ostream& o, int x) { return o << x; }\n"
@@ -188,6 +192,21 @@ def test_a_library():
     assert lines <= {line("library.cu", "tile[i] ="), line("library.cu", "= tile[")}
 
 
+def test_a_solver():
+    """Classes of kernels have bases, functions and instances for the host; CUB comes whole."""
+    module = RawModule(path=PROGRAMS / "solver.cu", name_expressions=["smoothed"])
+    nodes, out = np.zeros(64, [("value", np.float32), ("id", np.int32)]), np.empty(64, np.float32)
+    nodes["value"] = np.arange(64)
+    energy = nodes["value"] ** 2 / 2
+    for edge, after in ((0, energy[-1]), (2, energy[0])):
+        following = np.append(energy[1:], after)
+        arguments = (nodes, out, np.int32(64), np.int8(edge))
+        module.get_function("smoothed")((1,), (64,), arguments)
+        np.testing.assert_array_equal(out, (energy + following) / 2)
+    module.get_function("total")((1,), (64,), (nodes, out))
+    assert out[0] == nodes["value"].sum() + 1
+
+
 def line(name, text):
     """Return the line of a program that has a text."""
     lines = (PROGRAMS / name).read_text().splitlines()
@@ -292,28 +311,22 @@ def test_the_result_is_kept(tmp_path, monkeypatch):
     assert len(asked) == 7
 
 
-def test_cub_whole(tmp_path):
-    text = """
-#include <cub/cub.cuh>
-extern "C" __global__ void k(const int* x, int* sums) {
-  using Reduce = cub::BlockReduce<int, 64>;
-  __shared__ Reduce::TempStorage room;
-  int sum = Reduce(room).Sum(x[threadIdx.x]);
-  if (threadIdx.x == 0) *sums = sum;
-}
-int main() { size_t bytes; cub::DeviceReduce::Sum(nullptr, bytes, (int*)0, (int*)0, 3); }
-"""
-    x, total = np.arange(64, dtype=np.int32), np.zeros(1, np.int32)
-    program(tmp_path, text).get_function("k")((1,), (64,), (x, total))
-    assert total == x.sum()
-
-
 PIECES = st.sampled_from(
     [
         *"{}()[]<>;:'\"\\#\n*/=, é",
         *("//", "/*", "*/", "<%", "%>", "operator", "1'0", "public:", "f(){", "template<", 'R"('),
         *("\n#if 0\n", "\n#else\n", "\n#endif\n", "\n#define A }\n", "\r\n", "\\\n", ')"', " x "),
-        *("class A", "struct ", "enum ", "namespace ", 'extern "C" ', "catch (", "try {}"),
+        *(
+            "template<template",
+            "a()",
+            "class A",
+            "struct ",
+            "enum ",
+            "namespace ",
+            'extern "C" ',
+            "catch (",
+            "try {}",
+        ),
     ]
 )
 

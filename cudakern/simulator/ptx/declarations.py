@@ -12,7 +12,7 @@ _TOKEN = re.compile(
     r"""(?P<directive>^[ \t]*\#[ \t]*(?P<word>\w*)
       (?:\\\r?\n|(?s:/\*.*?(?:\*/|\Z))|//(?:\\\r?\n|[^\n])*|"(?:\\.|[^"\\\n])*"|[^\n])*)
     |(?P<blank>\s|//(?:\\\r?\n|[^\n])*|(?s:/\*.*?(?:\*/|\Z)))
-    |(?:u8|[uUL])?(?:R"(?P<mark>[^()\\\s]{0,16})\((?s:.*?)\)(?P=mark)"
+    |(?:u8|[uUL])?(?:R"(?P<mark>[^()\\\s]{0,16})\((?s:.*?)(?:\)(?P=mark)"|\Z)
       |"(?:\\(?s:.)|[^"\\\n])*"|'(?:\\(?s:.)|[^'\\\n])*')
     |\.?\d(?:[\w.]|'\w|(?<=[eEpP])[+-])*
     |[^\W\d]\w*
@@ -27,9 +27,9 @@ _ATTRIBUTES = frozenset(
     {"alignas", "__align__", "decltype", "__attribute__", "__declspec", "noexcept", "explicit"}
     | {"requires", "__launch_bounds__", "__cluster_dims__", "__maxnreg__"}
 )
+_LONGEST = 1000  # tokens before a brace that begins a body
 _BEGINS = frozenset({"#if", "#ifdef", "#ifndef"})
-_GOES_ON = frozenset({"#else", "#elif", "#elifdef", "#elifndef"})
-BRANCHES = _BEGINS | _GOES_ON | {"#endif"}
+BRANCHES = _BEGINS | {"#else", "#elif", "#elifdef", "#elifndef", "#endif"}
 CLASS_KEYS = frozenset({"class", "struct", "union"})
 
 
@@ -85,7 +85,7 @@ def declarations_of(
     while (at := at + 1) < len(tokens):
         token = tokens[at]
         is_member = bool(scopes and scopes[-1])
-        if token.text == "{":
+        if token.text == "{" and len(outline) < _LONGEST:
             plain = _plain(outline)
             texts = [one.text for one in plain]
             if _is_namespace(texts) or is_class(texts):
@@ -129,13 +129,13 @@ def _chosen(text: str, tokens: list[Token]) -> list[Token]:
             branches = [[]]
         elif token.text == "#line" or (token.text in BRANCHES and not outer):
             raise Unclear
-        elif token.text in _GOES_ON:
-            branches.append([])
         elif token.text == "#endif":
             inner, (branches, is_never) = branches, outer.pop()
             inner = inner[is_never:]
             inner = inner[:1] if any(map(_is_unbalanced, inner)) else inner
             branches[-1] += [one for branch in inner for one in branch]
+        elif token.text in BRANCHES:
+            branches.append([])
         elif token.text == "#" or not token.text.startswith("#"):  # the first is unclear
             branches[-1].append(token)
     if outer:
@@ -174,11 +174,11 @@ def _plain(outline: list[Token]) -> list[Token]:
     depth, before = 0, ""
     for token in outline:
         if depth or (token.text == "<" and before == "template"):
-            depth += (token.text == "<") - (token.text == ">")
-            if before == "template":
+            if not depth:
                 result.pop()
-            elif before == "<" and not depth:
+            elif depth == 1 and before + token.text == "<>":
                 result.append(Token("template<>", token.start, token.end))
+            depth += (token.text == "<") - (token.text == ">")
         elif token.text not in _ATTRIBUTES and not (
             (token.text == "()" and before in _ATTRIBUTES) or (token.text == "[]" and not result)
         ):
@@ -220,4 +220,4 @@ def _has_body(texts: list[str]) -> bool:
         return False
     if ":" in texts[texts.index("()") :]:  # initialisers
         return texts[-1] in {"()", "{}"}
-    return texts[-2] != ","
+    return texts[-2:-1] != [","]

@@ -44,22 +44,23 @@ if TYPE_CHECKING:
 HEAD = """#undef __host__
 #define __host__
 namespace std {
-class string; class istream; class ostream; class exception; class runtime_error; class mutex;
-template <class...> class vector; template <class...> class list; template <class...> class deque;
-template <class...> class map; template <class...> class set; template <class...> class queue;
-template <class...> class unordered_map; template <class...> class unordered_set;
+class string; class istream; class ostream; template <class> class function;
+template <class...> class vector; template <class...> class map; template <class...> class set;
+template <class...> class unordered_map; template <class...> class list;
 template <class...> class unique_ptr; template <class...> class shared_ptr;
-template <class> class function;
 extern istream& cin; extern ostream &cout, &cerr; ostream& endl(ostream&);
 }
 """
 _MOST_ATTEMPTS = 24
-#: Headers that hold nothing for kernels: C++'s, POSIX's, those of CUDA's libraries for the host.
+#: Headers that hold nothing for kernels: C++'s, C's and POSIX's, those of libraries for the host.
 _HOST_HEADER = re.compile(
-    r"\w+|(?:sys|torch|ATen|c10|pybind11|nvtx3|cooperative_groups/host|cub/device)/.*|cub/cub\.cuh"
-    r"|thrust/(?!complex|functional|iterator/|pair|tuple).*|helper_(?!math)\w+\.h"
-    r"|(?:ctype|errno|getopt|locale|mpi|nccl|nvToolsExt|nvml|nvrtc|omp|pthread|signal|unistd)\.h"
-    r"|cu(?:blas\w*|da_?[pP]rofiler\w*|dnn|fft|rand|solver\w*|sparse)\.h"
+    r"\w+|thrust/(?!complex|functional|iterator/|pair|tuple).*|cub/(?:cub\.cuh|device/.*)"
+    r"|(?:arpa|ATen|boost|c10|cooperative_groups/host|fmt|GL|gtest|net|netinet|nvtx3|opencv2"
+    r"|pybind11|spdlog|sys|torch)/.*"
+    r"|(?:ctype|dirent|dlfcn|errno|fcntl|fenv|getopt|libgen|locale|malloc|mpi|nccl|nvml|nvrtc"
+    r"|nvToolsExt|omp|poll|pthread|sched|semaphore|setjmp|signal|stdarg|stdbool|strings|termios"
+    r"|unistd|wchar|helper_(?!math)\w+|cu(?:blas\w*|da_?[pP]rofiler\w*|dnn|fft|rand|solver\w*"
+    r"|sparse))\.h"
 )
 #: What kernels use of all of CUB.
 _CUB = "".join(
@@ -107,11 +108,11 @@ def compiled(
     rest = _Rest(text, shown, path, includes)
     for number in range(_MOST_ATTEMPTS):
         try:
-            result, log = attempt(rest.text, rest.headers)
+            result, log = attempt(rest.main.text, rest.headers)
         except KernelCompileError as error:
             before = rest.of_kernels
             is_less = rest.leave_out(error.log)
-            blocks = error.log.split("\n\n")  # kernels' errors first
+            blocks = error.log.split("\n\n")
             blocks.sort(key=lambda block: block.partition(":")[0] not in rest.of_kernels)
             said = "\n\n".join(blocks)
             if is_less and rest.of_kernels.isdisjoint(before):
@@ -122,9 +123,8 @@ def compiled(
             needed = {*_EXTERN.findall(result.decode(errors="replace"))}.difference(BUILTINS)
             if not needed:
                 return result, log
-            said = (
-                f"error: kernels need {', '.join(sorted(needed))}, which is host code or not there"
-            )
+            names = ", ".join(sorted(needed))
+            said = f"error: kernels need {names}, which is host code or not there"
         break
     log = f"{said}\n\nWhat NVRTC said of the whole file:\n{first.log}"
     raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
@@ -134,9 +134,9 @@ class _Rest:
     """What is left of a file and of the user's headers that it includes."""
 
     def __init__(self, text: str, shown: str, path: Path, includes: Includes) -> None:
-        self._main = code = File(text)
+        self.main = File(text)
         self._includes = includes
-        self._files = {path.resolve(): code, **includes.files}
+        self._files = {path.resolve(): self.main, **includes.files}
         self._shown = shown
         texts = [file.text for file in self._files.values()]
         macros = [match.groups() for text in texts for match in _DEFINE.finditer(text)]
@@ -144,12 +144,6 @@ class _Rest:
         self._kernel = _leading_to({"__global__"}, macros)
         self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
         self.of_kernels: set[str] = set()  # places of the last errors that lie in device code
-        self._begun = {id(file): file.text for file in self._files.values()}
-
-    @property
-    def text(self) -> str:
-        """The file."""
-        return self._main.text
 
     @property
     def headers(self) -> dict[str, str]:
@@ -161,7 +155,7 @@ class _Rest:
         if "cub/cub.cuh" in others:
             result["cub/cub.cuh"] = _CUB
         for path, file in self._includes.files.items():
-            if file.text != self._begun[id(file)]:
+            if file.is_changed:
                 first, *more = sorted(file.names)
                 result[first] = f'#line 1 "{path}"\n{file.text}'
                 result |= dict.fromkeys(more, f'#include "{first}"')
@@ -182,7 +176,7 @@ class _Rest:
 
     def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
         """Leave out what lines of a file lie in, if it is of some kinds."""
-        file = self._main if name == self._shown else self._files.get(Path(name).resolve())
+        file = self.main if name == self._shown else self._files.get(Path(name).resolve())
         others = (other.names for other in self._files.values() if other is not file)
         if file is None or not file.names.isdisjoint(set().union(*others)):
             return False  # NVRTC gets texts by such names
@@ -211,16 +205,17 @@ class _Rest:
                 blank = _blank(text, tokens, start, one.end)
                 text = text[: one.start] + head + mark + blank + text[one.end :]
         is_changed = text != file.text
-        file.text = text
+        file.text, file.is_changed = text, file.is_changed or is_changed
         return is_changed
 
 
 def _leading_to(words: Collection[str], macros: list[tuple[str, ...]]) -> set[str]:
     """Return some words and the macros that lead to one of them."""
+    bodies = [(name, frozenset(_words(body))) for name, body in macros]
     result, size = set(words), 0
     while len(result) > size:
         size = len(result)
-        result |= {name for name, body in macros if not result.isdisjoint(_words(body))}
+        result |= {name for name, body in bodies if not result.isdisjoint(body)}
     return result
 
 

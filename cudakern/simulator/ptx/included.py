@@ -20,6 +20,7 @@ class File:
 
     text: str
     names: set[str] = field(default_factory=set)  # what includes call it; none of the file itself
+    is_changed: bool = False  # whether host code has been left out
 
 
 class Includes(NamedTuple):
