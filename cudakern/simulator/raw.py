@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -210,6 +210,12 @@ def _check_constructor(
     return texts
 
 
+def _headers_of(owner: str, jitify: object, *, as_nvcc: bool) -> Literal["", "jitify", "nvcc"]:
+    """Return whose standard headers a text has; DTypeError or BindingError if jitify is no flag."""
+    is_jitify = as_flag(owner, "jitify", jitify)
+    return "nvcc" if as_nvcc else "jitify" if is_jitify else ""
+
+
 def _require_text(owner: str, argument: str, value: object) -> None:
     if not isinstance(value, str):
         raise dtype_error(owner, argument, f"must be a str; got {shown(value)}")
@@ -317,20 +323,10 @@ class RawKernel:
         # What is no function's name must be an instance of a template.
         expressions = () if _FUNCTION.fullmatch(name) else (name,)
         source = f"{_plain(name)}.cu"
-        as_nvcc = backend == "nvcc"
-        headers = as_flag("RawKernel", "jitify", jitify) or as_nvcc
+        headers = _headers_of("RawKernel", jitify, as_nvcc=backend == "nvcc")
         self._library = _Library(
             "RawKernel",
-            Code(
-                source,
-                code,
-                self.options,
-                expressions,
-                None,
-                translate_cucomplex,
-                headers,
-                as_nvcc,
-            ),
+            Code(source, code, self.options, expressions, None, translate_cucomplex, headers),
         )
 
     _max_shared: int | None = None
@@ -513,6 +509,7 @@ class RawModule:
         self.enable_cooperative_groups = cooperative
         translate_cucomplex = as_flag("RawModule", "translate_cucomplex", translate_cucomplex)
         as_nvcc = backend == "nvcc" or path is not None
+        headers = _headers_of("RawModule", jitify, as_nvcc=as_nvcc)
         self._library = _Library(
             "RawModule",
             Code(
@@ -522,8 +519,7 @@ class RawModule:
                 expressions,
                 None if path is None else Path(path),
                 translate_cucomplex,
-                as_flag("RawModule", "jitify", jitify) or as_nvcc,
-                as_nvcc,
+                headers,
             ),
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import resources
@@ -82,8 +82,8 @@ class Code:
     expressions: tuple[str, ...] = ()  # names of kernels and variables whose symbols are wanted
     path: Path | None = None  # the file of the text, whose folder #include "..." counts from
     translate_cucomplex: bool = False  # as CuPy's argument
-    jitify: bool = False  # likewise: whether it has the standard headers
-    as_nvcc: bool = False  # whether it has what nvcc includes unasked
+    #: Whose standard headers it has: those of jitify; nvcc's, with what nvcc includes unasked.
+    headers_of: Literal["", "jitify", "nvcc"] = ""
 
 
 def target() -> str:
@@ -132,7 +132,7 @@ def ptx_of_code(code: Code) -> Ptx:
         for path, file in included().files.items()
     ]
     depends = [*cupy_compilation.stamps(), *digests]
-    if code.jitify:
+    if code.headers_of:
         depends.append(standard_headers.stamp())
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
     program = program_of(code)
@@ -174,8 +174,8 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
     head, text = "", code.text
     if code.translate_cucomplex:
         head, text = cupy_compilation.translated(text)
-    standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.jitify else ()
-    if code.as_nvcc:
+    standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
+    if code.headers_of == "nvcc":
         head += standard_headers.AS_NVCC
     options = (*cupy_compilation.options(code.options, arch), *standard, "-lineinfo")
     name = (

@@ -10,7 +10,6 @@ numbers.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -28,7 +27,7 @@ from cudakern.simulator.ptx.declarations import (
     is_class,
     tokens_of,
 )
-from cudakern.simulator.ptx.included import File
+from cudakern.simulator.ptx.included import File, digest_of
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ ADVICE = (
 @cache
 def stamp() -> str:
     """Return what is another when other code is left out."""
-    texts = (Path(str(file)).read_bytes() for file in (__file__, declarations.__file__))
-    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+    return digest_of(Path(str(file)) for file in (__file__, declarations.__file__))
 
 
 def compiled(

@@ -1,7 +1,8 @@
-"""What a text of CUDA C++ includes."""
+"""What a text of CUDA C++ includes, and digests of files that a result depends on."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+
+
+def digest_of(files: Iterable[Path]) -> str:
+    """Return what is another when a file's text is."""
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
 @dataclass(slots=True)

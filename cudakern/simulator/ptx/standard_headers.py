@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
+
+from cudakern.simulator.ptx.included import digest_of
 
 FOLDER = Path(__file__).resolve().parents[1] / "standard_headers"
 #: What a file begins with that nvcc would compile.
@@ -20,5 +21,4 @@ def names() -> frozenset[str]:
 @cache
 def stamp() -> str:
     """Return what is another when a header is."""
-    texts = b"\0".join(path.read_bytes() for path in sorted(FOLDER.iterdir()))
-    return f"{FOLDER} {hashlib.sha256(texts).hexdigest()}"
+    return f"{FOLDER} {digest_of(sorted(FOLDER.iterdir()))}"
