@@ -326,7 +326,7 @@ class Table:
         best, fewest = None, operands + 1
         for match in self._named(name):
             if match.form.writer:
-                return best or match
+                return match
             names = [position[0].name for position in match.form.operands]
             asked = {i for i, name in enumerate(names) if match.types.get(name) == "pred"}
             if len(names) == operands and asked >= {*predicates} and len(asked) < fewest:

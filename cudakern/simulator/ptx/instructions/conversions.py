@@ -30,9 +30,10 @@ FROM: $sources
     ),
 )
 
-FORMS = _SATURATING + rows("""
-INT: u8 u16 u32 u64 s8 s16 s32 s64
-FROM: u8 u16 u32 u64 s8 s16 s32 s64
+FORMS = _SATURATING + rows(
+    """
+INT: $integers
+FROM: $integers
 9.7.9.21 cvt.INT.FROM d:INT, a:FROM = to_width<{INT}, 0>({a})
 RNI: rni rzi rmi rpi
 # The nearest integer there is; of NaN 0, but 1 << (width - 1) from f64 or to 64 bits.
@@ -105,4 +106,6 @@ INT: u16 s16
 9.7.9.22 cvt.pack.sat.INT.s32 d:b32, a:s32, b:s32 = pack<{INT}>({a}, {b})
 INT: u8 s8 u4 s4 u2 s2
 9.7.9.22 cvt.pack.sat.INT.s32.b32 d:b32, a:s32, b:s32, c:b32 = pack_{INT}({a}, {b}, {c})
-""")
+""",
+    {"integers": _INTEGERS},
+)
