@@ -518,12 +518,14 @@ class Chapter:
         self._batches: list[list[Spelling]] = [[]]
         self._rows: dict[int, int] = {}  # the batch of a form
         for form in self.forms:
-            oracle = oracles.get(form.pattern)
-            if oracle is not None:
-                oracle = oracle if isinstance(oracle, Oracle) else Oracle(oracle)
+            if form.pattern in oracles:
                 spelled = spellings_to_try(form)
-                self._add(form, [Spelling(form, *name, oracle) for name in spelled])
+                self._add(form, [self._spelling(form, *named) for named in spelled])
         self._batch = cache(lambda number: Batch(self._batches[number]))
+
+    def _spelling(self, form: Form, name: str, words: Mapping[str, str]) -> Spelling:
+        oracle = self.answers[form.pattern]
+        return Spelling(form, name, words, oracle if isinstance(oracle, Oracle) else Oracle(oracle))
 
     def _add(self, form: Form, spellings: list[Spelling]) -> None:
         if len(self._batches[-1]) >= SPELLINGS:
@@ -546,10 +548,8 @@ class Chapter:
     def texts(self, form: Form) -> Iterator[str]:
         """Yield PTX with instructions of a row: each spelling if the row has an oracle."""
         if id(form) in self._rows:
-            oracle = self.answers[form.pattern]
-            oracle = oracle if isinstance(oracle, Oracle) else Oracle(oracle)
-            for name, words in form.spellings():
-                yield HEAD + Spelling(form, name, words, oracle).entry("k", BLOCK)
+            for named in form.spellings():
+                yield HEAD + self._spelling(form, *named).entry("k", BLOCK)
         else:
             yield from dict.fromkeys(
                 _ptx_of(kernel) for _, kernel, _ in self._kernels[form.pattern]
