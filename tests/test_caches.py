@@ -43,6 +43,7 @@ def cleared():
 
 
 def test_every_cache_has_a_name_and_a_bound():
+    assert all(getattr(ck, name) for name in ck.__all__)  # an operator's caches come with it
     sizes = caches.sizes()
     assert list(sizes) == NAMES
     assert all(size.limit > 0 for name, size in sizes.items() if name != "compiled operators")
