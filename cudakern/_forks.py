@@ -106,8 +106,8 @@ def undivided(
 
     running.acquire()
     begun = time.monotonic()
-    start(run)
     try:
+        start(run)
         if meanwhile is not None:
             meanwhile()
         while not running.acquire(timeout=PATIENCE):
