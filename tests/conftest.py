@@ -16,6 +16,7 @@ from cudakern.engines.cuda.library import device_count
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator import ways
 from tests.helpers import checked, samples
+from tests.helpers.browser import browser, chromium  # noqa: F401  fixtures
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
 

@@ -109,7 +109,7 @@ def test_info_says_why_the_simulator_cannot_run(capsys, monkeypatch, variable, v
 
 USED = [
     *("cuda-bindings", "cuda-toolkit", "cudakern", "cupy", "cupy-cuda12x", "cupy-cuda13x", "dask"),
-    *("jax", "ml-dtypes", "numba", "numpy", "nvtx", "rich", "torch", "ziglang"),
+    *("jax", "jinja2", "ml-dtypes", "numba", "numpy", "nvtx", "rich", "torch", "ziglang"),
 ]
 
 
