@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.arguments import empty
     from cudakern.simulator.raw import RawKernel, RawModule
     from cudakern.simulator.reports.checking import CheckReport, TrafficReport, checked, traffic
-    from cudakern.simulator.reports.findings import Finding
+    from cudakern.simulator.reports.findings import Finding, OtherAccess
     from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Finding",
     "KernelTraffic",
     "LineTraffic",
+    "OtherAccess",
     "RawKernel",
     "RawModule",
     "Requests",
@@ -39,6 +40,7 @@ _HOMES = {
     "Finding": "reports.findings",
     "KernelTraffic": "reports.traffic",
     "LineTraffic": "reports.traffic",
+    "OtherAccess": "reports.findings",
     "RawKernel": "raw",
     "RawModule": "raw",
     "Requests": "reports.traffic",

@@ -98,7 +98,7 @@ class ModuleLoader:
         with self._lock:
             module = self._modules.get((ptx.key, toolchain, checked, fast))
             if module is None or module.path != path:
-                module = LoadedModule(path, opened, runtime, None if checked else stack)
+                module = LoadedModule(path, opened, runtime, ptx, None if checked else stack)
                 others = (m for key, m in self._modules.items() if key[:2] == (ptx.key, toolchain))
                 other = next(others, None)
                 if other is not None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.names import is_header, without_folder
 
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Iterable
 
+    from cudakern.simulator.ptx.compile import Ptx
+
+#: The texts of files, by the library whose lines they are and the name that reports have for them.
+Sources = dict[tuple[str, str], str]
+#: Longer ones are not shown.
+_MOST_BYTES, _MOST_LINES = 2**24, 2**18
+_DIRECTIVE = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d{1,9})(?:[ \t]+"([^"]*)")?')
 
 Source = tuple[str, int]
 
@@ -50,3 +60,53 @@ def shown(stack: tuple[Source, ...]) -> str:
         if places
     ]
     return f"{without_folder(first[0])}:{first[1]}" + (f" ({'; '.join(told)})" if told else "")
+
+
+def column_of(pointer: ctypes._Pointer[ctypes.Structure]) -> int | None:
+    """Return where in the line of a site its statement begins, from 1."""
+    return (pointer.contents.column or None) if pointer else None
+
+
+def take_texts(sources: Sources, library: str, ptx: Ptx, stack: Iterable[Source]) -> None:
+    """Add the texts of the user's own files that a stack names."""
+    for file, _ in stack:
+        if (library, file) not in sources and not is_header(file):
+            sources[library, file] = _text_of(ptx, file)
+
+
+def line_of(sources: Sources, library: str, source: Source | None) -> str:
+    """Return the text of a line, empty if it is not known."""
+    file, number = source or ("", 0)
+    lines = sources.get((library, file), "").split("\n")
+    return lines[number - 1].rstrip() if 0 < number <= len(lines) else ""
+
+
+def _part_of(text: str, source: str, file: str) -> str:
+    """Return what ``#line`` directives say is of a file, at its lines; empty if nothing is."""
+    lines: list[str] = []
+    at, number = source, 0
+    for line in text.split("\n"):
+        directive = _DIRECTIVE.match(line)
+        if directive is not None:
+            number = int(directive[1]) - 1
+            at = directive[2] or at
+            continue
+        if at == file and number < _MOST_LINES:
+            lines += [""] * (number + 1 - len(lines))
+            lines[number] = line
+        number += 1
+    return "\n".join(lines)
+
+
+def _text_of(ptx: Ptx, file: str) -> str:
+    """Return the text of a file of a module, empty if it is nowhere to be found."""
+    text = _part_of(ptx.code, ptx.source, file)
+    if text:
+        return text
+    path = Path(file)
+    try:
+        if path.is_file() and path.stat().st_size <= _MOST_BYTES:
+            return path.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        pass
+    return ""

@@ -62,17 +62,41 @@ struct Sites {
 
 inline Sites sites;
 inline Vector<ck_sim_finding> findings;
-inline Map<char> finding_keys;
+inline Map<uint32_t> finding_keys;         // the number of a finding, from 1
+inline Map<char> finding_threads;          // that have done what a finding says, by both
+constexpr size_t kMostThreads = 1u << 20;  // of all findings that are counted
 
-/// Whether a finding of this kind at these lines is new. The rest would say the same again.
-inline bool is_new(const char* kind, uint32_t site, uint32_t other, uint64_t object) {
+/// Counts a thread among those that have done what a finding says.
+inline void count_thread(uint32_t number, const View& view) {
+  const Index3& b = view.group->block;
+  const Index3& t = view.thread;
+  const uint32_t parts[] = {b.x, b.y, b.z, t.x | t.y << 10 | t.z << 20};
+  uint64_t key = number;
+  for (const uint32_t part : parts) {
+    key = (key ^ part) * 0x9E3779B97F4A7C15u;
+    key ^= key >> 29;
+  }
+  if (finding_threads.size >= kMostThreads) return;
+  char& seen = finding_threads.get(key | 1);
+  findings[number - 1].threads += seen == 0;
+  seen = 1;
+}
+
+/// Whether a finding of this kind at these lines is new. The rest would say the same again, of
+/// further threads.
+inline bool is_new(const char* kind, uint32_t site, uint32_t other, uint64_t object,
+                   const View& view) {
   const uint64_t other_place = other == 0 ? 0 : sites.places[other] + 1;
   const uint64_t key = hash_text(kind) ^ sites.places[site] * 0x9E3779B97F4A7C15u ^
                        other_place * 0xC2B2AE3D27D4EB4Fu ^ object * 0x165667B19E3779F9u;
-  char& seen = finding_keys.get(key | 1);
-  const bool fresh = seen == 0;
-  seen = 1;
-  return fresh && findings.size < kMostFindings;
+  uint32_t& number = finding_keys.get(key | 1);
+  if (number != 0) {
+    count_thread(number, view);
+    return false;
+  }
+  if (findings.size == kMostFindings) return false;
+  number = static_cast<uint32_t>(findings.size + 1);
+  return true;
 }
 
 inline ck_sim_finding& add_finding(const char* kind, const View& view) {
@@ -80,7 +104,9 @@ inline ck_sim_finding& add_finding(const char* kind, const View& view) {
   strncpy(finding.kind, kind, sizeof finding.kind - 1);
   memcpy(finding.block, &view.group->block, sizeof finding.block);
   memcpy(finding.thread, &view.thread, sizeof finding.thread);
-  return findings.push(finding);
+  findings.push(finding);
+  count_thread(static_cast<uint32_t>(findings.size), view);
+  return findings[findings.size - 1];
 }
 
 /// Where an access, or an origin of undefined values, lies.

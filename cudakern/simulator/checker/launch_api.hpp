@@ -81,13 +81,17 @@ struct ck_sim_finding {
   // Of an address in no array: where the nearest address at or below it stands; or nowhere.
   uint32_t origin_space, origin_object;
   uint64_t origin_offset;
-  uint32_t use;  // of an undefined value, at the other site
+  uint32_t use;      // of an undefined value, at the other site
+  uint32_t threads;  // that did so
 };
 
-/// What the requests of one kind at one instruction add up to.
+/// What the requests of one kind at one instruction to one object add up to.
 struct ck_sim_traffic {
   const ck_sim::Site* site;
   uint32_t memory, action;  // a Memory and an Action of traffic.hpp
+  uint32_t space, object;   // a ck_sim_space; which buffer, shared array or variable of it
+  uint64_t offset;          // of the first request's first byte, from the object's start
+  uint64_t next;            // of the same instruction: its place plus one, or 0
   uint64_t requests;
   uint64_t accesses;    // of single threads
   uint64_t bytes;       // that threads asked for

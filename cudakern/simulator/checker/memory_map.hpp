@@ -85,6 +85,7 @@ struct MemoryMap {
   uint32_t buffer_count;
   const ck_sim_shared_object* shared_objects;
   uint32_t shared_object_count;
+  uint64_t dynamic_offset;  // of dynamic shared memory in a window
   Vector<Object> variables;
   Vector<Object> blocks;  // that malloc gave; they outlive launches
   const char* parameters;

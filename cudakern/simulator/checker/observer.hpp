@@ -37,6 +37,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   started.clear();
   findings.clear();
   finding_keys.clear();
+  finding_threads.clear();
   forgotten = {};
   clear_traffic();
   if (checker.next_serial + launch->blocks > kMaxSerial) {
@@ -49,6 +50,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   m.buffer_count = o->buffer_count;
   m.shared_objects = launch->kernel->shared_objects;
   m.shared_object_count = launch->kernel->shared_object_count;
+  m.dynamic_offset = launch->kernel->static_shared;
   m.workspace = launch->cooperative ? reinterpret_cast<const char*>(launch->workspace) : nullptr;
   memset(m.workspace_cells, 0, sizeof m.workspace_cells);
   memset(&recent, 0, sizeof recent);

@@ -49,8 +49,9 @@ struct Access {
 inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0,
                               bool only_strict = false) {
   const uint64_t object = a.space << 16 ^ a.object ^ (only_strict ? 1u << 24 : 0u);
-  if (!is_new(kind, a.site->number, other_site, object)) return nullptr;
-  ck_sim_finding& finding = add_finding(kind, a.w->threads[a.self].view);
+  const View& view = a.w->threads[a.self].view;
+  if (!is_new(kind, a.site->number, other_site, object, view)) return nullptr;
+  ck_sim_finding& finding = add_finding(kind, view);
   finding.site = a.site;
   tell_place(finding, a);
   finding.access = a.kind & (kWrites | kAtomic);

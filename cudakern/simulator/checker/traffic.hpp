@@ -1,4 +1,4 @@
-// Memory traffic as the hardware sees it: by warp and instruction.
+// Memory traffic as the hardware sees it: by warp, instruction and array.
 //
 // The n-th access of a lane at an instruction, counted from the last barrier or collective of its
 // warp, belongs to one request together with the n-th of the other lanes there. What it costs:
@@ -11,11 +11,14 @@
 //   bytes are served half a warp at a time, those of 16 bytes a quarter.
 // - Constant memory takes one wavefront for each different address.
 //
+// A request counts for the array that its first lane accesses.
+//
 // A GPU only carries out accesses that are multiples of their size, so each lies in one sector.
 #pragma once
 
 #include "findings.hpp"
 #include "launch_api.hpp"
+#include "memory_map.hpp"
 #include "scheduler.hpp"
 
 namespace ck_sim {
@@ -30,7 +33,7 @@ constexpr uint32_t kBanks = 32;
 
 /// What lanes of a warp access at once, each as many bytes: a power of two, up to 32.
 struct Request {
-  uint32_t slot;   // of its sum
+  uint32_t slot;   // of its site and kind
   uint32_t next;   // its place plus one in a list of those of its slot
   uint32_t count;  // of lanes, in ascending order
   uint32_t width;  // in bytes
@@ -65,11 +68,40 @@ struct SmallSet {
 struct Slot {
   uint32_t key;  // site and kind
   uint32_t first, last;
+  size_t sum;  // the place of the last one that was added to, plus one
 };
+
+/// The object that an address leads to, and where in it.
+struct Placed {
+  ck_sim_space space;
+  uint32_t object;
+  uint64_t offset;
+};
+
+/// Which object the address of an event belongs to.
+inline Placed place_of(Memory memory, uint64_t address) {
+  const MemoryMap& m = memory_map;
+  if (memory == Memory::kShared) {
+    if (m.shared_object_count == 0 || address >= m.dynamic_offset) {
+      return {ck_sim_dynamic, 0, address - m.dynamic_offset};
+    }
+    const uint32_t i = m.shared_object_at(address);
+    return {ck_sim_shared, i, address - m.shared_objects[i].offset};
+  }
+  if (memory == Memory::kLocal) return {ck_sim_local_, 0, 0};
+  if (memory == Memory::kGlobal &&
+      address - reinterpret_cast<uint64_t>(m.arena.memory) < m.arena_bytes) {
+    const uint32_t i = m.buffer_at(address);
+    return {ck_sim_global, i, address - m.buffers[i].address};
+  }
+  const Object* object = nearest(m.variables, address);
+  if (object == nullptr || address - object->start >= object->bytes) return {ck_sim_heap, 0, 0};
+  return {ck_sim_variable_, object->number, address - object->start};
+}
 
 struct Traffic {
   Vector<ck_sim_traffic> sums;
-  Vector<Slot> slots;                           // one for each sum
+  Vector<Slot> slots;
   uint16_t slot_of[(kMostSites + 1) * kKinds];  // plus one, by key; 0: none
   Vector<Request> requests;
   Vector<uint32_t> touched;  // slots that the lane at hand was added to
@@ -86,13 +118,42 @@ struct Traffic {
   }
 
   __attribute__((noinline)) void add_slot(uint32_t key) {
-    ck_sim_traffic sum = {};
-    sum.site = sites.at[key / kKinds];
-    sum.memory = key % kKinds / kActions;
-    sum.action = key % kActions;
-    sums.push(sum);
-    slots.push({key, 0, 0});
+    slots.push({key, 0, 0, 0});
     slot_of[key] = static_cast<uint16_t>(slots.size);
+  }
+
+  /// The sum of a slot for the object that an address leads to.
+  ck_sim_traffic& sum(uint32_t number, uint64_t address) {
+    Slot& slot = slots[number];
+    const Memory memory = static_cast<Memory>(slot.key % kKinds / kActions);
+    const Placed placed = place_of(memory, address);
+    if (slot.sum != 0 && is_of(sums[slot.sum - 1], placed)) return sums[slot.sum - 1];
+    // All of a slot are a ring.
+    const size_t first = slot.sum;
+    for (size_t i = first == 0 ? 0 : sums[first - 1].next; i != first; i = sums[i - 1].next) {
+      if (is_of(sums[i - 1], placed)) {
+        slot.sum = i;
+        return sums[i - 1];
+      }
+    }
+    ck_sim_traffic added = {};
+    added.site = sites.at[slot.key / kKinds];
+    added.memory = slot.key % kKinds / kActions;
+    added.action = slot.key % kActions;
+    added.space = placed.space;
+    added.object = placed.object;
+    added.offset = placed.offset;
+    sums.push(added);
+    slot.sum = sums.size;
+    sums[slot.sum - 1].next = first == 0 ? slot.sum : sums[first - 1].next;
+    if (first != 0) {
+      sums[first - 1].next = slot.sum;
+    }
+    return sums[slot.sum - 1];
+  }
+
+  static bool is_of(const ck_sim_traffic& sum, const Placed& placed) {
+    return sum.space == placed.space && sum.object == placed.object;
   }
 };
 
@@ -154,7 +215,7 @@ inline uint32_t count_wavefronts(const Request& r) {
 }
 
 inline void add_request(const Request& r) {
-  ck_sim_traffic& sum = traffic.sums[r.slot];
+  ck_sim_traffic& sum = traffic.sum(r.slot, r.address[0]);
   ++sum.requests;
   sum.accesses += r.count;
   sum.bytes += r.bytes;
@@ -302,7 +363,7 @@ inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t byte
 inline void note_range(uint64_t address, uint64_t bytes, Memory memory, Action action,
                        const Site* site) {
   if (bytes == 0) return;
-  ck_sim_traffic& sum = traffic.sums[traffic.slot(site, memory, action)];
+  ck_sim_traffic& sum = traffic.sum(traffic.slot(site, memory, action), address);
   ++sum.requests;
   ++sum.accesses;
   sum.bytes += bytes;

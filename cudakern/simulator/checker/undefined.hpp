@@ -95,7 +95,7 @@ inline void report_undefined(const View& view, uint64_t thread, uint64_t word, c
                              const Site* site) {
   const Origin o = undefined_values.origin_of(word, thread);
   const char* kind = o.shuffles ? "inactive_lane" : "uninitialized";
-  if (o.site == 0 || !is_new(kind, o.site, 0, o.space << 16 ^ o.object)) return;
+  if (o.site == 0 || !is_new(kind, o.site, 0, o.space << 16 ^ o.object, view)) return;
   ck_sim_finding& finding = add_finding(kind, view);
   finding.site = sites.at[o.site];
   finding.other_site = site;

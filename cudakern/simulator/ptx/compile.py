@@ -70,6 +70,7 @@ class Ptx:
     key: str  # what tells it from all others
     source: str  # what errors call it
     text: Callable[[], str]  # returns it, compiling it unless the cache folder has it
+    code: str  # what it is compiled from, whose lines reports name
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +110,15 @@ def is_ptx(text: str) -> bool:
 
 def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
     """Return the PTX of a text, made as that of the package's kernels."""
-    return _module(stem, source, nvrtc.Program(source, text, target(), lines=True))
+    program = nvrtc.Program(source, text, target(), lines=True)
+    return _module(stem, source, program, code=text)
 
 
 def ptx_of_text(text: str, source: str) -> Ptx:
     """Return PTX that somebody else has compiled."""
     text = text.rstrip("\0")  # that of Triton ends with one
     key = hashlib.sha256(f"{source}\0{text}".encode()).hexdigest()
-    return Ptx(key, source, lambda: text)
+    return Ptx(key, source, lambda: text, text)
 
 
 @resources()
@@ -144,7 +146,8 @@ def ptx_of_code(code: Code) -> Ptx:
 
         depends.append(host_code.stamp())
         compiling = partial(_file, code, included)
-    return _module(stem, code.source, program, "\n".join(depends), compiling)
+    more = "\n".join(depends)
+    return _module(stem, code.source, program, more, compiling, code=code.text)
 
 
 def _file(
@@ -193,6 +196,8 @@ def _module(
     program: nvrtc.Program,
     depends: str = "",
     compiling: Callable[[nvrtc.Program], tuple[bytes, str]] | None = None,
+    *,
+    code: str,
 ) -> Ptx:
     more = f"simulator\n{depends}"
     finish = partial(_without_folder, frozenset(_LINE.findall(program.text)))
@@ -207,7 +212,7 @@ def _module(
             raise KernelCompileError(source, error.options, log, summary) from None
         return file.content.decode(errors="replace")
 
-    return Ptx(nvrtc.name_of(stem, program, more), source, text)
+    return Ptx(nvrtc.name_of(stem, program, more), source, text, code)
 
 
 def _require_architecture(program: nvrtc.Program, log: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from cudakern.simulator.ptx.forms import Match
-    from cudakern.simulator.ptx.model import Function, Operand, Statement
+    from cudakern.simulator.ptx.model import Function, Operand, Place, Statement
 
 
 class Flow:
@@ -184,7 +184,7 @@ class Blocks:
     def __init__(self, body: Iterable[Statement], first: int) -> None:
         self.numbers: dict[int, int] = {}  # by the identity of a block's first instruction
         self.end = first  # the number after the last one
-        counts: Counter[tuple[str, int]] = Counter()
+        counts: Counter[tuple[str, Place | None, int]] = Counter()
         begins = True
         for statement in body:
             if isinstance(statement, Label):
@@ -194,10 +194,10 @@ class Blocks:
             if begins:
                 self.numbers[id(statement)] = self.end
                 self.end += 1
-            counts[statement.name, self.end - 1] += 1
+            counts[statement.name, statement.place, self.end - 1] += 1
             row = row_of(statement)
             begins = row is not None and "ends" in row.form.effects
-        #: Name, number of the block, count.
+        #: Name, line, number of the block, count.
         self.rows = [(*key, count) for key, count in counts.items()]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudakern.simulator.limits import Grid
+    from cudakern.simulator.ptx.compile import Ptx
     from cudakern.simulator.ptx.model import Stack
 
 
@@ -194,10 +195,12 @@ class LoadedModule:
         path: Path,
         library: ctypes.CDLL,
         runtime: ctypes.CDLL,
+        ptx: Ptx,
         stack_at: Callable[[int], Stack] | None = None,
     ) -> None:
         self.path = path
         self.runtime = runtime
+        self.ptx = ptx
         self._library = library
         self._stack_at = stack_at
 

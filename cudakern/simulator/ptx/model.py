@@ -77,6 +77,7 @@ class Instruction:
     pairs: int  # how many of the operands are second results
     line: int  # in the PTX text
     stack: Stack  # in the source, as far as the PTX tells
+    columns: tuple[int, ...]  # of each place of the stack, from 1; 0 if unknown
 
     @property
     def words(self) -> list[str]:
@@ -94,6 +95,12 @@ class Instruction:
         """The innermost line of the user's own; of a header if there is none."""
         places = self.places
         return next((place for place in places if not is_header(place[0])), [*places, None][0])
+
+    @property
+    def column(self) -> int:
+        """Where in the line of `place` the statement or expression begins, from 1; 0 if unknown."""
+        place = self.place
+        return self.columns[self.stack.index(place)] if place else 0
 
 
 @dataclass(frozen=True, slots=True)

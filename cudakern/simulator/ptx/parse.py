@@ -48,6 +48,8 @@ _ENDS = frozenset(",;]})|")
 _NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
 #: What a declaration says before its names: alignment, type, lanes, whether it is a pointer.
 _Attributes = tuple[int, str, int, bool]
+#: Where an instruction comes from, and the column of each place, from 1.
+_Columned = tuple["Stack", tuple[int, ...]]
 
 
 def parse(text: str, source: str = "module.ptx") -> Module:
@@ -64,8 +66,8 @@ class _Parser:
         self.tokens = tokens
         self._module = Module()
         self._files = self._table_of_files()
-        self._stack: Stack = ()
-        self._stacks: dict[tuple[Place, int], Stack] = {}  # by place and column
+        self._stack: _Columned = ((), ())
+        self._stacks: dict[tuple[Place, int], _Columned] = {}  # by place and column
         self._defined: set[str] = set()  # functions and variables of the module
         self._scopes: list[dict[str, str]] = []
         #: Depths and unique names of what those scopes declare, the innermost last.
@@ -183,7 +185,7 @@ class _Parser:
         """Take up ``.loc``: where the instructions that follow come from."""
         tokens = self.tokens
         place = self._place()
-        below: Stack = ()
+        below: _Columned = ((), ())
         while tokens.accept(","):
             word = tokens.name()
             if word == "function_name":
@@ -191,11 +193,13 @@ class _Parser:
                 tokens.offset()
             elif word == "inlined_at":
                 call = self._place()
-                below = self._stacks.get(call, (call[0],))  # told by an earlier directive
+                # Told by an earlier directive.
+                below = self._stacks.get(call, ((call[0],), (call[1],)))
             else:
                 tokens.fail("must be function_name or inlined_at", word, 1)
-        self._stacks[place] = (place[0], *below[:_MAX_CALLS])
-        if place[0][1] or not self._stack:  # else code of several lines: the last one stays
+        stack, columns = below
+        self._stacks[place] = (place[0], *stack[:_MAX_CALLS]), (place[1], *columns[:_MAX_CALLS])
+        if place[0][1] or not self._stack[0]:  # else code of several lines: the last one stays
             self._stack = self._stacks[place]
 
     def _place(self) -> tuple[Place, int]:
@@ -326,7 +330,7 @@ class _Parser:
         if not tokens.accept(";"):
             tokens.expect("{")
             self._define(function.name)
-            self._stack = ()
+            self._stack = ((), ())
             self._note_labels()
             function.body = list(self._body())
         self._scopes = []
@@ -488,7 +492,7 @@ class _Parser:
             if len(operands) == 1 and tokens.accept("|"):
                 operands.append(self._operand())
                 pairs = 1
-        return Instruction(name, tuple(operands), guard, pairs, line, self._stack)
+        return Instruction(name, tuple(operands), guard, pairs, line, *self._stack)
 
     def _operand(self, *, is_call: bool = False) -> Operand:
         """Take up an operand; parentheses are around a call's arguments, else around constants."""

@@ -93,7 +93,7 @@ class Scope:
         if self.checked or len(places) > 1:
             values["stack"] = quoted("\n".join(f"{place[0]}:{place[1]}" for place in places))
         if self.checked:
-            values |= {"access": f"{access:#x}"}
+            values |= {"access": f"{access:#x}", "column": instruction.column}
         self.sites.append(site_of(file, line, instruction.name, **values))
         return f"&S[{len(self.sites) - 1}]"
 

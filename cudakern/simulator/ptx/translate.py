@@ -292,11 +292,13 @@ class _Translator(Scope):
                 structures.InstructionStruct,
                 kernel=quoted(name) if function.is_entry else 0,
                 name=quoted(spelling),
+                file=quoted(place[0]) if place else 0,
+                line=place[1] if place else 0,
                 block=block,
                 count=count,
             )
             for name, function in self.module.functions.items()
-            for spelling, block, count in self.blocks[name].rows
+            for spelling, place, block, count in self.blocks[name].rows
         ]
 
 

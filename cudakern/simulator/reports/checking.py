@@ -14,9 +14,11 @@ from cudakern.simulator import observation
 from cudakern.simulator.known_arrays import named
 from cudakern.simulator.reports.findings import Finding, error_for, findings_of, notes_of
 from cudakern.simulator.reports.traffic import KernelTraffic
+from cudakern.simulator.source_lines import Sources, take_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from types import ModuleType
 
     from cudakern.simulator.observation import Observed
 
@@ -37,6 +39,8 @@ class CheckReport(observation.Session):
         Launches that were checked.
     notes : list of str
         What was not checked to the end, once for each kernel and line; no findings.
+    sources : dict of (str, str) to str
+        The texts of the files that findings name, by library and file; empty if not known.
 
     Examples
     --------
@@ -56,13 +60,23 @@ class CheckReport(observation.Session):
     launches: int = 0
     notes: list[str] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    sources: Sources = field(default_factory=dict, repr=False)
     checks = True
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
         self.launches += 1
-        self.findings += findings_of(observed)
+        self.findings += findings_of(observed, self.sources)
         self.notes += [note for note in notes_of(observed) if note not in self.notes]
+
+    def json(self) -> str:
+        """Return the report as JSON, for other tools, as ``report.schema.json`` says.
+
+        That file is a JSON Schema and lies beside this module. Names stay as they are as long as
+        its ``version`` does.
+        """
+        text: str = _records().checked(self)
+        return text
 
     def __str__(self) -> str:
         found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
@@ -81,6 +95,8 @@ class TrafficReport(observation.Session):
         How many blocks of each launch run; 0 for all.
     arrays : dict of str to numpy.ndarray
         As given, by names.
+    sources : dict of (str, str) to str
+        The texts of the files that lines are of, by library and file; empty if not known.
 
     Examples
     --------
@@ -94,6 +110,7 @@ class TrafficReport(observation.Session):
     kernels: list[KernelTraffic] = field(default_factory=list)
     sample: int = 0
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    sources: Sources = field(default_factory=dict, repr=False)
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -103,9 +120,22 @@ class TrafficReport(observation.Session):
             same = [KernelTraffic(*key)]
             self.kernels += same
         same[0].add(observed)
+        for stack in (*(line.stack for line in same[0].lines), [*same[0].executed]):
+            take_texts(self.sources, same[0].library, observed.kernel.module.ptx, stack)
+
+    def json(self) -> str:
+        """Return the report as JSON, for other tools, as ``report.schema.json`` says."""
+        text: str = _records().traffic(self)
+        return text
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"
+
+
+def _records() -> ModuleType:
+    from cudakern.simulator.reports import records  # noqa: PLC0415  few reports become JSON
+
+    return records
 
 
 @contextmanager

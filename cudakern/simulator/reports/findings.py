@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
 from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
-from cudakern.simulator.ptx.names import qualified
-from cudakern.simulator.source_lines import Source, own_first, shown, stack_of
+from cudakern.simulator.reports.places import (
+    Space,
+    called,
+    operand_of,
+    operands_at,
+    place_of,
+    variable_of,
+)
+from cudakern.simulator.source_lines import (
+    Source,
+    Sources,
+    column_of,
+    line_of,
+    own_first,
+    shown,
+    stack_of,
+    take_texts,
+)
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Iterable
 
     from cudakern.simulator.observation import Observed
-    from cudakern.simulator.operands import Operand
 
 
 _Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
-_Space = enumeration("checker/launch_api.hpp", "ck_sim_space")
 _Lack = enumeration("checker/launch_api.hpp", "ck_sim_lack")
 _Use = enumeration("runtime/runtime_api.hpp", "ck_sim_use")
 #: What becomes of an undefined value.
@@ -34,6 +46,45 @@ _USED = {
     _Use.USE_PRINT: "its value is printed at",
 }
 Place = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherAccess:
+    """The other place of a finding.
+
+    Attributes
+    ----------
+    access : str
+        ``"read"``, ``"write"``, ``"atomic update"`` or ``"asynchronous copy"`` of a race;
+        ``"use"`` of an undefined value.
+    source, column, stack, code
+        As of `Finding`.
+    block, thread : tuple of int
+        Coordinates of the block and of the thread, (x, y, z).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = 'extern "C" __global__ void f(int* x) { x[0] = threadIdx.x; }'
+    >>> try:
+    ...     with ck.simulator.checked():
+    ...         ck.simulator.RawKernel(code, "f")((1,), (2,), (np.zeros(1, np.int32),))
+    ... except ck.SimulatorError as error:
+    ...     (finding,) = error.findings
+    >>> finding.access, finding.thread, finding.other.access, finding.other.thread
+    ('write', (1, 0, 0), 'write', (0, 0, 0))
+    >>> finding.code[finding.column - 1 :]
+    'x[0] = threadIdx.x; }'
+    """
+
+    access: str
+    source: Source | None
+    column: int | None
+    stack: tuple[Source, ...]
+    block: Place
+    thread: Place
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +115,19 @@ class Finding:
         Element of that array, counted from its first in memory order; negative before it.
     message : str
         One line that says all that.
+    access : str
+        A read, a write or an atomic update; empty for what accesses no memory.
+    column : int or None
+        Where in the line of `source` the statement begins, from 1; None if it is not known.
+    threads : int
+        How many threads were found to do so, this one among them. Of all findings of a launch, a
+        million are counted.
+    code : str
+        The text of the line of `source`; empty if it is not known.
+    other : OtherAccess or None
+        What a race is with, if that is an access; where an undefined value is used, if elsewhere.
+    library : str
+        The library that the kernel is in: kernels of one name can be different ones.
 
     Examples
     --------
@@ -90,6 +154,12 @@ class Finding:
     array: int | str | None
     index: int | None
     message: str
+    access: str = ""
+    column: int | None = None
+    threads: int = 1
+    code: str = ""
+    other: OtherAccess | None = None
+    library: str = ""
 
     def __str__(self) -> str:
         return f"{self.kernel}: {self.kind}: {self.message}"
@@ -106,12 +176,24 @@ def error_for(findings: list[Finding]) -> SimulatorError:
     )
 
 
-def findings_of(observed: Observed) -> list[Finding]:
-    """Return what a launch did wrong."""
+def findings_of(observed: Observed, sources: Sources) -> list[Finding]:
+    """Return what a launch did wrong; add the texts of the files that this names."""
     findings = [_finding(observed, raw) for raw in _explained_last(observed.findings)]
     if observed.failure is not None:
         findings.append(_failure(observed.failure, observed.failed_at))
-    return findings
+    return [_quoting(finding, observed, sources) for finding in findings]
+
+
+def _quoting(finding: Finding, observed: Observed, sources: Sources) -> Finding:
+    """Return a finding with the texts of its lines."""
+    module, other = observed.kernel.module, finding.other
+    library = module.path.name
+    take_texts(sources, library, module.ptx, finding.stack)
+    if other is not None:
+        take_texts(sources, library, module.ptx, other.stack)
+        other = replace(other, code=line_of(sources, library, other.source))
+    code = line_of(sources, library, finding.source)
+    return replace(finding, code=code, other=other, library=library)
 
 
 def _explained_last(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
@@ -140,7 +222,7 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     kind = raw.kind.decode()
     stack = own_first(stack_of(raw.site))
     is_lane = kind == "inactive_lane"
-    array, index, where = (None, None, "") if is_lane else _place_of(observed, raw)
+    array, index, where = (None, None, "") if is_lane else place_of(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
     access = _access(raw.access, raw.bytes)
     if kind == "race":
@@ -156,7 +238,36 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     text += "" if is_lane else _of_the_array(observed, raw, kind)
     message = f"{shown(stack)}: {text} (block {block}, thread {thread})"
     source = stack[0] if stack else None
-    return Finding(kind, observed.kernel.name, block, thread, source, stack, array, index, message)
+    return Finding(
+        kind,
+        observed.kernel.name,
+        block,
+        thread,
+        source,
+        stack,
+        array,
+        index,
+        message,
+        access="" if is_lane else _access(raw.access, 0),
+        column=column_of(raw.site),
+        threads=raw.threads,
+        other=_other(raw, kind),
+    )
+
+
+def _other(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
+    """Return the other place of a finding, if there is one."""
+    stack = own_first(stack_of(raw.other_site))
+    is_race = kind == "race"
+    if not stack or not (is_race or stack_of(raw.other_site) != stack_of(raw.site)):
+        return None
+    access = "use"
+    if is_race:
+        in_flight = raw.reason == _Reason.IN_FLIGHT
+        access = "asynchronous copy" if in_flight else _access(raw.other_access, 0)
+    block, thread = (raw.other_block, raw.other_thread) if is_race else (raw.block, raw.thread)
+    column = column_of(raw.other_site)
+    return OtherAccess(access, stack[0], column, stack, tuple(block), tuple(thread))
 
 
 def _used(raw: ctypes.Structure) -> str:
@@ -229,87 +340,25 @@ def _access(access: int, size: int) -> str:
     return f"{what} of {size} bytes" if size else what
 
 
-#: An index computed in 32 bits that went below zero is short of this.
-_WRAP = 2**32
-_NEAR_WRAP = 2**16
-#: Array, element and a phrase.
-_Where = tuple[int | str | None, int | None, str]
-
-
 def _requirement(observed: Observed, raw: ctypes.Structure) -> str:
     """Return what must hold of an access that is not to where it may be."""
     if raw.access & WRITES:
-        if raw.space == _Space.PARAMETERS:
+        if raw.space == Space.PARAMETERS:
             return "must not be to the kernel's parameters"
-        if raw.space == _Space.VARIABLE and _variable(observed, raw).is_constant:
+        if raw.space == Space.VARIABLE and variable_of(observed, raw).is_constant:
             return "must not be to constant memory"
-        inside = _inside(observed, raw) if raw.space == _Space.GLOBAL else []
+        inside = operands_at(observed, raw) if raw.space == Space.GLOBAL else []
         if inside and all(operand.read_only for operand in inside):
             return "must be to an array that can be written"
     return "must lie inside of an array"
 
 
-def _inside(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
-    """Return the arrays that an access to global memory lies in."""
-    buffer = observed.buffers[raw.object]
-    address = buffer.start + raw.offset
-    return [o for o in buffer.operands if o.start <= address < o.end]
-
-
-def _variable(observed: Observed, raw: ctypes.Structure) -> ctypes.Structure:
-    number: int = raw.object
-    return [*observed.kernel.module.variables.values()][number]
-
-
-def _place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
-    """Return the array, the element and a phrase for where an access lies."""
-    space = _Space(raw.space)
-    if space is _Space.GLOBAL:
-        operand = _operand(observed, raw)
-        return _of_operand(operand, observed.buffers[raw.object].start + raw.offset)
-    if space in {_Space.SHARED, _Space.DYNAMIC, _Space.REMOTE}:
-        return _of_shared(observed, raw, space)
-    if space is _Space.VARIABLE:
-        variable = _variable(observed, raw)
-        name, size = _name_of(variable.name.decode()), variable.bytes
-        kind = "constant" if variable.is_constant else "global"
-        return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
-    if space is _Space.NOWHERE:
-        return _nowhere(observed, raw) if raw.bytes else (None, None, "")
-    places = {
-        _Space.LOCAL: f"byte {raw.offset} of the thread's local memory",
-        _Space.HEAP: f"byte {raw.offset} of memory that malloc gave",
-        _Space.PARAMETERS: f"byte {raw.offset} of the kernel's parameters",
-        _Space.FOREIGN: "in another thread's local memory",
-    }
-    return None, None, places[space]
-
-
-def _nearest(operands: Iterable[Operand], address: int) -> Operand:
-    return min(operands, key=lambda o: max(o.start - address, address - o.end + 1))
-
-
-def _operand(observed: Observed, raw: ctypes.Structure) -> Operand:
-    """Return the array that an access to global memory lies in, or is nearest to."""
-    buffer = observed.buffers[raw.object]
-    return _nearest(_inside(observed, raw) or buffer.operands, buffer.start + raw.offset)
-
-
-def _name_of(symbol: str) -> str:
-    """Return the name of a variable, without its namespaces."""
-    return qualified(symbol).rpartition("::")[2]
-
-
-def _called(operand: Operand) -> str:
-    return f"argument {operand.name}" if isinstance(operand.name, int) else operand.name
-
-
 def _of_the_array(observed: Observed, raw: ctypes.Structure, kind: str) -> str:
     """Return the end of a message: what about the array itself may explain the finding."""
-    if raw.space != _Space.GLOBAL or kind == "race":
+    if raw.space != Space.GLOBAL or kind == "race":
         return ""
-    operand = _operand(observed, raw)
-    name, text = _called(operand), ""
+    operand = operand_of(observed, raw)
+    name, text = called(operand), ""
     buffer = observed.buffers[raw.object]
     start = observed.addresses[raw.object] + operand.address - buffer.start
     if kind == "misaligned" and start % raw.bytes:
@@ -318,67 +367,3 @@ def _of_the_array(observed: Observed, raw: ctypes.Structure, kind: str) -> str:
     if operand.is_strided:
         text += f"; {name} is not contiguous: a kernel sees its memory, not its elements"
     return text
-
-
-def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
-    index, within = divmod(address - operand.address, operand.layout.itemsize)
-    name = f"{_called(operand)} ({operand.parameter})" if operand.parameter else _called(operand)
-    rest = f" plus {within} bytes" if within else ""
-    return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
-
-
-def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Where:
-    offset: int = raw.offset
-    objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
-    block = ""
-    nearest = objects[raw.object] if space is _Space.SHARED else None
-    if space is _Space.REMOTE:  # the offset counts from where shared memory starts
-        block = f" in block {raw.object} of the cluster"
-        if objects and not (observed.dynamic_bytes and offset >= start):
-            nearest = min(
-                objects, key=lambda o: max(o.offset - offset, offset - o.offset - o.bytes + 1)
-            )
-        offset -= start if nearest is None else nearest.offset
-    if nearest is None:
-        name = said = "dynamic shared memory"
-        size = observed.dynamic_bytes
-    else:
-        name, size = nearest.name.decode(), nearest.bytes
-        said = f"shared array {name}"
-    index, within = divmod(offset, max(raw.bytes, 1))
-    rest = f" plus {within} bytes" if within else ""
-    units = f"in units of {raw.bytes} bytes"
-    return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
-
-
-def _nowhere(observed: Observed, raw: ctypes.Structure) -> _Where:
-    """Say which array's index went below zero in 32 bits, if that explains a far address."""
-    address = raw.offset % 2**64
-    for i, buffer in enumerate(observed.buffers):
-        base = observed.addresses[i]
-        for operand in buffer.operands:
-            start = base + operand.address - buffer.start
-            index, within = divmod(address - start, operand.layout.itemsize)
-            if not within and abs(index - _WRAP) < _NEAR_WRAP:
-                name, _, said = _of_operand(operand, operand.address)
-                said = said.replace("element 0", f"element {index}", 1)
-                return name, index, f"{said}: {index - _WRAP} as a 32-bit integer"
-    return None, None, f"at address {address:#x}, {_origin(observed, raw)}"
-
-
-def _origin(observed: Observed, raw: ctypes.Structure) -> str:
-    """Return a phrase for where the address stands that a far one was computed from."""
-    space, offset = _Space(raw.origin_space), raw.origin_offset
-    if space is _Space.PARAMETERS:
-        number = bisect_right(observed.offsets, offset) - 1
-        origin = f"argument {number}"
-    elif space is _Space.GLOBAL:
-        buffer = observed.buffers[raw.origin_object]
-        origin = _called(_nearest(buffer.operands, buffer.start + offset))
-    elif space is _Space.VARIABLE:
-        origin = f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
-    elif space is _Space.HEAP:
-        origin = "memory that malloc gave"
-    else:
-        return "far from every array"
-    return f"reached by an address in {origin}, not given as an array: checked(arrays=...)"

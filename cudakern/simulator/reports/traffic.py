@@ -1,15 +1,19 @@
-"""Memory traffic by kernel and by source line."""
+"""Memory traffic by kernel, source line and array."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.headers import enumeration
+from cudakern.simulator.ptx.access_bits import RETURNS
+from cudakern.simulator.reports.places import array_of
 from cudakern.simulator.source_lines import Source, stack_of
 
 if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Iterable, Iterator
+
     from cudakern.simulator.observation import Observed
 
 #: Bytes of a sector, the unit in which global memory moves.
@@ -44,6 +48,8 @@ class Requests:
     >>> requests = ck.simulator.Requests(requests=2, accesses=64, bytes_requested=256, sectors=16)
     >>> requests.bytes_moved, requests.sectors_per_request
     (512, 8.0)
+    >>> requests.efficiency
+    0.5
     """
 
     requests: int = 0
@@ -56,6 +62,14 @@ class Requests:
     def bytes_moved(self) -> int:
         """Bytes of the sectors."""
         return self.sectors * SECTOR_BYTES
+
+    @property
+    def efficiency(self) -> float:
+        """Bytes requested over bytes moved; NaN if none moved.
+
+        0.125 for lanes that access 4 bytes of a sector each; above 1 where lanes share bytes.
+        """
+        return self.bytes_requested / self.bytes_moved if self.sectors else float("nan")
 
     @property
     def sectors_per_request(self) -> float:
@@ -76,7 +90,7 @@ class Requests:
 
 @dataclass
 class LineTraffic(Requests):
-    """The requests of one kind at one source line.
+    """The requests of one kind at one source line to one array.
 
     Attributes
     ----------
@@ -87,6 +101,13 @@ class LineTraffic(Requests):
         File and line of the access.
     stack : tuple of (str, int)
         The source, then where the inlined function it lies in was called, and so on.
+    array : int, str or None
+        Position among the kernel's arguments, or the name of an operator's tensor, of one of the
+        ``arrays`` of `traffic`, of a shared array or of a global variable; None for local memory
+        and for what malloc gave. A request is one to the array that its first lane accesses; of
+        arguments that overlap, to the first one.
+    returns : bool
+        Whether something uses the results of an atomic: if not, a GPU has a cheaper instruction.
 
     Examples
     --------
@@ -98,13 +119,20 @@ class LineTraffic(Requests):
     >>> with ck.simulator.traffic() as report:
     ...     shift((1,), (31,), (x, y))
     >>> load, store = report.kernels[0].lines
-    >>> load.kind, load.source, load.sectors_per_request
-    ('load', ('f.cu', 1), 4.0)
+    >>> load.kind, load.source, load.array, load.sectors_per_request
+    ('load', ('f.cu', 1), 0, 4.0)
+    >>> print(load)
+    f.cu:1  load  argument 0  1 requests  4.00 sectors/request  97% efficiency
     """
 
     kind: str = ""
     source: Source | None = None
     stack: tuple[Source, ...] = ()
+    array: int | str | None = None
+    returns: bool = True
+
+    def __str__(self) -> str:
+        return "  ".join(cell.strip() for cell in _cells(self))
 
 
 def _total(kind: str, description: str) -> Any:  # noqa: ANN401  a property of type Requests
@@ -127,9 +155,11 @@ class KernelTraffic:
     launches : int
         How often it ran.
     lines : list of LineTraffic
-        By source line and kind, in the order of first requests.
+        By source line, kind and array, in the order of first requests.
     instructions : dict of str to int
         PTX instructions that warps executed, by name with all modifiers.
+    executed : dict of (str, int) to int
+        PTX instructions that warps executed, by file and line of the user's own.
     blocks, sampled : int
         Of the grids of all launches; and those that ran, whose figures are scaled to all.
 
@@ -154,17 +184,22 @@ class KernelTraffic:
     instructions: dict[str, int] = field(default_factory=dict)
     blocks: int = 0
     sampled: int = 0
+    executed: dict[Source, int] = field(default_factory=dict)
 
     def add(self, observed: Observed) -> None:
         """Add what one launch moved and executed."""
         self.launches += 1
         self.blocks += observed.blocks
         self.sampled += observed.sampled
-        for name, count in _instructions_of(observed).items():
-            self.instructions[name] = self.instructions.get(name, 0) + _scaled(count, observed)
+        for row, count in _executed(observed):
+            name = row.name.decode()
+            self.instructions[name] = self.instructions.get(name, 0) + count
+            if row.file:
+                source = row.file.decode(errors="replace"), row.line
+                self.executed[source] = self.executed.get(source, 0) + count
         for line in _lines_of(observed):
             for known in self.lines:
-                if (known.kind, known.stack) == (line.kind, line.stack):
+                if _same_place(known, line):
                     known.include(line)
                     break
             else:
@@ -172,11 +207,7 @@ class KernelTraffic:
 
     def total(self, *kinds: str) -> Requests:
         """Return the sum over lines of these kinds."""
-        result = Requests()
-        for line in self.lines:
-            if line.kind in kinds:
-                result.include(line)
-        return result
+        return _sum(line for line in self.lines if line.kind in kinds)
 
     loads = _total("load", "Reads of global memory.")
     stores = _total("store", "Writes of global memory.")
@@ -221,16 +252,75 @@ class KernelTraffic:
         )
         if self.sampled != self.blocks:
             head += f", by {self.sampled} of {self.blocks} blocks"
-        return "\n".join((head, *map(_row, self.lines)))
+        return "\n".join((head, *_table(self.lines)))
+
+    def worst(self) -> list[LineTraffic]:
+        """Return the lines, those first that move the most bytes which nobody asked for."""
+        return sorted(self.lines, key=lambda line: line.bytes_requested - line.bytes_moved)
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """The totals by the names that ``ncu --metrics`` has for them, which prints ``.sum``."""
+        found = {}
+        for memory in ("global", "local"):
+            for name, requests in self._by_operation(memory).items():
+                found[f"l1tex__t_requests_pipe_lsu_mem_{memory}_op_{name}"] = requests.requests
+                found[f"l1tex__t_sectors_pipe_lsu_mem_{memory}_op_{name}"] = requests.sectors
+                bytes_name = f"smsp__sass_data_bytes_mem_{memory}_op_{name}"
+                found[bytes_name] = requests.bytes_requested
+        for name, requests in self._by_operation("shared").items():
+            found[f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{name}"] = requests.wavefronts
+        return found
+
+    def _by_operation(self, memory: str) -> dict[str, Requests]:
+        """Return the requests to a memory by the names that ``ncu`` has for operations."""
+        prefix = "" if memory == "global" else f"{memory} "
+        found = {"ld": self.total(f"{prefix}load"), "st": self.total(f"{prefix}store")}
+        atomics = [line for line in self.lines if line.kind == f"{prefix}atomic"]
+        groups = {"atom": atomics}
+        if memory == "global":
+            groups = {
+                "atom": [line for line in atomics if line.returns],
+                "red": [line for line in atomics if not line.returns],
+            }
+        if memory != "local":
+            found |= {name: _sum(lines) for name, lines in groups.items()}
+        return found
 
 
-def _row(line: LineTraffic) -> str:
+def _sum(lines: Iterable[Requests]) -> Requests:
+    result = Requests()
+    for line in lines:
+        result.include(line)
+    return result
+
+
+def _cells(line: LineTraffic) -> tuple[str, ...]:
+    """Return a line as texts: place, kind, array, requests, rate, efficiency."""
     place = " < ".join(f"{name}:{number}" for name, number in line.stack[:2]) or "unknown line"
+    array = "" if line.array is None else str(line.array)
+    if isinstance(line.array, int):
+        array = f"argument {line.array}"
     if line.kind.startswith(("shared", "constant")):
         rate = f"{line.wavefronts_per_request:.2f} wavefronts/request"
     else:
         rate = f"{line.sectors_per_request:.2f} sectors/request"
-    return f"  {place:<40} {line.kind:<13} {line.requests:>10} requests {rate:>25}"
+    efficiency = f"{line.efficiency:.0%} efficiency" if line.sectors else ""
+    return place, line.kind, array, f"{line.requests} requests", rate, efficiency
+
+
+def _table(lines: list[LineTraffic]) -> Iterator[str]:
+    """Yield lines, their cells one below the other."""
+    rows = [_cells(line) for line in lines]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, "<<<>>>", strict=True)
+        yield "  " + "  ".join(f"{cell:{side}{width}}" for cell, width, side in cells).rstrip()
+
+
+def _same_place(one: LineTraffic, other: LineTraffic) -> bool:
+    places = ((line.kind, line.stack, line.array, line.returns) for line in (one, other))
+    return next(places) == next(places)
 
 
 def _scaled(count: int, observed: Observed) -> int:
@@ -238,14 +328,12 @@ def _scaled(count: int, observed: Observed) -> int:
     return (2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)
 
 
-def _instructions_of(observed: Observed) -> Counter[str]:
-    """Return how often warps executed each instruction."""
-    executed: Counter[str] = Counter()
+def _executed(observed: Observed) -> Iterator[tuple[ctypes.Structure, int]]:
+    """Yield rows of the library's instructions, and how often warps executed those."""
     own = (None, observed.kernel.structure.name)
     for row in observed.kernel.module.instructions:
         if row.kernel in own and observed.executions[row.block]:
-            executed[row.name.decode()] += row.count * observed.executions[row.block]
-    return executed
+            yield row, _scaled(row.count * observed.executions[row.block], observed)
 
 
 def _lines_of(observed: Observed) -> list[LineTraffic]:
@@ -255,7 +343,11 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
         stack = stack_of(raw.site)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
         kind = f"{_MEMORIES[raw.memory]} {_ACTIONS[raw.action]}".removeprefix("global ")
-        line = LineTraffic(kind=kind, source=stack[0] if stack else None, stack=stack)
+        source, array = stack[0] if stack else None, array_of(observed, raw)
+        returns = not raw.site.contents.opcode.startswith(b"red.") and (
+            _ACTIONS[raw.action] != "atomic" or bool(raw.site.contents.access & RETURNS)
+        )
+        line = LineTraffic(kind=kind, source=source, stack=stack, array=array, returns=returns)
         line.include(Requests(*(_scaled(count, observed) for count in counts)))
         result.append(line)
     return result

@@ -75,6 +75,7 @@ struct Site {
   const char* stack;
   // The rest is of checked launches; else zeros.
   uint32_t access;          // what it does to memory, see below; 0 for nothing
+  uint32_t column;          // in the line, from 1; 0 if unknown
   mutable uint32_t number;  // the checker's, for this launch; 0 at first
 };
 

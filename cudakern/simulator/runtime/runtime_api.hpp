@@ -22,7 +22,8 @@ struct ck_sim_shared_object {
 struct ck_sim_instruction {
   const char* kernel;  // null for a function, which any kernel may call
   const char* name;    // with its modifiers
-  uint32_t block, count;
+  const char* file;    // the user's own; null if unknown
+  uint32_t line, block, count;
 };
 
 /// Carries out a warp's instruction: `lanes[i]` is what lane i gave as its `data`, for each lane i
