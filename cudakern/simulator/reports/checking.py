@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
+    from rich.console import Console, ConsoleOptions
+    from rich.text import Text
+
     from cudakern.simulator.observation import Observed
 
 
@@ -81,6 +84,12 @@ class CheckReport(observation.Session):
     def __str__(self) -> str:
         found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
         return "\n".join((*found, *self.notes))
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """Give rich the findings with colours and their lines of the source."""
+        from cudakern.simulator.reports import text  # noqa: PLC0415  few want it
+
+        yield text.as_rich(self, options.max_width)
 
 
 @dataclass(eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from cudakern.simulator.reports.places import (
     operands_at,
     place_of,
     variable_of,
-    written,
 )
 from cudakern.simulator.source_lines import (
     Source,
@@ -75,7 +73,7 @@ class OtherAccess:
     ... except ck.SimulatorError as error:
     ...     (finding,) = error.findings
     >>> finding.access, finding.thread, finding.other.access, finding.other.thread
-    ('write', (0, 0, 0), 'write', (1, 0, 0))
+    ('write', (1, 0, 0), 'write', (0, 0, 0))
     >>> finding.code[finding.column - 1 :]
     'x[0] = threadIdx.x; }'
     """
@@ -120,9 +118,7 @@ class Finding:
     access : str
         A read, a write or an atomic update; empty for what accesses no memory.
     column : int or None
-        Where in the line of `source` the array is indexed, from 1. If it is not, where the
-        statement begins, as the compiler tells: NVRTC names the first one of a line. None if it
-        does not.
+        Where in the line of `source` the statement begins, from 1; None if it is not known.
     threads : int
         How many threads were found to do so, this one among them. Of all findings of a launch, a
         million are counted.
@@ -193,22 +189,11 @@ def _quoting(finding: Finding, observed: Observed, sources: Sources) -> Finding:
     module, other = observed.kernel.module, finding.other
     library = module.path.name
     take_texts(sources, library, module.ptx, finding.stack)
-    name = written(observed, finding.array)
     if other is not None:
         take_texts(sources, library, module.ptx, other.stack)
-        code = line_of(sources, library, other.source)
-        is_race = finding.kind == "race"
-        column = _column(code, name if is_race else "", other.column)
-        other = replace(other, code=code, column=column)
+        other = replace(other, code=line_of(sources, library, other.source))
     code = line_of(sources, library, finding.source)
-    column = _column(code, name, finding.column)
-    return replace(finding, code=code, column=column, other=other, library=library)
-
-
-def _column(code: str, name: str, statement: int | None) -> int | None:
-    """Return where an array is indexed in a line, or else where its statement begins."""
-    match = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[", code) if name else None
-    return match.start() + 1 if match else statement
+    return replace(finding, code=code, other=other, library=library)
 
 
 def _explained_last(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:

@@ -1,0 +1,244 @@
+"""Findings as a terminal shows them: each with its line of the source, and a race with both."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.reports.findings import Finding
+from cudakern.simulator.source_lines import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.text import Text
+
+    from cudakern.simulator.reports.checking import CheckReport
+    from cudakern.simulator.reports.findings import OtherAccess
+
+_INDENT = "  "
+_TAB = 4
+_CUT = "..."
+#: Columns where nothing tells how many there are, and the fewest that a line of source gets.
+_COLUMNS = 120
+_LEAST = 20
+#: ANSI's numbers of styles.
+_FOUND, _OTHER, _STRONG, _QUIET = "1;31", "1;34", "1", "36"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Findings of one kind at the same line, or pair of lines, of a kernel, about one array."""
+
+    first: Finding
+    threads: int  # that the finding with the most has
+
+    @property
+    def kind(self) -> str:
+        """As of a finding."""
+        return self.first.kind
+
+    @property
+    def kernel(self) -> str:
+        """As of a finding."""
+        return self.first.kernel
+
+    @property
+    def source(self) -> Source | None:
+        """As of a finding."""
+        return self.first.source
+
+
+def identity(finding: Finding) -> tuple[object, ...]:
+    """Return what the findings of a group have in common."""
+    lines = [finding.source] if finding.other is None else [finding.source, finding.other.source]
+    if finding.kind == "race":  # either of the two may have come first
+        lines.sort(key=str)
+    told = finding.message if finding.source is None else ""
+    return (finding.kind, finding.kernel, finding.library, *lines, finding.array, told)
+
+
+def grouped(findings: Iterable[Finding]) -> list[Group]:
+    """Return findings in groups, in the order of their first ones.
+
+    Launches of a kernel find the same again and again.
+    """
+    groups: dict[tuple[object, ...], Group] = {}
+    for finding in findings:
+        known = groups.setdefault(identity(finding), Group(finding, finding.threads))
+        if finding.threads > known.threads:
+            groups[identity(finding)] = Group(known.first, finding.threads)
+    return [*groups.values()]
+
+
+def described(
+    findings: Iterable[Finding],
+    notes: Iterable[str] = (),
+    *,
+    color: bool = False,
+    width: int | None = None,
+) -> str:
+    """Return findings as a terminal shows them; ``color`` adds nothing but ANSI's codes.
+
+    Each group has the one-line message of its first finding, then the lines of the source, cut to
+    ``width`` columns, by default the terminal's.
+    """
+    page = _Page(color, width or shutil.get_terminal_size((_COLUMNS, 0)).columns)
+    blocks = ["\n".join(page.group(group)) for group in grouped(findings)]
+    between = "\n\n" if any("\n" in block for block in blocks) else "\n"
+    told = between.join(blocks)
+    remarks = "\n".join(map(_safe, notes))
+    return (between if told and remarks else "").join((told, remarks))
+
+
+def as_rich(report: CheckReport, width: int) -> Text:
+    """Return what rich prints of a report."""
+    from rich.text import Text  # noqa: PLC0415  asked for by rich itself
+
+    if not report.findings:
+        return Text(str(report))
+    found = described(report.findings, report.notes, color=True, width=width)
+    return Text.from_ansi(found)
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """Where a line of the source is pointed at, and what is said of that."""
+
+    place: str  # file and line, without folders, which the message has
+    source: Source | None
+    code: str
+    column: int | None
+    label: str
+    style: str
+
+
+@dataclass(frozen=True)
+class _Page:
+    """How a text is to look."""
+
+    color: bool
+    width: int
+
+    def group(self, group: Group) -> Iterator[str]:
+        """Yield the lines of a group."""
+        finding = group.first
+        kernel, kind = _safe(finding.kernel), _safe(finding.kind)
+        rest = _safe(str(finding)).removeprefix(f"{kernel}: {kind}: ")
+        styled = self._styled
+        yield f"{styled(_STRONG, kernel)}: {styled(_FOUND, kind)}: {styled(_STRONG, rest)}"
+        other = finding.other
+        marks = [_mark(finding, _FOUND, group.threads, alone=other is None)]
+        if other is not None:
+            marks.append(_mark(other, _OTHER))
+        if any(mark.code or mark.label for mark in marks):
+            gutter = max(len(mark.place) for mark in marks)
+            room = max(_LEAST, self.width - gutter - len(f"{_INDENT} | "))
+            for together in _by_line(marks, room):
+                yield from self._excerpt(together, gutter, room)
+
+    def _styled(self, style: str, text: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if self.color and text else text
+
+    def _excerpt(self, marks: Sequence[_Mark], gutter: int, room: int) -> Iterator[str]:
+        """Yield a line of the source and, below it, what happens there."""
+        first = marks[0]
+        name, margin = (
+            self._styled(_QUIET, f"{_INDENT}{text:>{gutter}} |") for text in (first.place, "")
+        )
+        if not first.code:
+            yield from (f"{name} {self._styled(mark.style, mark.label)}" for mark in marks)
+            return
+        cells = [_cells(mark.code, mark.column) for mark in marks]
+        text, shift = _window(cells[0][0], min(at for _, at in cells), room)
+        yield f"{name} {text}"
+        placed = [(at - shift, mark) for mark, (_, at) in zip(marks, cells, strict=True)]
+        for line in self._pointers(sorted(placed, key=lambda pair: -pair[0]), room):
+            yield f"{margin} {line}"
+
+    def _pointers(self, placed: Sequence[tuple[int, _Mark]], room: int) -> Iterator[str]:
+        """Yield carets with the label of the last one, then the others' labels below theirs."""
+        carets = {at: mark.style for at, mark in reversed(placed) if mark.column is not None}
+        line, end = "", 0
+        for at in sorted(carets):
+            line += f"{'':{at - end}}{self._styled(carets[at], '^')}"
+            end = at + 1
+        for at, mark in placed:
+            if not mark.label:
+                continue
+            column = at + 2 if at == max(carets, default=-1) else at
+            if end and (column <= end or column + len(mark.label) > room):
+                yield line
+                line, end = "", 0
+            column = min(column, max(0, room - len(mark.label)))
+            line += f"{'':{column - end}}{self._styled(mark.style, mark.label)}"
+            end = column + len(mark.label)
+        if line:
+            yield line
+
+
+def _mark(
+    access: Finding | OtherAccess, style: str, threads: int = 1, *, alone: bool = False
+) -> _Mark:
+    file, line = access.source or ("", 0)
+    place = _safe(f"{file.rpartition('/')[2]}:{line}") if file else "unknown line"
+    who = f"block {access.block}, thread {access.thread}"
+    label = [f"{access.access} by {who}"] if access.access else [who] * (not alone)
+    label += [f"{threads} threads in all"] * (threads > 1)
+    code = access.code.rstrip()
+    return _Mark(place, access.source, code, access.column, ", ".join(label), style)
+
+
+def _by_line(marks: list[_Mark], room: int) -> list[list[_Mark]]:
+    """Return marks together that one line of the source can show."""
+    if len({mark.source for mark in marks}) == 1:
+        columns = [_cells(mark.code, mark.column)[1] for mark in marks]
+        if max(columns) - min(columns) < room // 2:
+            return [marks]
+    return [[mark] for mark in marks]
+
+
+def _safe(text: str) -> str:
+    """Return a text without what moves a terminal's cursor, hides or reorders what it shows."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _cells(code: str, column: int | None) -> tuple[list[str], int]:
+    """Return what the columns of a terminal show of a line, and where a column of it is.
+
+    NVRTC counts the bytes of UTF-8, from 1. Without a column it is where the text begins. Behind a
+    character that fills two columns of the terminal, the second one's is empty.
+    """
+    cells: list[str] = []
+    caret, byte, begins = None, 1, len(code) - len(code.lstrip()) + 1
+    for c in code:
+        if caret is None and byte >= (column or begins):
+            caret = len(cells)
+        byte += len(c.encode(errors="surrogatepass"))
+        if c == "\t":
+            cells += " " * (_TAB - len(cells) % _TAB)
+        elif unicodedata.combining(c) and cells:
+            cells[-1] += c
+        elif unicodedata.east_asian_width(c) in "WF":
+            cells += [c, ""]
+        else:
+            cells += _safe(c)
+    return cells, len(cells) if caret is None else caret
+
+
+def _window(cells: list[str], caret: int, room: int) -> tuple[str, int]:
+    """Return a line's part around a caret, so wide at most, and how far it is shifted left."""
+    start = max(0, min(caret - room // 4, len(cells) - room))
+    end = start + room
+    shown_cells = cells[start:end]
+    if end < len(cells):
+        shown_cells[-len(_CUT) :] = _CUT
+        if cells[end - len(_CUT)] == "":  # half of a wide character is left
+            shown_cells[-len(_CUT) - 1] = " "
+    if start:
+        shown_cells[: len(_CUT)] = _CUT
+        if shown_cells[len(_CUT)] == "":
+            shown_cells[len(_CUT)] = " "
+    return "".join(shown_cells), start
