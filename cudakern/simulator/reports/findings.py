@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from cudakern.simulator.reports.places import (
     operands_at,
     place_of,
     variable_of,
+    written,
 )
 from cudakern.simulator.source_lines import (
     Source,
@@ -73,7 +75,7 @@ class OtherAccess:
     ... except ck.SimulatorError as error:
     ...     (finding,) = error.findings
     >>> finding.access, finding.thread, finding.other.access, finding.other.thread
-    ('write', (1, 0, 0), 'write', (0, 0, 0))
+    ('write', (0, 0, 0), 'write', (1, 0, 0))
     >>> finding.code[finding.column - 1 :]
     'x[0] = threadIdx.x; }'
     """
@@ -118,7 +120,9 @@ class Finding:
     access : str
         A read, a write or an atomic update; empty for what accesses no memory.
     column : int or None
-        Where in the line of `source` the statement begins, from 1; None if it is not known.
+        Where in the line of `source` the array is indexed, from 1. If it is not, where the
+        statement begins, as the compiler tells: NVRTC names the first one of a line. None if it
+        does not.
     threads : int
         How many threads were found to do so, this one among them. Of all findings of a launch, a
         million are counted.
@@ -189,11 +193,22 @@ def _quoting(finding: Finding, observed: Observed, sources: Sources) -> Finding:
     module, other = observed.kernel.module, finding.other
     library = module.path.name
     take_texts(sources, library, module.ptx, finding.stack)
+    name = written(observed, finding.array)
     if other is not None:
         take_texts(sources, library, module.ptx, other.stack)
-        other = replace(other, code=line_of(sources, library, other.source))
+        code = line_of(sources, library, other.source)
+        is_race = finding.kind == "race"
+        column = _column(code, name if is_race else "", other.column)
+        other = replace(other, code=code, column=column)
     code = line_of(sources, library, finding.source)
-    return replace(finding, code=code, other=other, library=library)
+    column = _column(code, name, finding.column)
+    return replace(finding, code=code, column=column, other=other, library=library)
+
+
+def _column(code: str, name: str, statement: int | None) -> int | None:
+    """Return where an array is indexed in a line, or else where its statement begins."""
+    match = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[", code) if name else None
+    return match.start() + 1 if match else statement
 
 
 def _explained_last(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:

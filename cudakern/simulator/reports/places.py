@@ -77,6 +77,13 @@ def _name_of(symbol: str) -> str:
     return qualified(symbol).rpartition("::")[2]
 
 
+def written(observed: Observed, array: int | str | None) -> str:
+    """Return what a kernel's text calls an array, as far as that is known."""
+    operands = (operand for buffer in observed.buffers for operand in buffer.operands)
+    names = (operand.parameter for operand in operands if operand.name == array)
+    return next(names, array if isinstance(array, str) else "")
+
+
 def called(operand: Operand) -> str:
     """Return what messages call an array."""
     return f"argument {operand.name}" if isinstance(operand.name, int) else operand.name
