@@ -208,7 +208,10 @@ def _quoting(finding: Finding, observed: Observed, sources: Sources) -> Finding:
 def _column(code: str, name: str, statement: int | None) -> int | None:
     """Return where an array is indexed in a line, or else where its statement begins."""
     match = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[", code) if name else None
-    return match.start() + 1 if match else statement
+    if match:
+        return match.start() + 1
+    before = code.encode()[: (statement or 1) - 1]  # NVRTC counts bytes
+    return None if statement is None else len(before.decode(errors="ignore")) + 1
 
 
 def _explained_last(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
