@@ -6,7 +6,7 @@ extern "C" __global__ void out_of_bounds(const int* x, int* y) {
 }
 
 extern "C" __global__ void misaligned(const int* x, int* y) {
-  *reinterpret_cast<int2*>(y + 1) = make_int2(x[0], x[1]);
+  /* é日 */ *reinterpret_cast<int2*>(y + 1) = make_int2(x[0], x[1]);
 }
 
 extern "C" __global__ void uninitialized(const int* x, int* y) {

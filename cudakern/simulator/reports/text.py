@@ -206,17 +206,15 @@ def _safe(text: str) -> str:
 
 
 def _cells(code: str, column: int | None) -> tuple[list[str], int]:
-    """Return what the columns of a terminal show of a line, and where a column of it is.
+    """Return what the columns of a terminal show of a line, and where a character of it is.
 
-    NVRTC counts the bytes of UTF-8, from 1. Without a column it is where the text begins. Behind a
-    character that fills two columns of the terminal, the second one's is empty.
+    Without a number of it, that is where the text begins. Behind a character that fills two columns
+    of the terminal, the second one's is empty.
     """
     cells: list[str] = []
-    caret, byte, begins = None, 1, len(code) - len(code.lstrip()) + 1
+    starts: list[int] = []
     for c in code:
-        if caret is None and byte >= (column or begins):
-            caret = len(cells)
-        byte += len(c.encode(errors="surrogatepass"))
+        starts.append(len(cells))
         if c == "\t":
             cells += " " * (_TAB - len(cells) % _TAB)
         elif unicodedata.combining(c) and cells:
@@ -225,7 +223,8 @@ def _cells(code: str, column: int | None) -> tuple[list[str], int]:
             cells += [c, ""]
         else:
             cells += _safe(c)
-    return cells, len(cells) if caret is None else caret
+    number = len(code) - len(code.lstrip()) if column is None else column - 1
+    return cells, starts[number] if number < len(starts) else len(cells)
 
 
 def _window(cells: list[str], caret: int, room: int) -> tuple[str, int]:
