@@ -185,10 +185,12 @@ def _mark(
     file, line = access.source or ("", 0)
     place = _safe(f"{file.rpartition('/')[2]}:{line}") if file else "unknown line"
     who = f"block {access.block}, thread {access.thread}"
-    label = [f"{access.access} by {who}"] if access.access else [who] * (not alone)
-    label += [f"{threads} threads in all"] * (threads > 1)
-    code = access.code.rstrip()
-    return _Mark(place, access.source, code, access.column, ", ".join(label), style)
+    label = f"{access.access} by {who}" if access.access else who
+    if alone and not access.access:  # of which the message tells
+        label = f"{threads} threads" if threads > 1 else ""
+    elif threads > 1:
+        label += f" and {threads - 1} more"
+    return _Mark(place, access.source, access.code.rstrip(), access.column, label, style)
 
 
 def _by_line(marks: list[_Mark], room: int) -> list[list[_Mark]]:
