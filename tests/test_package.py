@@ -228,4 +228,6 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     pages = ("README", "descriptors", "reference")
     assert {f"cudakern/operators/{page}.md" for page in pages} <= names
     assert "cudakern/simulator/runtime/runtime.cpp" in names
+    parts = ("page.html.j2", "page.css", "page.js")
+    assert {f"cudakern/simulator/reports/html/{part}" for part in parts} <= names
     assert not [name for name in ("tests", "perf") if (site / name).exists()]

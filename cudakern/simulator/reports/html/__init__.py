@@ -1,0 +1,89 @@
+"""A report as one page for a browser, which needs no network and, but to sort, no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, shown
+from cudakern.simulator.reports.checking import CheckReport
+from cudakern.simulator.reports.html import checked, moved
+from cudakern.simulator.reports.html.parts import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from cudakern.simulator.reports.checking import TrafficReport
+
+_HERE = Path(__file__).parent
+_NAME = "report.html"
+#: Where a word can be broken.
+_PART = re.compile(r"(?<=[_/])(?=[^_/])")
+
+
+def write(report: CheckReport | TrafficReport, path: str | os.PathLike[str]) -> None:
+    """Write the page of a report; a file that is there already is replaced as a whole.
+
+    DTypeError or BindingError tells that there can be no such file, EngineUnavailableError that
+    jinja2 is missing.
+    """
+    try:
+        file = Path(path)
+    except TypeError:
+        message = f"must be a str or a Path; got {shown(path)}"
+        raise dtype_error(_NAME, "path", message) from None
+    if file.is_dir() or not file.parent.is_dir():
+        requirement = f"must be a file in a folder that is there; got {shown(file, str)}"
+        raise BindingError(_NAME, "path", requirement)
+    content = page(report).encode()
+    file = file.resolve()
+    if file.exists() and not file.is_file():  # a device or a pipe
+        file.write_bytes(content)
+        return
+    beside = file.with_name(f".{file.name[:64]}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def page(report: CheckReport | TrafficReport) -> str:
+    """Return the page of a report."""
+    view: Any
+    view = checked.view(report) if isinstance(report, CheckReport) else moved.view(report)
+    style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+    # No other script runs, and nothing is asked of any network.
+    digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()
+    return _template().render(view=view, style=style, script=script, digest=digest)
+
+
+def _template() -> Template:
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  an extra
+        from markupsafe import Markup  # noqa: PLC0415  comes with jinja2
+    except ImportError:
+        message = "cudakern: report.html needs jinja2; from a clone run: pip install '.[simulator]'"
+        raise EngineUnavailableError(message) from None
+
+    def breakable(text: str) -> str:
+        """Return a name or a path that may go on in the next line."""
+        return Markup("<wbr>").join(_PART.split(visible(text)))
+
+    def finalize(value: object) -> object:
+        return visible(value) if type(value) is str else value
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        finalize=finalize,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = breakable
+    return environment.get_template("page.html.j2")

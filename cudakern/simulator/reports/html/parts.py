@@ -1,0 +1,173 @@
+"""What pages are made of: texts that a page can show, cells, tables, places in sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.ptx.names import parameter_names, qualified
+from cudakern.simulator.source_lines import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudakern.simulator.reports.traffic import Requests
+    from cudakern.simulator.source_lines import Source
+
+#: Characters that HTML must not have, or that would have a line look like another: some change the
+#: direction of text.
+_UNSEEN = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufdd0-\ufdef\ufeff\ufffe\uffff"
+    "\ud800-\udfff]"
+)
+_PICTURES = 0x2400
+_FIRST_PRINTED = 0x20
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which every character can be seen.
+
+    Examples
+    --------
+    >>> from cudakern.simulator.reports.html.parts import visible
+    >>> visible("a\x00b\u202e")
+    'a␀b[U+202E]'
+    """
+    return _UNSEEN.sub(_picture, text)
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(_PICTURES + code) if code < _FIRST_PRINTED else f"[U+{code:04X}]"
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as compilers count them."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table."""
+
+    text: str
+    value: float | None = None  # what a number sorts by
+    share: float | None = None  # how long its bar is, from 0 to 1
+    link: str = ""  # the place on the page that it leads to
+    is_poor: bool = False  # whether its bar says that something could be better
+    is_code: bool = False
+
+
+#: Stands where a number has no meaning.
+NO_NUMBER = Cell("-", -1)
+
+
+def number(value: float, most: float = 0, digits: int = 0) -> Cell:
+    """Return the cell of a number, with a bar if the longest one is known."""
+    share = value / most if most else None
+    return Cell(f"{value:,.{digits}f}", round(value, 4), share)
+
+
+#: An efficiency below this is worth a look.
+_POOR = 0.5
+
+
+def efficiency(of: Requests) -> Cell:
+    """Return the cell of how much of what moved was asked for."""
+    if not of.sectors:
+        return NO_NUMBER
+    ratio = of.efficiency
+    return Cell(f"{ratio:.0%}", round(ratio, 4), min(ratio, 1), is_poor=ratio < _POOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose rows can be sorted."""
+
+    name: str  # of the place on the page
+    title: str
+    headings: tuple[str, ...]  # those of numbers end in a space
+    rows: Sequence[tuple[Cell, ...]]
+    note: str = ""
+
+
+@dataclass
+class Listing:
+    """A source, line by line."""
+
+    name: str  # of the place on the page
+    file: str
+    library: str
+    lines: list[str]
+    kernels: list[str] = field(default_factory=list)  # those that something is told of
+
+    def anchor(self, line: int) -> str:
+        """Return the name of a line's place on the page."""
+        return f"{self.name}-{line}"
+
+
+class Listings:
+    """The sources of a report that its page shows: those in which something was found."""
+
+    def __init__(self, sources: dict[tuple[str, str], str]) -> None:
+        self._sources = sources
+        self.all: dict[tuple[str, str], Listing] = {}
+
+    def of(self, library: str, place: Source | None, kernel: str) -> Listing | None:
+        """Return the listing that has a line, None if its text is not known."""
+        key = library, place[0] if place else ""
+        if place is None or not self._sources.get(key):
+            return None
+        if key not in self.all:
+            lines = lines_of(self._sources[key])
+            self.all[key] = Listing(f"s{len(self.all) + 1}", place[0], library, lines)
+        listing = self.all[key]
+        if kernel not in listing.kernels:
+            listing.kernels.append(kernel)
+        return listing if 1 <= place[1] <= len(listing.lines) else None
+
+    def link(self, library: str, place: Source | None, kernel: str) -> str:
+        """Return the name of a line's place on the page, or nothing."""
+        listing = self.of(library, place, kernel)
+        return listing.anchor(place[1]) if listing and place else ""
+
+
+class Parameters:
+    """What kernels call their parameters, as far as their sources tell."""
+
+    def __init__(self, sources: dict[tuple[str, str], str]) -> None:
+        self._sources = sources
+        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def of(self, library: str, kernel: str) -> tuple[str, ...]:
+        """Return the names of a kernel's parameters, or nothing."""
+        if (library, kernel) not in self._known:
+            texts = [text for (where, _), text in self._sources.items() if where == library]
+            found = (parameter_names(text, qualified(kernel)) for text in texts)
+            self._known[library, kernel] = next(filter(None, found), ())
+        return self._known[library, kernel]
+
+
+def array_name(array: int | str | None, names: tuple[str, ...]) -> str:
+    """Return what an array is called."""
+    if not isinstance(array, int):
+        return array or ""
+    return (names[array] if array < len(names) else "") or f"argument {array}"
+
+
+def told(place: Source | None, stack: tuple[Source, ...] = ()) -> str:
+    """Return a place in a source as tables show it."""
+    return shown(stack or (() if place is None else (place,)))
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names, each once, in the order in which they come."""
+    return ", ".join(dict.fromkeys(names))

@@ -1,0 +1,545 @@
+"""Reports as pages: what stands there, and how a browser shows it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator.reports import html
+from cudakern.simulator.reports.findings import OtherAccess
+from tests.helpers.pages import Page
+
+CODE = """// Sum of 128 floats, in one block.
+extern "C" __global__ void total(const float* x, float* y) {
+  __shared__ float s[128];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  for (int half = 64; half > 0; half /= 2) {
+    if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) *y = s[0];
+}
+extern "C" __global__ void shift(float* x, const int* order, int n) {
+  if (threadIdx.x > 96) x[threadIdx.x] = 1;
+  float v = x[order[threadIdx.x] + 1];
+  if (threadIdx.x < n) x[threadIdx.x] = v;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def checked():
+    module = ck.simulator.RawModule(code=CODE)
+    x, order = np.ones(128, np.float32), np.arange(128, dtype=np.int32)
+    with suppress(ck.SimulatorError), ck.simulator.checked(seed=3) as report:
+        module.get_function("total")((1,), (128,), (x, np.zeros(1, np.float32)))
+        module.get_function("shift")((1,), (128,), (x, order, 128))
+    assert {"race", "out_of_bounds"} <= {finding.kind for finding in report.findings}
+    return report
+
+
+MOVES = """extern "C" __global__ void pick(const float* x, const int* idx, float* y) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = x[idx[threadIdx.x] * 64 + blockIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def traffic():
+    pick = ck.simulator.RawKernel(MOVES, "pick")
+    x, idx = np.ones(64 * 64, np.float32), np.arange(64, dtype=np.int32)
+    with ck.simulator.traffic() as report:
+        for _ in range(2):
+            pick((4,), (64,), (x, idx, np.empty(64, np.float32)))
+        ck.one_hot([1, 0], 4)
+    assert len(report.kernels) == 2
+    return report
+
+
+@pytest.fixture(params=["checked", "traffic"])
+def report(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def shown(browser, tmp_path):
+    """Return a function that opens the page of a report in a browser."""
+
+    def show(report, **options):
+        html.write(report, tmp_path / "report.html")
+        return browser.open(tmp_path / "report.html", **options)
+
+    return show
+
+
+def made_up(report, findings, sources):
+    """Return a report of findings as of this one."""
+    return replace(report, findings=findings, sources=sources)
+
+
+def test_a_page_is_valid_and_refers_to_itself_alone(report):
+    text = html.page(report)
+    page = Page(text)
+    links = [link for link in page.references if link != "data:,"]
+    assert links
+    assert {link[:1] for link in links} == {"#"}
+    assert {link[1:] for link in links} <= {*page.ids}
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "http:" not in text
+    assert "https:" not in text
+
+
+def test_every_finding_is_told_and_marked_at_both_lines(checked):
+    page = Page(html.page(checked))
+    rows = page.rows("#", "kind", "lines")
+    assert len(rows) == len(checked.findings)
+    for number, (finding, row) in enumerate(zip(checked.findings, rows, strict=True), 1):
+        assert (row["#"], row["kind"]) == (str(number), finding.kind)
+        assert (row["kernel"], row["threads"]) == (finding.kernel, str(finding.threads))
+        assert row["what was found"] == finding.message
+        ends = [finding] if finding.other is None else [finding, finding.other]
+        for end, letter in zip(ends, "ab", strict=False):
+            line = end.source[1]
+            assert f"{end.access} module.cu:{line}" in " ".join(row["lines"].split())
+            mark = page.texts[f"f{number}{letter}"]
+            assert mark.startswith(f"{number} {finding.kind}: {end.access}")
+            assert mark.endswith(f"by thread {end.thread} of block {end.block}")
+            assert mark in page.texts[f"s1-{line}"]
+            assert end.code.strip() in page.texts[f"s1-{line}"]
+    race = page.texts["f1a"]
+    assert re.search(r"of s\[\d+\] by thread", race)
+    kernels = page.rows("kernel", "findings", "kinds", "lines")
+    assert [row["kernel"] for row in kernels] == ["total", "shift"]
+    assert sum(int(row["findings"]) for row in kernels) == len(checked.findings)
+    arrays = {row["array"] for row in page.rows("kernel", "array", "findings")}
+    assert arrays == {"s", "x"}
+
+
+def test_all_lines_of_a_source_stand_there_once(checked, traffic):
+    for report, code in ((checked, CODE), (traffic, MOVES)):
+        page = Page(html.page(report))
+        for number, line in enumerate(code.splitlines(), 1):
+            assert page.texts[f"s1-{number}"].lstrip().startswith(f"{number}{line}")
+        assert f"s1-{len(code.splitlines()) + 1}" not in page.ids
+
+
+def as_told(requests):
+    """Return the figures of requests as a page shows them."""
+    return {
+        "requests": f"{requests.requests:,}",
+        "sectors/request": f"{requests.sectors_per_request:.2f}" if requests.sectors else "-",
+        "bytes requested": f"{requests.bytes_requested:,}",
+        "bytes moved": f"{requests.bytes_moved:,}" if requests.sectors else "-",
+        "efficiency": f"{requests.efficiency:.0%}" if requests.sectors else "-",
+        "wavefronts": f"{requests.wavefronts:,}" if requests.wavefronts else "-",
+    }
+
+
+NAMES = ("x", "idx", "y")
+
+
+def test_figures_of_every_line_stand_beside_it(traffic):
+    page = Page(html.page(traffic))
+    pick = traffic.kernels[0]
+    (table,) = [t for t in page.tables if t[0][:2] == ["line", "source"] and t[1][1] in MOVES]
+    heads, *rows = table
+    found, line, executed = {}, 0, {}
+    for row in rows:
+        if len(row) == len(heads):
+            line = int(row[0])
+            executed[line] = row[-1]
+        if len(row) > 2:
+            cells = dict(zip(heads[::-1], row[::-1], strict=False))
+            found[line, cells["access"]] = {name: cells[name] for name in as_told(pick.loads)}
+    expected = {}
+    for each in pick.lines:
+        array = NAMES[each.array] if isinstance(each.array, int) else each.array
+        expected[each.source[1], f"{each.kind} {array}"] = as_told(each)
+    assert len(expected) == 5
+    assert found.items() >= expected.items()
+    assert {at: text for at, text in executed.items() if text} == {
+        at: f"{count:,}" for (_, at), count in pick.executed.items()
+    }
+
+
+def test_tables_by_line_array_and_kernel_add_up(traffic):
+    page = Page(html.page(traffic))
+    lines = page.rows("line", "kernel", "access")
+    wasted = [
+        int(row["bytes requested"].replace(",", ""))
+        - int(row["bytes moved"].replace(",", "").replace("-", "0"))
+        for row in lines
+    ]
+    assert wasted == sorted(wasted)
+    assert len(lines) == sum(len(kernel.lines) for kernel in traffic.kernels)
+    for kernel, row in zip(traffic.kernels, page.rows("kernel", "launches"), strict=True):
+        assert row["kernel"] == kernel.kernel
+        assert row["launches"] == str(kernel.launches)
+        assert row["bytes moved"] == f"{kernel.bytes_moved:,}"
+        assert row["instructions"] == f"{kernel.instruction_count:,}"
+    by_array = [row for row in page.rows("array", "kernel") if row["kernel"] == "pick"]
+    assert {(row["array"], row["access"]): row["requests"] for row in by_array} == {
+        ("x", "load"): "16",
+        ("idx", "load"): "16",
+        ("y", "store"): "16",
+        ("tile", "shared load"): "16",
+        ("tile", "shared store"): "16",
+    }
+    metrics = {row["metric"]: row["sum"] for t in metric_tables(page) for row in t}
+    one_hot = traffic.kernels[1].metrics
+    assert metrics == {name: f"{count:,}" for name, count in one_hot.items()}
+
+
+def metric_tables(page):
+    for table in page.tables:
+        if table[0][:1] == ["metric"]:
+            yield [dict(zip(table[0], row, strict=True)) for row in table[1:]]
+
+
+EVIL = (
+    "</script><script>alert(1)</script><b onclick=x>&amp; \"'"
+    "\0\x07\x85\u202e\ud800\ufffe{{ 7 * 7 }}"
+)
+
+
+def test_what_comes_from_outside_is_text(checked, traffic):
+    finding = replace(
+        checked.findings[0], kind=EVIL, kernel=EVIL, array=EVIL, message=EVIL, code=EVIL
+    )
+    other = replace(finding.other, access=EVIL, source=(EVIL, 1), stack=((EVIL, 1),))
+    finding = replace(finding, source=(EVIL, 1), stack=((EVIL, 1),), other=other)
+    sources = {(finding.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
+    pages = [html.page(made_up(checked, [finding, replace(finding, library="")], sources))]
+    kernel = replace(
+        traffic.kernels[0], kernel=EVIL, instructions={EVIL: 1}, executed={(EVIL, 2): 1}
+    )
+    kernel.lines = [replace(kernel.lines[0], kind=EVIL, array=EVIL, source=(EVIL, 1), stack=())]
+    sources = {(kernel.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
+    pages.append(html.page(replace(traffic, kernels=[kernel], sources=sources)))
+    for text in pages:
+        page = Page(text)
+        assert [*page.scripts] == [script() for _ in "a"]
+        assert "alert(1)" in page.texts["s1-1"]
+        assert "{{ 7 * 7 }}" in page.texts["s1-1"]
+        assert "s1-3" not in page.ids
+        assert text.encode()
+        assert not re.search("[\0\x07\x85\u202e\ufffe]", text)
+        assert "\u2400\u2407[U+0085][U+202E][U+D800][U+FFFE]" in page.texts["s1-1"]
+
+
+def script():
+    return "\n" + (Path(html.__file__).parent / "page.js").read_text(encoding="utf-8")
+
+
+def test_places_whose_source_is_not_there(checked, traffic):
+    page = Page(html.page(made_up(checked, checked.findings, {})))
+    assert "s1" not in page.ids
+    first = page.rows("#", "kind", "lines")[0]
+    assert checked.findings[0].code.strip() in first["lines"]
+    assert "#f1" not in page.references
+    page = Page(html.page(replace(traffic, sources={})))
+    assert "s1" not in page.ids
+    assert len(page.rows("line", "kernel", "access")) == sum(len(k.lines) for k in traffic.kernels)
+
+
+def test_places_in_two_files_lead_to_each_other(checked):
+    first = checked.findings[0]
+    other = replace(first.other, source=("other.cuh", 2), stack=(("other.cuh", 2),))
+    sources = {**checked.sources, (first.library, "other.cuh"): "a\nb\n"}
+    text = html.page(made_up(checked, [replace(first, other=other)], sources))
+    page = Page(text)
+    assert 'class="arrow"' not in text
+    assert page.texts["s2-2"].lstrip().startswith("2b")
+    assert f"with module.cu:{first.source[1]}" in page.texts["s2-2"]
+    assert "with other.cuh:2" in page.texts[f"s1-{first.source[1]}"]
+    assert {"#f1a", "#f1b"} <= {*page.references}
+
+
+def test_nothing_found_and_nothing_launched():
+    with ck.simulator.checked() as report:
+        ck.gather([1, 2, 3], [0])
+    text = html.page(report)
+    assert "<h1>Nothing found</h1>" in text
+    assert not Page(text).tables
+    with ck.simulator.traffic() as report:
+        pass
+    assert Page(html.page(report)).rows("kernel", "launches") == []
+
+
+def test_a_file_is_written_as_a_whole(checked, tmp_path):
+    path = tmp_path / "a.html"
+    path.write_text("old", encoding="utf-8")
+    link = tmp_path / "link.html"
+    link.symlink_to(path)
+    for given in (str(link), path):
+        html.write(checked, given)
+        assert path.read_text(encoding="utf-8") == html.page(checked)
+    assert link.is_symlink()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "link.html"]
+
+
+def test_a_pipe_stays_one(checked, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    thread = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
+    thread.start()
+    html.write(checked, pipe)
+    thread.join()
+    assert read == [html.page(checked)]
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        (3, ck.DTypeError, "report.html: path must be a str or a Path; got 3"),
+        (
+            "{}",
+            ck.BindingError,
+            "report.html: path must be a file in a folder that is there; got {}",
+        ),
+        (
+            "{}/no/a.html",
+            ck.BindingError,
+            "report.html: path must be a file in a folder that is there; got {}/no/a.html",
+        ),
+    ],
+)
+def test_paths_that_cannot_be(checked, tmp_path, monkeypatch, path, error, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d").mkdir()
+    given = path.format("d") if isinstance(path, str) else path
+    with pytest.raises(error) as caught:
+        html.write(checked, given)
+    assert str(caught.value) == message.format("d")
+
+
+def test_without_jinja2_the_message_says_what_to_install(checked, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ck.EngineUnavailableError) as caught:
+        html.page(checked)
+    expected = "cudakern: report.html needs jinja2; from a clone run: pip install '.[simulator]'"
+    assert str(caught.value) == expected
+
+
+def visible_and_highlighted(page, name):
+    """Return whether an element lies in the window, and whether its row differs from the next."""
+    return page.evaluate(
+        """(name) => {
+          const element = document.getElementById(name), box = element.getBoundingClientRect();
+          const room = element.closest(".scroll").getBoundingClientRect();
+          const inside = box.top >= Math.max(0, room.top) - 1
+            && box.bottom <= Math.min(innerHeight, room.bottom) + 1;
+          const colour = (row) => getComputedStyle(row.cells[1]).backgroundColor;
+          const row = element.closest("tr");
+          const others = [...row.parentElement.rows].filter((other) => other !== row);
+          return [inside, !others.some((other) => colour(other) === colour(row))];
+        }""",
+        name,
+    )
+
+
+def focused(page):
+    return page.evaluate("document.activeElement.id")
+
+
+def test_a_finding_is_followed_by_mouse_and_by_keys(checked, shown):
+    page = shown(checked, size=(1000, 400))
+    number = max(n for n, f in enumerate(checked.findings, 1) if f.other is not None)
+    row, mark = f"f{number}", f"f{number}a"
+    page.click(f"#{row}")
+    assert (page.url.rpartition("#")[2], focused(page)) == (mark, mark)
+    assert visible_and_highlighted(page, mark) == [True, True]
+    assert page.get_attribute(".arrow.on", "data-finding") == str(number)
+    page.keyboard.press("Enter")
+    assert (page.url.rpartition("#")[2], focused(page)) == (row, row)
+    page.keyboard.press("Enter")
+    assert focused(page) == mark
+    assert visible_and_highlighted(page, mark) == [True, True]
+    page.go_back()
+    assert page.url.endswith(f"#{row}")
+
+
+def test_keys_reach_everything(report, shown):
+    page = shown(report)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().top") >= 0
+    page.keyboard.press("Enter")
+    assert focused(page) == "main"
+    wanted = page.evaluate(
+        "document.querySelectorAll('main :is(a[href], button, input, summary, [tabindex])').length"
+    )
+    seen = set()
+    for _ in range(wanted + 5):
+        page.keyboard.press("Tab")
+        seen.add(
+            page.evaluate(
+                """() => {
+                  const all = [...document.querySelectorAll('*')], at = document.activeElement;
+                  const style = getComputedStyle(at);
+                  const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+                  return [all.indexOf(at), ring || at === document.body].join();
+                }"""
+            )
+        )
+    assert not [text for text in seen if text.endswith("false")], "the focus is visible"
+    folded = "details:not([open]) > :not(summary) :is(a, button, input, [tabindex])"
+    assert len(seen) >= wanted - page.locator(folded).count()
+
+
+def column(page, table, number):
+    return page.evaluate(
+        "([table, n]) => [...document.querySelectorAll(table + ' tbody tr')]"
+        ".map((row) => row.cells[n].textContent.trim())",
+        [table, number],
+    )
+
+
+def test_tables_are_sorted_by_mouse_and_by_keys(traffic, shown):
+    page = shown(traffic)
+    heading = page.locator("#lines th", has_text="bytes moved")
+    at = heading.evaluate("(cell) => cell.cellIndex")
+
+    def values():
+        return [int(v.replace(",", "").replace("-", "-1")) for v in column(page, "#lines", at)]
+
+    before = values()
+    heading.locator("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert values() == sorted(before, reverse=True)
+    page.keyboard.press("Space")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert values() == sorted(before)
+    name = page.locator("#lines th button", has_text="array")
+    name.focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") is None
+    arrays = column(page, "#lines", 3)
+    assert arrays == sorted(arrays)
+    assert len(arrays) == len(before)
+
+
+def test_arrows_end_in_the_rows_of_both_marks(checked, shown):
+    page = shown(checked)
+    pairs = [n for n, f in enumerate(checked.findings, 1) if f.other is not None]
+    assert pairs
+    for number in pairs:
+        ends = page.evaluate(
+            """(n) => {
+              const path = document.querySelector(`.arrow[data-finding="${n}"] path`);
+              const place = (at) => path.getPointAtLength(at).matrixTransform(path.getScreenCTM());
+              return [0, path.getTotalLength()].map((at) => [place(at).x, place(at).y]);
+            }""",
+            number,
+        )
+        boxes = [page.locator(f"#f{number}{letter}").bounding_box() for letter in "ab"]
+        rows = [page.locator(f"tr:has(#f{number}{letter})").bounding_box() for letter in "ab"]
+        assert page.locator(f".arrow[data-finding='{number}'] .head").count() == 1
+        middles = [box["y"] + box["height"] / 2 for box in boxes]
+        assert sorted(y for _, y in ends) == pytest.approx(sorted(middles), abs=2)
+        for row, (x, _) in zip(rows, ends, strict=True):
+            assert x <= row["x"] + 1
+
+
+#: Texts whose contrast to what is behind them is below 4.5.
+CONTRAST = """() => {
+  const numbers = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => {
+    const part = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
+  const ratio = (a, b) => {
+    const [high, low] = [light(a), light(b)].sort((x, y) => y - x);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const faults = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let count = 0;
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || element.closest("script, style, svg")) continue;
+    const behind = [];
+    for (let e = element; e; e = e.parentElement) {
+      const style = getComputedStyle(e);
+      if (style.backgroundImage !== "none") {
+        behind.push(numbers(style.backgroundImage.match(/rgb\\([^)]*\\)/)[0]));
+      }
+      const colour = numbers(style.backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) { behind.push(colour); break; }
+    }
+    const text = numbers(getComputedStyle(element).color);
+    count += 1;
+    for (const colour of behind) {
+      if (ratio(text, colour) < 4.5) faults.push([element.outerHTML.slice(0, 80), text, colour]);
+    }
+  }
+  return [count, faults];
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_stands_out(report, shown, dark):
+    page = shown(report, dark=dark)
+    backgrounds = "getComputedStyle(document.body).backgroundColor"
+    red = int(re.search(r"\d+", page.evaluate(backgrounds))[0])
+    assert red < 64 if dark else red > 192
+    for place in ("f1a", "s1-3", "s1-7"):
+        page.evaluate("(place) => { location.hash = place }", place)
+        count, faults = page.evaluate(CONTRAST)
+        assert count > 100
+        assert not faults
+
+
+def test_a_narrow_window_scrolls_tables_not_the_page(report, shown):
+    page = shown(report, size=(320, 256))
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 320
+    assert page.evaluate("document.querySelectorAll('.scroll').length") >= 2
+    rooms = page.locator(".scroll").count()
+    assert page.locator(".scroll[role=region][tabindex='0']").count() == rooms
+    if page.locator("#f1").count():
+        page.click("#f1")
+        assert visible_and_highlighted(page, "f1a") == [True, True]
+
+
+def test_lines_without_figures_can_be_hidden(traffic, shown):
+    page = shown(traffic)
+    page.locator("#s1 input").check()
+    lines = page.locator("#s1 .line")
+    seen = [int(line.text_content()) for line in lines.all() if line.is_visible()]
+    expected = {line for (_, line) in traffic.kernels[0].executed}
+    assert seen == sorted(expected)
+
+
+def test_many_lines_and_findings_stay_usable(checked, shown):
+    lines = 5000
+    text = "\n".join(f"  y[{n}] = x[{n}];  // line {n}" for n in range(1, lines + 1))
+    first = checked.findings[0]
+    findings = []
+    for n in range(1000):
+        here, there = ("big.cu", 1 + 5 * n), ("big.cu", lines - (7 * n) % lines)
+        other = OtherAccess("write", there, 3, (there,), (0, 0, 0), (n, 0, 0))
+        place = {"source": here, "stack": (here,), "column": 3, "other": other}
+        findings.append(replace(first, **place))
+    report = made_up(checked, findings, {(first.library, "big.cu"): text})
+    page = shown(report)
+    assert page.locator(".arrow").count() == 1000
+    page.locator("#f777").press("Enter")
+    assert visible_and_highlighted(page, "f777a") == [True, True]
+    assert page.locator("tr:has(#f777a)").get_attribute("id") == f"s1-{1 + 5 * 776}"
+    size = (len(html.page(report)) - len(text)) / (lines + len(findings))
+    assert size < 1024, "bytes of HTML for a line or a finding"
