@@ -27,10 +27,16 @@ class Ratio(NamedTuple):
     low: float
     high: float
 
+    @property
+    def verdict(self) -> str:
+        """``~`` if the intervals from 10th to 90th percentile overlap."""
+        if self.low > 1:
+            return "faster"
+        return "slower" if self.high < 1 else "~"
+
     def __str__(self) -> str:
-        """Three digits, and ``~`` if the intervals from 10th to 90th percentile overlap."""
-        significant = self.low > 1 or self.high < 1
-        return f"{digits(self.value)}{'' if significant else ' ~'}"
+        """Three digits, and ``~`` if they are not significant."""
+        return f"{digits(self.value)}{' ~' if self.verdict == '~' else ''}"
 
 
 @dataclass(slots=True)

@@ -9,27 +9,24 @@ from __future__ import annotations
 import argparse
 import base64
 import importlib.util
-import io
 import math
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perf.report.table import row
-from perf.results import OURS, load
-from perf.timing.environment import slug
+from perf.report.table import more
+from perf.results import OURS, digits, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from perf.results import Result
+    from perf.results import LineResult, Result
 
 HERE = Path(__file__).resolve().parent
 RESULTS, README = HERE.parent / "results", HERE.parent / "README.md"
 PAGES = RESULTS / "report"
 PACKAGES = ("jinja2", "matplotlib", "rich")
-DPI = 100
 
 
 def newest(results: Iterable[Result]) -> list[tuple[Result, Result | None]]:
@@ -40,20 +37,46 @@ def newest(results: Iterable[Result]) -> list[tuple[Result, Result | None]]:
     return [(group[0], group[1] if len(group) > 1 else None) for group in groups.values()]
 
 
-def section(result: Result, before: Result | None, folder: Path) -> dict[str, Any]:
-    """Save the pictures of a result and return what the page says of it."""
+def section(result: Result, before: Result | None) -> dict[str, Any]:
+    """Return what the page says of a result."""
     old = {(line.case, line.line): line for line in before.lines} if before else {}
-    cells = [row(result, line, old.get((line.case, line.line))) for line in result.lines]
+    timed = (name for line in result.lines for name in line.timings if line.timing(name))
+    peers = [name for name in dict.fromkeys(timed) if not name.startswith(OURS)]
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for line in result.lines:
+        cells = _cells(result, line, peers)
+        cells["more"] = more(result, line, old.get((line.case, line.line)))
+        groups.setdefault(line.operator, []).append(cells)
     return {
         "title": result.gpu.get("name") or result.engine,
         "facts": _facts(result, before),
         "warnings": result.warnings(),
-        "headings": [*cells[0]] if cells else [],
-        "rows": [
-            (not line.checked or line.is_wrong, [*texts.values()])
-            for line, texts in zip(result.lines, cells, strict=True)
-        ],
-        "pictures": _pictures(result, folder) if result.is_measurement else [],
+        "peers": peers,
+        "groups": groups,
+        "pictures": _pictures(result) if result.is_measurement else [],
+    }
+
+
+def _cells(result: Result, line: LineResult, peers: Sequence[str]) -> dict[str, Any]:
+    """Return the cells of a row; of the ratio, its class too."""
+    times = {name: timing.median_us for name in (OURS, *peers) if (timing := line.timing(name))}
+    ours, best, fraction = line.timing(), line.best_peer(), result.fraction(line)
+    ratio = best[1].over(ours) if best and ours else None
+    least = min(times.values(), default=0.0)
+    texts = [
+        (digits(times[name]) if name in times else "-", times.get(name) == least)
+        for name in (OURS, *peers)
+    ]
+    if line.is_wrong:
+        texts[0] = ("WRONG", False)
+    known = line.checked or line.is_wrong
+    return {
+        "title": f"{line.case} {line.line}{'' if known else ' (not checked)'}",
+        "bad": not line.checked or line.is_wrong,
+        "times": texts,
+        "ratio": f"{digits(ratio.value)} {ratio.verdict}" if ratio else "-",
+        "verdict": ratio.verdict.replace("~", "alike") if ratio else "",
+        "share": "-" if math.isnan(fraction) else f"{fraction:.0%}",
     }
 
 
@@ -71,20 +94,17 @@ def _facts(result: Result, before: Result | None) -> dict[str, str]:
     return facts
 
 
-def _pictures(result: Result, folder: Path) -> list[dict[str, str]]:
+def _pictures(result: Result) -> list[dict[str, str]]:
     from perf.report import pictures  # noqa: PLC0415  Matplotlib is optional
 
-    folder.mkdir(parents=True, exist_ok=True)
-    saved = []
-    for name, figure in pictures.figures(result).items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=DPI)
-        file = f"{slug(str(result.gpu.get('name')))}-{name}.png"
-        (folder / file).write_bytes(buffer.getvalue())
-        data = base64.b64encode(buffer.getvalue()).decode("ascii")
-        caption = pictures.CAPTIONS[name.partition("-")[0]]
-        saved.append({"file": file, "data": data, "caption": caption})
-    return saved
+    return [
+        {
+            "data": base64.b64encode(pictures.svg(figure).encode()).decode("ascii"),
+            "name": name,
+            "caption": pictures.CAPTIONS[name.partition("-")[0]],
+        }
+        for name, figure in pictures.figures(result).items()
+    ]
 
 
 def page(sections: Sequence[dict[str, Any]], folder: Path) -> str:
@@ -105,7 +125,7 @@ def _fail(message: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the page and its pictures; return 0 if there was something to write."""
+    """Write the page; return 0 if there was something to write."""
     parser = argparse.ArgumentParser(prog="python -m perf report", description=__doc__)
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULT.json")
     parser.add_argument("--output", type=Path, default=PAGES, metavar="FOLDER")
@@ -122,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     folder = options.output.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    sections = [section(*pair, folder) for pair in newest(results)]
+    sections = [section(*pair) for pair in newest(results)]
     (folder / "index.html").write_text(page(sections, folder), encoding="utf-8")
     sys.stdout.write(f"{folder / 'index.html'}\n")
     return 0

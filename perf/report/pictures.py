@@ -1,12 +1,15 @@
-"""Pictures of a result: how its lines compare with peers and goals, how time grows with size."""
+"""Pictures of a result: how time grows with size, how its lines compare with peers and goals."""
 
 from __future__ import annotations
 
+import io
 import math
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
 from perf.results import NAN, OURS
 
@@ -14,27 +17,56 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from perf.results import LineResult, Result
 
 #: Of a picture, of a row and of what is around the rows, in inches.
-WIDTH, ROW, AROUND = 11.0, 0.3, 1.3
+WIDTH, ROW, AROUND = 13.0, 0.22, 1.1
 #: Letters of the label of a row.
 LABEL = 60
 CAPTIONS = {
+    "growth": "Median time against size, and the band from the 10th to the 90th percentile. Grey: "
+    "below the least time, which is the least bytes at the ceiling's rate.",
     "lines": "Left: time of the best peer, which is named, over ours. Whiskers are the extremes "
-    "that the 10th and 90th percentiles allow. Right: what we reached of the goal. Beyond 1 is "
-    "better.",
-    "growth": "Median time against size, and the band from the 10th to the 90th percentile.",
+    "that the 10th and 90th percentiles allow. Right: what we reached of the goal. Beyond the line "
+    "is better.",
 }
+#: Stands for the page's colour of text, light or dark.
+INK = "#123456"
+LEAST = "least time"
+#: Of contenders: seen on black and on white; ours first.
+COLOURS = ("#0090ff", "#e5484d", "#30a46c", "#f76b15", "#8e4ec6", "#a18072", "#d6409f", "#978365")
+INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+STYLE: dict[Any, Any] = {
+    **dict.fromkeys(INKED, INK),
+    "axes.facecolor": "none",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "none",
+    "svg.hashsalt": OURS,
+}
+#: Of a picture by itself; a page's scheme is a picture's, too.
+SCHEMES = "svg{color:#1f2328}@media(prefers-color-scheme:dark){svg{color:#e6edf3}}"
 
 
 def figures(result: Result) -> dict[str, Figure]:
     """Return all pictures that there is data for, by name."""
     operators = dict.fromkeys(line.operator for line in result.lines)
-    drawn = {f"lines-{operator}": lines(result, operator) for operator in operators}
-    drawn["growth"] = growth(result)
+    with mpl.rc_context(STYLE):
+        drawn = {"growth": growth(result)}
+        drawn |= {f"lines-{operator}": lines(result, operator) for operator in operators}
     return {name: figure for name, figure in drawn.items() if figure is not None}
+
+
+def svg(figure: Figure) -> str:
+    """Return a picture in the colours of the page around it."""
+    text = io.StringIO()
+    with mpl.rc_context(STYLE):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    style = '<style type="text/css">'
+    return text.getvalue().replace(INK, "currentColor").replace(style, f"{style}{SCHEMES}", 1)
 
 
 def is_sweep(line: LineResult) -> bool:
@@ -53,18 +85,26 @@ def lines(result: Result, operator: str) -> Figure | None:
         ours, best = line.timing(), line.best_peer()
         if ours and best:
             value, low, high = best[1].over(ours)
-            ratios.errorbar(value, y, xerr=[[value - low], [high - value]], fmt="C0o", capsize=3)
-        shares.plot(result.share_of_goal(line), y, "C0o")
-    for axes, title in ((ratios, "time of the best peer / ours"), (shares, "share of the goal")):
-        axes.axvline(1, color="black", linewidth=1)
-        axes.set(xscale="log", title=title)
-        axes.grid(visible=True, axis="x", alpha=0.3)
+            whiskers = [[value - low], [high - value]]
+            ratios.errorbar(value, y, xerr=whiskers, color=COLOURS[0], fmt="o", capsize=3)
+        shares.plot(result.share_of_goal(line), y, color=COLOURS[0], marker="o")
+    ratios.set(xscale="log", title="time of the best peer / ours")
+    low, high = ratios.get_xlim()
+    ratios.set_xlim(min(low, 0.5), max(high, 2.0))
+    _plain(ratios.xaxis)
+    shares.set_title("share of the goal")
+    shares.set_xlim(0, max(1.1, shares.get_xlim()[1]))
+    shares.xaxis.set_major_formatter(PercentFormatter(1))
+    for axes in (ratios, shares):
+        axes.axvline(1, color=INK, linewidth=1)
+        axes.grid(visible=True, axis="x", color=INK, alpha=0.15)
     peers = ((line.best_peer() or ("no peer",))[0] for line in rows)
     texts = (shorten(f"{x.case} {x.line}: {p}", LABEL) for x, p in zip(rows, peers, strict=True))
     labels = [text.replace("$", r"\$") for text in texts]  # which would start a formula
     ratios.set_yticks(range(len(rows)), labels)
     ratios.set_ylim(len(rows) - 0.4, -0.6)
-    figure.suptitle(operator)
+    shares.tick_params(left=False)
+    figure.suptitle(operator, fontweight="bold")
     return figure
 
 
@@ -76,15 +116,18 @@ def growth(result: Result) -> Figure | None:
     if not names:
         return None
     rows = math.ceil(len(cases) / 2)
-    figure = Figure((WIDTH, 1.0 + 3.3 * rows), layout="constrained")
+    figure = Figure((WIDTH, 1.0 + 3.6 * rows), layout="constrained")
     panels = figure.subplots(rows, 2, squeeze=False).ravel()
     for axes, case in zip(panels, cases, strict=False):
         ordered = sorted((x for x in swept if x.case == case), key=lambda line: line.size or 0)
         for number, name in enumerate(names):
             _curve(axes, ordered, name, number)
-        axes.set(xlabel="elements", ylabel="us", title=case, yscale="log")
+        axes.set(xlabel="elements (K = 1024)", ylabel="microseconds", title=case, yscale="log")
         axes.set_xscale("log", base=2)
-        axes.grid(visible=True, alpha=0.3)
+        _plain(axes.yaxis)
+        _powers(axes.xaxis)
+        _roof(axes, result, ordered)
+        axes.grid(visible=True, color=INK, alpha=0.15)
     for axes in panels[len(cases) :]:
         axes.remove()
     handles, labels = panels[0].get_legend_handles_labels()
@@ -100,6 +143,44 @@ def _curve(axes: Axes, ordered: Sequence[LineResult], name: str, number: int) ->
         [getattr(timing, field, NAN) for timing in timings]
         for field in ("p10_us", "median_us", "p90_us")
     )
-    style = ("-", "--", ":")[number // 10 % 3]  # Matplotlib has ten colours
-    axes.fill_between(sizes, low, high, color=f"C{number % 10}", alpha=0.3, linewidth=0)
-    axes.plot(sizes, median, color=f"C{number % 10}", linestyle=style, marker=".", label=name)
+    color = COLOURS[number % len(COLOURS)]
+    style = ("-", "--", ":")[number // len(COLOURS) % 3]
+    width = 2.5 if name == OURS else 1.2
+    axes.fill_between(sizes, low, high, color=color, alpha=0.3, linewidth=0)
+    axes.plot(sizes, median, color=color, linestyle=style, linewidth=width, marker=".", label=name)
+
+
+def _roof(axes: Axes, result: Result, ordered: Sequence[LineResult]) -> None:
+    """Draw the least time of each size, as far up as times were measured."""
+    bottom = axes.get_ylim()[0]
+    rates = [result.ceilings.get(line.ceiling, NAN) for line in ordered]
+    least = [line.bytes / rate * 1e6 for line, rate in zip(ordered, rates, strict=True)]
+    sizes = [line.size or 0 for line in ordered]
+    axes.plot(sizes, least, color=INK, linestyle="--", linewidth=1, label=LEAST)
+    axes.fill_between(sizes, bottom, least, color=INK, alpha=0.08, linewidth=0)
+    axes.set_ylim(bottom=bottom)
+
+
+def _plain(axis: Axis) -> None:
+    """Have an axis of powers of ten say 0.5, 1, 2, 5, 10, or fewer if it is long."""
+    low, high = axis.get_view_interval()
+    steps = (1, 2, 5) if high < 1000 * low else (1,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=15))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.12g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _powers(axis: Axis) -> None:
+    """Have an axis of powers of two say 16, 256, 4K, 64K, 1M."""
+    axis.set_major_locator(LogLocator(base=16, numticks=15))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def _short(value: float) -> str:
+    """Return a number with 1024 as K."""
+    for unit in ("", "K", "M"):
+        if value < 1024:  # noqa: PLR2004
+            return f"{value:g}{unit}"
+        value /= 1024
+    return f"{value:g}G"

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from cudakern._commands import console
 from perf.cases.base import REFERENCE_BANDWIDTH
-from perf.results import OURS, digits, goal
+from perf.results import digits, goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from perf.cases.base import Case
-    from perf.results import LineResult, Result
+    from perf.results import LineResult, Result, Timing
 
-#: What a terminal has room for of a row.
+#: Of a terminal's table.
 COLUMNS = ("case", "line", "us (p10-p90)", "of ceiling", "goal", "best peer", "ratio", "notes")
 
 
@@ -33,32 +33,50 @@ def show_matrix(cases: Sequence[Case]) -> None:
     console.show_table(rows, ("case", "line", "MB", "us", "goal", "strongest peers", "shows"))
 
 
-def row(result: Result, line: LineResult, before: LineResult | None = None) -> dict[str, str]:
-    """Return the cells of a line by their headings; ``before`` is the same line of another run."""
-    ours, best = line.timing(), line.best_peer()
-    old = before.timing() if before else None
-    share, fraction = result.share_of_goal(line), result.fraction(line)
+def row(result: Result, line: LineResult) -> dict[str, str]:
+    """Return what a terminal has room for of a line, by the headings."""
+    ours, best, fraction = line.timing(), line.best_peer(), result.fraction(line)
+    texts = (
+        line.case,
+        line.line,
+        _time(line),
+        "-" if math.isnan(fraction) else f"{fraction:.1%}",
+        _goal(result, line),
+        f"{best[0]}, {digits(best[1].median_us)} us" if best else "-",
+        str(best[1].over(ours)) if best and ours else "-",
+        "; ".join(f"{name}: {timing.note}" for name, timing in line.timings.items() if timing.note),
+    )
+    return dict(zip(COLUMNS, texts, strict=True))
+
+
+def more(result: Result, line: LineResult, before: LineResult | None = None) -> dict[str, str]:
+    """Return what a row of the page unfolds; ``before`` is the same line of another run."""
+    names: dict[str, list[str]] = {}
+    for name, timing in line.timings.items():
+        names.setdefault(_timed(timing), []).append(name)
+    found = {"; ".join(alike): text for text, alike in names.items()}
+    ours, old = line.timing(), before.timing() if before else None
+    if ours and old:
+        found["before"] = f"{old.interval} us, {old.over(ours)} of now"
+    return found | {"goal": _goal(result, line), "kernel": line.kernel}
+
+
+def _timed(timing: Timing) -> str:
+    """Return all that is known of a contender."""
+    facts = [timing.note]
+    if timing.median_us > 0:
+        facts[:0] = [f"{timing.interval} us {'cold' if timing.cold else 'warm'}, {timing.method}"]
+        if timing.warm_us is not None:
+            facts.insert(1, f"{digits(timing.warm_us)} us warm")
+        if timing.host_us is not None:
+            facts.insert(-1, f"{digits(timing.host_us)} us on the host")
+    return "; ".join(filter(None, facts)) or "no time"
+
+
+def _goal(result: Result, line: LineResult) -> str:
+    share = result.share_of_goal(line)
     reached = "" if math.isnan(share) else " reached" if share >= 1 else " missed"
-    host = ours.host_us if ours else None
-    return {
-        "case": line.case,
-        "line": line.line,
-        "us (p10-p90)": _time(line),
-        "of ceiling": "-" if math.isnan(fraction) else f"{fraction:.1%}",
-        "goal": f"{goal(line) or '-'}{reached}",
-        "best peer": f"{best[0]}, {digits(best[1].median_us)} us" if best else "-",
-        "ratio": str(best[1].over(ours)) if best and ours else "-",
-        "notes": "; ".join(f"{n}: {t.note}" for n, t in line.timings.items() if t.note),
-        "before": f"{old.interval} us, {old.over(ours)} of now" if old and ours else "-",
-        "peers": "; ".join(
-            f"{name} {timed.interval}"
-            for name in line.timings
-            if name != OURS and (timed := line.timing(name))
-        ),
-        "host, us": "-" if host is None else digits(host),
-        "method": ours.method if ours else "-",
-        "kernel": line.kernel,
-    }
+    return f"{goal(line) or '-'}{reached}"
 
 
 def _time(line: LineResult) -> str:

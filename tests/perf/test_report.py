@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import importlib.util
+import io
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+from matplotlib import image
+
 from perf.report import command, pictures
 from perf.results import NAN, OURS
 from tests.perf import synthetic
 
-VOID = {"meta", "img"}
+VOID = {"meta", "img", "col"}
 
 
 @pytest.fixture
@@ -25,9 +28,8 @@ def result():
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
+def write(tmp_path):
     """Return a function that saves results and reports on them: rc and the page."""
-    monkeypatch.setattr(command, "DPI", 20)
 
     def write(*results):
         paths = [tmp_path / f"{number}.json" for number in range(len(results))]
@@ -40,74 +42,106 @@ def write(tmp_path, monkeypatch):
 
 
 class _Tags(HTMLParser):
-    """Checks that tags are closed in order, and gathers the rows of the table."""
+    """Checks that tags are closed in order; gathers the rows of the table and what they unfold."""
 
     def __init__(self):
         super().__init__()
-        self.open, self.table, self.classes = [], [], []
+        self.open, self.rows, self.classes = [], [], []
 
     def handle_starttag(self, tag, attrs):
         assert tag != "script"
         if tag not in VOID:
             self.open.append(tag)
         if tag == "tr":
-            self.table.append([])
+            self.rows.append(([], []))
             self.classes.append(dict(attrs).get("class"))
-        if tag in {"td", "th"}:
-            self.table[-1].append("")
+        if "table" in self.open and tag in {"td", "th", "dt", "dd"}:
+            self.rows[-1][tag in {"dt", "dd"}].append("")
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "td" in self.open or "th" in self.open:
-            self.table[-1][-1] += data
+        if {"td", "th"} & {*self.open}:
+            cells, more = self.rows[-1]
+            texts = more if "dl" in self.open else cells
+            texts[-1] += data.replace("\u200b", "").strip()
 
 
 def rows(page):
-    """Return the rows of the page's table by heading, and their classes."""
+    """Return the cells of each line by heading, what it unfolds, and its class."""
     tags = _Tags()
     tags.feed(page)
     assert not tags.open
-    head, *table = tags.table
-    return [dict(zip(head, cells, strict=True)) for cells in table], tags.classes[1:]
+    (head, _), *table = tags.rows
+    return [
+        (dict(zip(head, cells, strict=True)), dict(zip(more[::2], more[1::2], strict=True)), red)
+        for (cells, more), red in zip(table, tags.classes[1:], strict=True)
+        if len(cells) > 1  # not the name of an operator
+    ]
+
+
+def grouped(result):
+    """Return the lines in the order of the table: those of an operator stand together."""
+    operators = [line.operator for line in result.lines]
+    return sorted(result.lines, key=lambda line: operators.index(line.operator))
+
+
+def without_pictures(page):
+    return re.sub(r"data:[^\"]*", "", page)
 
 
 def test_page_has_every_line(result, write, tmp_path, capsys):
     result.lines[1].checked = False
     result.lines[2].timings[OURS] = synthetic.missing("WRONG: 3 elements")
+    result.lines[2].checked = False
     result.drift = 0.021
     rc, page = write(result)
     assert rc == 0
-    table, classes = rows(page)
-    for line, row, colour in zip(result.lines, table, classes, strict=True):
+    for line, (row, more, red) in zip(grouped(result), rows(page), strict=True):
         ours = line.timings[OURS]
-        timed = ours.samples > 0
-        assert (row["case"], row["line"], row["kernel"]) == (line.case, line.line, line.kernel)
-        assert row["us (p10-p90)"] == (ours.interval if timed else "WRONG")
-        assert row["host, us"] == ("4.50" if timed else "-")
+        is_checked, timed = line is not result.lines[1], ours.samples > 0
+        title = f"{line.case} {line.line}"
+        assert row["case"] == (title if is_checked else f"{title} (not checked)")
+        assert row["ours"] == (ours.interval.split()[0] if timed else "WRONG")
+        assert more["kernel"] == line.kernel
         for who, timing in line.timings.items():
-            in_peers = f"{who} {timing.interval}" in row["peers"]
-            assert in_peers == (who != OURS and timing.samples > 0)
-            assert (f"{who}: {timing.note}" in row["notes"]) == bool(timing.note)
+            (known,) = (text for names, text in more.items() if who in names.split("; "))
+            assert known.startswith(timing.interval if timing.samples else timing.note)
+            assert (row.get(who) == "-") == (who != OURS and not timing.samples)
         if line.goal is not None and timed:
             fraction = line.bytes / ours.median_us * 1e6 / result.ceilings[line.ceiling]
             reached = "reached" if fraction >= line.goal else "missed"
-            assert row["goal"] == f"{line.goal:.0%} {reached}"
-            assert row["of ceiling"] == f"{fraction:.1%}"
+            assert more["goal"] == f"{line.goal:.0%} {reached}"
+            assert row["of ceiling"] == f"{fraction:.0%}"
         if line.goal_us is not None:
             reached = "reached" if ours.median_us <= line.goal_us else "missed"
-            assert row["goal"] == f"{line.goal_us:g} us {reached}"
-        assert colour == ("bad" if line in result.lines[1:3] else None)
-    assert "changed by more than 2%" in page
-    for text in (synthetic.GPU, result.commit, result.date, "read 4.45", "2.1%", "perf/README.md"):
-        assert text in page
-    assert "http" not in page
-    saved = sorted((tmp_path / "out").glob("made-up-*.png"))
-    assert len(saved) == page.count("<img") == 5
-    for picture in saved:
-        assert base64.b64encode(picture.read_bytes()).decode() in page
+            assert more["goal"] == f"{line.goal_us:g} us {reached}"
+        assert red == ("bad" if line in result.lines[1:3] else None)
+    text = without_pictures(page)
+    assert "changed by more than 2%" in text
+    for part in (synthetic.GPU, result.commit, result.date, "read 4.45", "2.1%", "perf/README.md"):
+        assert part in text
+    assert "http" not in text
+    assert text.count("<img") == 5
     assert str(tmp_path / "out" / "index.html") in capsys.readouterr().out
+
+
+def test_a_ratio_says_who_is_faster(result, write):
+    result.lines = result.lines[:4]
+    for line, peer in zip(result.lines, (2.0, 0.5, 1.01, None), strict=True):
+        line.timings = {OURS: synthetic.timing(100, 0.01)}
+        if peer:
+            line.timings["slow"] = synthetic.timing(1000)
+            line.timings["best"] = synthetic.timing(100 * peer, 0.01)
+    table = rows(write(result)[1])
+    shown = [(row["ours"], row["best"], row["slow"], row["ratio"]) for row, *_ in table]
+    assert shown == [
+        ("100", "200", "1000", "2.00 faster"),
+        ("100", "50.0", "1000", "0.50 slower"),
+        ("100", "101", "1000", "1.01 ~"),
+        ("100", "-", "-", "-"),
+    ]
 
 
 @pytest.fixture
@@ -138,13 +172,14 @@ def test_without_peers_goals_or_ceilings(result, write):
     rc, page = write(result)
     assert rc == 0
     assert "unknown" in page
-    table, _ = rows(page)
-    headings = ("of ceiling", "goal", "best peer", "ratio", "before")
-    assert {row[heading] for row in table for heading in headings} == {"-"}
+    for row, more, _ in rows(page):
+        assert [*row] == ["case", "ours", "ratio", "of ceiling"]
+        assert (row["ratio"], row["of ceiling"], more["goal"]) == ("-", "-", "-")
+        assert "before" not in more
 
 
 @pytest.mark.parametrize("engine", ["simulator", "cuda"])
-def test_what_is_no_measurement_is_not_drawn(result, write, tmp_path, engine):
+def test_what_is_no_measurement_is_not_drawn(result, write, engine):
     result.engine = engine
     if engine == "simulator":
         result.gpu, result.ceilings = {}, {}
@@ -155,8 +190,8 @@ def test_what_is_no_measurement_is_not_drawn(result, write, tmp_path, engine):
     assert rc == 0
     assert f"no measurement (engine {engine})" in page
     assert "<img" not in page
-    assert not list((tmp_path / "out").glob("*.png"))
-    assert [row["line"] for row in rows(page)[0]] == [line.line for line in result.lines]
+    expected = [f"{line.case} {line.line}" for line in grouped(result)]
+    assert [row["case"] for row, *_ in rows(page)] == expected
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -177,10 +212,10 @@ def test_newest_is_compared_with_the_one_before_on_the_same_gpu(result, write):
     del older.lines[1]
     _, page = write(result, older)
     assert "before</dt><dd>2026-11-19, commit 0000002+, driver 0.0" in page
-    table, _ = rows(page)
+    (_, first, _), (_, second, _), *_ = rows(page)
     old, now = older.lines[0].timings[OURS], result.lines[0].timings[OURS]
-    assert table[0]["before"] == f"{old.interval} us, {old.over(now)} of now"
-    assert table[1]["before"] == "-"
+    assert first["before"] == f"{old.interval} us, {old.over(now)} of now"
+    assert "before" not in second
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -267,10 +302,30 @@ def test_growth_has_a_panel_for_each_sweep_and_gaps_without_a_time(result):
             gaps += np.isnan(expected).sum()
             assert list(drawn[who].get_xdata()) == [line.size for line in lines]
             assert np.array_equal(drawn[who].get_ydata(), expected, equal_nan=True)
+        least = [line.bytes / result.ceilings[line.ceiling] * 1e6 for line in lines]
+        assert drawn[pictures.LEAST].get_ydata() == pytest.approx(least)
         band = axes.collections[0].get_paths()[0].vertices[:, 1]
         assert band.min() == min(x.timings[OURS].p10_us for x in lines)
         assert band.max() == max(x.timings[OURS].p90_us for x in lines)
     assert gaps
+
+
+def test_axes_have_plain_numbers(result):
+    for line in result.lines:
+        line.timings["cub"] = synthetic.timing(20 * line.timings[OURS].median_us)
+    drawn = pictures.figures(result)
+    for figure in drawn.values():
+        figure.draw_without_rendering()
+    sweep, (ratios, shares) = drawn["growth"].axes[0], drawn["lines-gather"].axes
+    shown = {
+        axis: [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
+        for axis in (sweep.xaxis, sweep.yaxis, ratios.xaxis, shares.xaxis)
+    }
+    assert {"256", "4K", "64K", "1M", "16M", "256M"} <= {*shown[sweep.xaxis]}
+    assert {"1", "10", "100", "1000"} <= {*shown[sweep.yaxis]}
+    assert {"0.5", "1", "2", "5", "10"} <= {*shown[ratios.xaxis]}
+    assert {"0%", "100%"} <= {*shown[shares.xaxis]}
+    assert not any("$" in text for texts in shown.values() for text in texts)
 
 
 def test_many_contenders_look_different(result):
@@ -279,10 +334,92 @@ def test_many_contenders_look_different(result):
     for line in result.lines:
         line.timings = {who: synthetic.timing(3.0 + at) for at, who in enumerate(names)}
     lines = pictures.growth(result).axes[0].lines
-    assert [line.get_label() for line in lines] == names
-    assert len({(x.get_color(), x.get_linestyle()) for x in lines}) == len(names)
+    assert [line.get_label() for line in lines] == [*names, pictures.LEAST]
+    assert len({(x.get_color(), x.get_linestyle()) for x in lines}) == len(lines)
 
 
 def test_a_long_title_and_a_dollar_sign_are_drawn(result):
     result.lines[0].line = " ".join(["long $x_$"] * 20)
     pictures.lines(result, "reduce").draw_without_rendering()
+
+
+#: The contrast of text with what is behind it, as WCAG 2 defines it.
+CONTRAST = """element => {
+  const colour = text => text.match(/[\\d.]+/g).map(Number)
+  const light = text => colour(text).slice(0, 3)
+    .map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0)
+  let behind = element
+  while (colour(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement
+  const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor]
+    .map(light).sort((a, b) => b - a)
+  return (a + 0.05) / (b + 0.05)
+}"""
+
+
+@pytest.fixture
+def crowded(result):
+    """A result with ten peers, long times, and a title that is too long for a row."""
+    result.lines[0].line = " ".join(["long"] * 40)
+    result.lines[1].checked = False
+    for line in result.lines:
+        for name in ("torch, memset + scatter", "torch, nonzero_static", *"uvwx"):
+            line.timings[name] = synthetic.timing(195376.0)
+    result.drift = 0.5
+    return result
+
+
+@pytest.fixture
+def opened(browser, write, tmp_path):
+    def opened(result, **options):
+        write(result)
+        return browser.open(tmp_path / "out" / "index.html", **options)
+
+    return opened
+
+
+def test_page_fits_a_screen_and_pictures_come_first(crowded, opened):
+    page = opened(crowded)
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    assert page.locator("table").count() == 1
+    assert page.locator("thead th").count() == 14
+    tops = page.eval_on_selector_all("img, table", "all => all.map(x => [x.tagName, x.offsetTop])")
+    assert [name for name, _ in tops] == ["IMG"] * 5 + ["TABLE"]
+    assert [top for _, top in tops] == sorted(top for _, top in tops)
+    assert page.eval_on_selector_all("img", "all => all.every(x => x.naturalWidth > 900)")
+    heights = page.eval_on_selector_all("tbody tr", "all => all.map(x => x.offsetHeight)")
+    assert len(heights) == len(crowded.lines) + 4
+    assert max(heights) <= min(heights) + 1 <= 28
+    cut = "all => all.filter(x => x.scrollWidth > x.clientWidth).map(x => x.textContent)"
+    assert page.eval_on_selector_all("td", cut) == []
+
+
+def test_a_row_unfolds_by_keyboard(crowded, opened):
+    page = opened(crowded)
+    page.focus("a[href='#run-1']")
+    for line in crowded.lines[:2]:
+        page.keyboard.press("Tab")
+        row = page.locator("tr:has(:focus)")
+        folded = row.bounding_box()["height"]
+        assert not row.locator("dl").is_visible()
+        page.keyboard.press("Enter")
+        assert line.line in row.inner_text()
+        assert line.kernel in row.inner_text()
+        box = row.locator("dl").bounding_box()
+        assert box["width"] > 1000
+        assert box["x"] + box["width"] <= 1280
+        page.keyboard.press("Space")
+        assert row.bounding_box()["height"] == folded
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_stands_out_in_light_and_dark(crowded, opened, dark):
+    page = opened(crowded, dark=dark)
+    coloured = (".slower", "td .alike", ".warning", "tr.bad summary", "tr.bad td", "td.best")
+    for what in (".faster", *coloured, "thead th", "th[colspan]", "td", "figcaption", "dt", "a"):
+        assert page.locator(what).first.evaluate(CONTRAST) >= 4.5, what
+    pixels = image.imread(io.BytesIO(page.locator("img").first.screenshot()))[..., :3]
+    paper, ink = (0, 1) if dark else (1, 0)
+    assert pixels[0, 0] == pytest.approx(paper, abs=0.1)
+    assert np.abs(pixels - ink).max(axis=2).min() < 0.2
