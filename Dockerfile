@@ -69,14 +69,14 @@ RUN gpg --batch --no-autostart --import /tmp/nvidia.pub && \
     test -s /nvidia.gpg
 
 # The wheel with CuPy, and the tests. The CUDA engine needs no compiler; g++ is for the simulator, git
-# for a test, chromium for tests of pages.
+# for a test.
 FROM base AS test
 ARG CUDA_MAJOR=12
 # hadolint ignore=DL3008
 RUN --mount=type=cache,id=test-apt-archives,target=/var/cache/apt,sharing=locked \
     --mount=type=cache,id=test-apt-lists,target=/var/lib/apt,sharing=locked \
     apt-get update && \
-    apt-get install -y --no-install-recommends chromium g++ git
+    apt-get install -y --no-install-recommends g++ git
 WORKDIR /opt/cudakern/src
 COPY --from=build /src/dist dist
 COPY .ci/locks/cuda${CUDA_MAJOR}.txt lock.txt
@@ -91,7 +91,6 @@ COPY perf perf
 RUN install -d -m 1777 perf/results perf/nsight/reports
 ENV CUDA_MAJOR=${CUDA_MAJOR} \
     CUDAKERN_CACHE_DIR=/cache/cudakern \
-    CUDAKERN_REQUIRE_BROWSER=1 \
     CUDAKERN_REQUIRE_GPU=1 \
     CUPY_CACHE_DIR=/cache/cupy \
     HOME=/home/cudakern \
