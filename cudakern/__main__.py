@@ -1,4 +1,4 @@
-"""Command line: ``python -m cudakern demo | info | warmup | clear-cache``."""
+"""Command line: ``python -m cudakern check | demo | info | warmup | clear-cache``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
+    "check": "run a Python script with the kernels checked that it runs in the simulator",
     "demo": "run the documented DirectML examples and compare with the documented results",
     "info": "show versions, devices, compilers and folders",
     "warmup": "compile kernels ahead of their first use",
     "clear-cache": "delete compiled kernels from the cache folder",
 }
+
+
+CHECK = """\
+Run a Python script with every kernel checked that it runs in the simulator: RawKernel and RawModule
+of cudakern.simulator, and operators on NumPy arrays. What is found comes last, on standard output,
+with the lines of the source."""
+STATUS = """\
+exit status: 0 if nothing was found, 1 if something was or nothing was launched in the simulator,
+2 for arguments that are wrong; else the script's own."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
         name: commands.add_parser(name, help=text, description=text)
         for name, text in COMMANDS.items()
     }
+    _add_check(parsers["check"])
     parsers["info"].add_argument("--json", action="store_true", help="print one JSON object")
     parsers["info"].add_argument(
         "--check", action="store_true", help="exit with 1 unless a GPU runs a kernel correctly"
@@ -56,6 +67,51 @@ def parser() -> argparse.ArgumentParser:
         "--jobs", type=int, default=os.cpu_count(), help="threads that compile; default: all cores"
     )
     return top
+
+
+def _add_check(check: argparse.ArgumentParser) -> None:
+    """Add the options of ``check``."""
+    check.usage = (
+        "%(prog)s [options] FILE.py [arguments]\n       %(prog)s [options] -m MODULE [arguments]"
+    )
+    check.formatter_class = argparse.RawDescriptionHelpFormatter
+    check.description = CHECK
+    check.epilog = STATUS
+    check.add_argument("script", metavar="FILE.py", help="the script, or with -m a module")
+    check.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="arguments", help="what the script is given"
+    )
+    check.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m")
+    check.add_argument(
+        "--seeds",
+        type=_integers,
+        default=[0],
+        metavar="0,1,2",
+        help="run the script once for each, in a process of its own, with threads and blocks in "
+        "another order; default: 0",
+    )
+    check.add_argument(
+        "--strict",
+        action="store_true",
+        help="report what PTX allows and what often is a mistake, too",
+    )
+    check.add_argument(
+        "--traffic", action="store_true", help="print the memory traffic of each line, too"
+    )
+    check.add_argument(
+        "--html",
+        metavar="PATH",
+        help="write a page for a browser, and with --traffic one of that beside it",
+    )
+    check.add_argument("--json", metavar="PATH", help="write JSON, in the same way")
+
+
+def _integers(text: str) -> list[int]:
+    try:
+        return [*dict.fromkeys(map(int, text.split(",")))]
+    except ValueError:
+        message = f"must be integers separated by commas; got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -117,6 +117,28 @@ def test_a_text_is_printed_as_it_is(terminal, monkeypatch, has_rich):
     assert (terminal.text != terminal.getvalue()) is console.HAS_RICH
 
 
+def described(*, color):
+    return "\x1b[1;31mrace\x1b[0m: [bold]x[/] é" if color else "race: [bold]x[/] é"
+
+
+def test_a_text_with_colours_of_its_own(terminal, monkeypatch):
+    pytest.importorskip("rich", reason="rich is not installed")
+    monkeypatch.setenv("COLUMNS", "8")
+    with redirect_stdout(terminal):
+        console.show_ansi(described)
+    assert terminal.text == "race: [bold]x[/] é\n"
+    assert terminal.getvalue().startswith("\x1b[1;31mrace\x1b[0m: ")
+    monkeypatch.setenv("NO_COLOR", "1")
+    with redirect_stdout(terminal):
+        console.show_ansi(described)
+    assert "31m" not in terminal.getvalue().split("\n")[1]
+
+
+def test_a_text_with_colours_in_a_file(capsys):
+    console.show_ansi(described)
+    assert capsys.readouterr().out == "race: [bold]x[/] é\n"
+
+
 def work():
     with console.progress("compiling", 2) as done:
         done("[a]")

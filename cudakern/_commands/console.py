@@ -41,6 +41,17 @@ def show(text: str, style: str = "") -> None:
         console.print(Text(text, style), soft_wrap=True)
 
 
+def show_ansi(described: Callable[..., str]) -> None:
+    """Print what a function returns, which is asked for ANSI's codes by ``color``."""
+    console = _rich_console()
+    if console is None:
+        coding = sys.stdout.encoding or "utf-8"
+        text = described(color=False).encode(coding, "backslashreplace").decode(coding)
+        sys.stdout.write(f"{text}\n")
+    else:
+        console.print(Text.from_ansi(described(color=True)), soft_wrap=True)
+
+
 def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
     """Print rows of cells, which may have several lines; no word is broken.
 

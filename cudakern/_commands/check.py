@@ -1,0 +1,332 @@
+"""Run a Python script with all that it launches in the simulator checked.
+
+The script runs in a child process, once for each seed, and finds a process of its own there. The
+child writes down what is found as it is, so that a script may end however it likes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import os
+import pickle
+import runpy
+import signal
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import IO, TYPE_CHECKING
+
+from cudakern._commands import console
+from cudakern.errors import SimulatorError
+from cudakern.simulator.observation import observing
+from cudakern.simulator.reports.checking import CheckReport, TrafficReport
+from cudakern.simulator.reports.text import described, grouped, identity
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from types import FrameType, TracebackType
+
+    from cudakern.simulator.observation import Observed
+    from cudakern.simulator.reports.findings import Finding
+
+_USAGE = 2
+#: A shell adds this to a signal.
+_SIGNALLED = 128
+#: A script that Ctrl-C ends, ends with this; it may have had work to do.
+_INTERRUPTED = _SIGNALLED + signal.SIGINT
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_OURS = (__file__, runpy.__file__, "<frozen runpy>")
+_NOT_PYTHON = {
+    ".ipynb": "a notebook: `jupyter nbconvert --to script` makes a script of it",
+    ".cu": "CUDA C++: check what launches it",
+    ".cuh": "CUDA C++: check what launches it",
+    ".ptx": "PTX: check what launches it",
+}
+
+
+@dataclass
+class _Run:
+    """What came of the script with one seed."""
+
+    checks: CheckReport
+    status: int = 0  # that it ended with
+    signal: int = 0  # or what ended it
+    traffic: TrafficReport | None = None
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a script once for each seed, print what was found, and return the exit status."""
+    refusal = _refusal(options)
+    if refusal:
+        sys.stderr.write(f"cudakern check: {refusal}\n")
+        return _USAGE
+    if options.html:
+        _pages().page(CheckReport())  # an error before the script runs
+    runs: list[_Run] = []
+    for seed in options.seeds:
+        if len(options.seeds) > 1:
+            sys.stderr.write(f"cudakern: seed {seed}\n")
+        runs.append(_run(options, seed))
+        if runs[-1].signal:
+            break
+    checks, traffic = _together([run.checks for run in runs]), runs[0].traffic
+    if options.traffic:
+        console.show(f"{traffic or 'the script ended before its traffic was known'}\n")
+    for seeds, findings in _by_seeds(runs).items():
+        if len(options.seeds) > 1:
+            console.show(f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}:\n")
+        console.show_ansi(partial(described, findings))
+        console.show("")
+    if checks.notes:
+        console.show_ansi(partial(described, (), checks.notes))
+    _write_files(options, checks, traffic)
+    return _concluded(checks, runs)
+
+
+def _together(reports: Sequence[CheckReport]) -> CheckReport:
+    """Return one report of what was found with any seed, each thing once."""
+    whole = CheckReport(reports[0].seed, strict=reports[0].strict)
+    for report in reports:
+        whole.launches += report.launches
+        whole.sources |= report.sources
+        whole.findings += report.findings
+        whole.notes += [note for note in report.notes if note not in whole.notes]
+    groups = grouped(whole.findings)
+    whole.findings = [replace(group.first, threads=group.threads) for group in groups]
+    return whole
+
+
+def _by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
+    """Return what was found by the seeds that it was found with."""
+    seeds: dict[tuple[object, ...], dict[int, None]] = {}
+    for run in runs:
+        for finding in run.checks.findings:
+            seeds.setdefault(identity(finding), {})[run.checks.seed] = None
+    found: dict[tuple[int, ...], list[Finding]] = {}
+    for finding in (finding for run in runs for finding in run.checks.findings):
+        found.setdefault((*seeds[identity(finding)],), []).append(finding)
+    return found
+
+
+def _write_files(
+    options: argparse.Namespace, checks: CheckReport, traffic: TrafficReport | None
+) -> None:
+    """Write JSON and a page, those of the traffic beside those of what was found."""
+    for report, more in ((checks, ""), (traffic, "-traffic")):
+        if report is not None and options.json:
+            _beside(options.json, more).write_text(f"{report.json()}\n", encoding="utf-8")
+        if report is not None and options.html:
+            _pages().write(report, _beside(options.html, more))
+
+
+def _pages() -> ModuleType:
+    from cudakern.simulator.reports import html  # noqa: PLC0415  needs jinja2
+
+    return html
+
+
+def _beside(name: str, more: str) -> Path:
+    return Path(name).with_stem(Path(name).stem + more)
+
+
+def _concluded(checks: CheckReport, runs: Sequence[_Run]) -> int:
+    """Say in a line how it went; return the exit status."""
+    status = next((run.status for run in runs if run.status), 0)
+    ended_by = runs[-1].signal
+    if ended_by:
+        sys.stderr.write(f"cudakern: {signal.Signals(ended_by).name} ended the script\n")
+    elif status:
+        sys.stderr.write(f"cudakern: the script ended with status {status}\n")
+    number, launches = len(checks.findings), checks.launches
+    if number or launches:
+        found = f"{number} finding{'s' * (number > 1)}" if number else "nothing found"
+        of = f" in {launches} launch{'es' * (launches > 1)}" if launches else ""
+        console.show(f"cudakern: {found}{of}")
+    else:
+        sys.stderr.write(
+            "cudakern: nothing was launched in the simulator, so nothing was checked: RawKernel of "
+            "cudakern.simulator and operators on NumPy arrays run there\n"
+        )
+    if ended_by:
+        return _SIGNALLED + ended_by
+    if number or not (launches or status):
+        return 1
+    return status
+
+
+def _refusal(options: argparse.Namespace) -> str:
+    """Return why nothing can run, if so."""
+    for name in filter(None, (options.html, options.json)):
+        folder = Path(name).absolute().parent
+        if not os.access(folder, os.W_OK) or Path(name).is_dir():
+            return f"{name!r} must be a file that can be written"
+    if options.module:
+        known = find_spec(options.script.partition(".")[0]) is not None
+        return "" if known else f"-m needs the name of a module; there is no {options.script!r}"
+    path = Path(options.script)
+    what = _NOT_PYTHON.get(path.suffix, "")
+    if options.script == "-":
+        what = "standard input"
+    elif not path.exists():
+        what = "no file"
+    elif path.is_dir() and not (path / "__main__.py").exists():
+        what = "a folder without __main__.py"
+    elif not os.access(path, os.R_OK):
+        what = "a file that cannot be read"
+    return f"FILE must be a Python script; {options.script!r} is {what}" if what else ""
+
+
+def _run(options: argparse.Namespace, seed: int) -> _Run:
+    """Run the script in a child process; return what came of it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    log = os.memfd_create("cudakern")
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        sys.exit(_script(options, seed, log))
+    status = os.waitstatus_to_exitcode(_waited(child, blocked))
+    result = _Run(CheckReport(seed, strict=options.strict), status)
+    if status in {_INTERRUPTED, -signal.SIGINT}:
+        result.signal = signal.SIGINT
+    elif status < 0:
+        result.signal = -status
+    with os.fdopen(log, "rb") as file:
+        file.seek(0)
+        _read(result, file)
+    return result
+
+
+def _waited(child: int, blocked: set[int | signal.Signals]) -> int:
+    """Wait for a child, and hand it the signals that come; return its status."""
+
+    def hand_on(number: int, _frame: FrameType | None) -> None:
+        # From the keyboard, the child has this one, too.
+        if number != signal.SIGINT or not _has_terminal():
+            os.kill(child, number)
+
+    handlers = {number: signal.signal(number, hand_on) for number in _SIGNALS}
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    try:
+        return os.waitpid(child, 0)[1]
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _has_terminal() -> bool:
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+@dataclass(eq=False)
+class _Recorder(CheckReport):
+    """What is found in a child, written down at once."""
+
+    log: int = -1  # the descriptor of a file
+    #: How many threads are known of each group.
+    threads: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def add(self, observed: Observed) -> None:
+        """Take note of a launch."""
+        notes, files = len(self.notes), len(self.sources)
+        super().add(observed)
+        found, self.findings = self.findings, []
+        self.write(found, 1, self.notes[notes:], dict([*self.sources.items()][files:]))
+
+    def write(
+        self,
+        found: Sequence[Finding],
+        launches: int = 0,
+        notes: Sequence[str] = (),
+        sources: dict[tuple[str, str], str] | None = None,
+        traffic: TrafficReport | None = None,
+    ) -> None:
+        """Write down what is new; the same again and again would fill the disk."""
+        new = []
+        for finding in found:
+            if finding.threads > self.threads.get(identity(finding), 0):
+                self.threads[identity(finding)] = finding.threads
+                new.append(finding)
+        record = pickle.dumps((new, launches, notes, sources or {}, traffic))
+        # At once: forked processes of the script's write to the same place in the file.
+        os.write(self.log, record)
+
+
+def _read(result: _Run, log: IO[bytes]) -> None:
+    """Read what a child has written down."""
+    checks = result.checks
+    try:
+        while True:
+            found, launches, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
+            checks.findings += found
+            checks.launches += launches
+            checks.notes += [note for note in notes if note not in checks.notes]
+            checks.sources |= sources
+            result.traffic = traffic or result.traffic
+    except (EOFError, pickle.UnpicklingError):  # the end, or a child that was ended amid a record
+        return
+
+
+def _script(options: argparse.Namespace, seed: int, log: int) -> int:
+    """Run the script as Python does; return its exit status. What it starts goes on after that."""
+    recorder = _Recorder(seed, strict=options.strict, log=log)
+    stack = ExitStack()
+    stack.enter_context(observing(recorder))
+    if options.traffic:
+        traffic = TrafficReport()
+        stack.enter_context(observing(traffic))
+        stack.callback(_hand_over, recorder, traffic, os.getpid())
+    atexit.register(stack.close)  # the last of all: the script's threads have ended, and its own
+    sys.argv = [options.script, *options.arguments]
+    try:
+        if options.module:
+            runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+        elif Path(options.script).is_dir():
+            runpy.run_path(options.script, run_name="__main__")
+        else:
+            _run_file(Path(options.script))
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever ends the script
+        traceback = _of_script(error.__traceback__)
+        sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+        if isinstance(error, SimulatorError):
+            recorder.write(error.findings)  # of a `checked` in the script
+        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _run_file(path: Path) -> None:
+    """Run a file as the main module, which it stays: runpy takes it away and names another file."""
+    name = str(path.absolute())
+    with io.open_code(name) as file:
+        code = compile(file.read(), name, "exec", dont_inherit=True)
+    if not sys.flags.safe_path:
+        sys.path[0] = str(path.resolve().parent)
+    main = ModuleType("__main__")
+    main.__file__, main.__loader__ = name, SourceFileLoader("__main__", name)
+    sys.modules["__main__"] = main
+    exec(code, vars(main))  # noqa: S102  what was asked for
+
+
+def _hand_over(recorder: _Recorder, traffic: TrafficReport, process: int) -> None:
+    if os.getpid() == process:  # not one that it has forked
+        recorder.write((), traffic=traffic)
+
+
+def _of_script(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the part of a traceback that begins in the script."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in _OURS:
+        traceback = traceback.tb_next
+    return traceback

@@ -1,0 +1,401 @@
+"""The command `check`: scripts run as Python runs them, and what their kernels do wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from cudakern.__main__ import main
+from tests.helpers.readmes import ROOT, blocks, read, section
+
+#: Scripts begin with this. What `once` launches has nothing wrong.
+BEGIN = """\
+import os, sys
+import numpy as np
+import cudakern as ck
+code = '''extern "C" __global__ void total(const float* x, float* y) {
+  __shared__ float s[128];
+  s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  for (int half = 64; half > 0; half /= 2) {
+    if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
+    BARRIER
+  }
+  if (threadIdx.x == 0) *y = s[0];
+}
+extern "C" __global__ void same(const float* x, float* y) { *y = x[0]; }
+extern "C" __global__ void odd(const int* x, int* y) {
+  if (atomicAdd(y, 1) == 0 && threadIdx.x % 2) y[1] = x[0];
+}'''
+def launch(name="total", barrier="__syncthreads();", dtype=np.float32):
+    kernel = ck.simulator.RawModule(code=code.replace("BARRIER", barrier)).get_function(name)
+    x, y = np.ones(128, dtype), np.zeros(1, dtype)
+    kernel((1,), (128,), (x, y))
+    return y[0]
+def once():
+    return launch()
+"""
+FAULT = "launch(barrier='')"
+RACE = """\
+total: race: module.cu:6: read of 4 bytes at element 56 of shared array s of 512 bytes, in units \
+of 4 bytes must be ordered with the write at module.cu:6 by block (0, 0, 0), thread (56, 0, 0): no \
+barrier does, nor a release with an acquire (block (0, 0, 0), thread (24, 0, 0))
+  module.cu:6 |     if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
+              |                             ^ read by block (0, 0, 0), thread (24, 0, 0) and 31 more
+              |                               write by block (0, 0, 0), thread (56, 0, 0)
+"""
+NOTHING = """\
+cudakern: nothing was launched in the simulator, so nothing was checked: RawKernel of \
+cudakern.simulator and operators on NumPy arrays run there
+"""
+
+
+def environment():
+    return {**os.environ, "COLUMNS": "100", "CUDAKERN_QUIET": "1"}
+
+
+def python(*words, cwd, coding="utf-8", **options):
+    """Run Python in a folder; return the finished process."""
+    options = {"capture_output": True, "text": True, "timeout": 300} | options
+    path = {"PYTHONPATH": str(ROOT)}  # whatever the folder
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        check=False,
+        cwd=cwd,
+        env=environment() | path | {"PYTHONIOENCODING": coding},
+        **options,
+    )
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Check a script with options of the command, and with arguments of its own."""
+
+    def run(script, *options, arguments=(), **more):
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        (tmp_path / "folder/script.py").write_text(f"{BEGIN}{script}\n", encoding="utf-8")
+        words = ("-m", "cudakern", "check", *options, "folder/script.py", *arguments)
+        return python(*words, cwd=tmp_path, **more)
+
+    return run
+
+
+def test_a_missing_barrier(check):
+    result = check(f"print('before'); {FAULT}; print('after')")
+    assert result.stderr == ""
+    assert result.stdout == f"before\nafter\n{RACE}\ncudakern: 1 finding in 1 launch\n"
+    assert result.returncode == 1
+
+
+def test_what_was_found_is_told_once(check):
+    result = check(f"for _ in range(50): {FAULT}; once()\nck.gather([1, 2], [0])")
+    assert result.stdout == f"{RACE}\ncudakern: 1 finding in 101 launches\n"
+
+
+def test_what_was_found_is_written_down_once(check):
+    script = f"""
+def size():
+    files = [f"/proc/self/fd/{{n}}" for n in range(3, 30)]
+    return max(
+        os.stat(file).st_size
+        for file in files
+        if os.path.lexists(file) and "memfd:cudakern" in os.readlink(file)
+    )
+{FAULT}
+first = size()
+for _ in range(50): {FAULT}
+print(first, size())"""
+    first, last = map(int, check(script).stdout.split("\n")[0].split())
+    assert first > 500
+    assert last - first < 50 * 100
+
+
+def test_nothing_wrong(check):
+    result = check("print(once())")
+    assert (result.stdout, result.stderr) == (
+        "128.0\ncudakern: nothing found in 1 launch\n",
+        "",
+    )
+    assert result.returncode == 0
+
+
+@pytest.mark.parametrize("script", ["", "import numpy"])
+def test_nothing_launched(check, script):
+    result = check(script)
+    assert (result.stdout, result.stderr, result.returncode) == ("", NOTHING, 1)
+
+
+#: What these do, Python does too, without the command.
+ALIKE = {
+    "words": "print(once(), sys.argv, __name__, __file__, sys.path[0], sys.flags.optimize)",
+    "main": "if __name__ == '__main__': print(once())",
+    "raises": "once()\ndef f(): raise ValueError('no')\nf()",
+    "chain": "once()\ntry: 1 / 0\nexcept ZeroDivisionError as e: raise KeyError('b') from e",
+    "hook": "once()\nsys.excepthook = lambda *a: print('hook', *a[:2], a[2].tb_lineno)\n1 / 0",
+    "syntax": "once(",
+    "exit": "once(); sys.exit(3)",
+    "exit_of_more": "once(); sys.exit(200)",
+    "exit_with_words": "once(); sys.exit('words')",
+    "exit_well": "once(); sys.exit()",
+    "leaves": "once(); print('out', flush=True); os._exit(5)",
+    "threads": (
+        "import threading, time\n"
+        "def late(): time.sleep(0.3); print(once())\n"
+        "threading.Thread(target=late).start(); print('main')"
+    ),
+    "atexit": "import atexit\natexit.register(lambda: print(once()))",
+    "standard_input": "once(); print(sys.stdin.read(), file=sys.stderr)",
+    "module": "once(); print(sys.modules['__main__'].__dict__ is globals())",
+    "warns": "import warnings\nonce()\nwarnings.warn('old', DeprecationWarning)",
+    "pickles": "import pickle\nclass C: pass\nonce(); print(type(pickle.loads(pickle.dumps(C()))))",
+    "error": "x = np.ones(2)\nlaunch('no')",
+}
+
+
+@pytest.mark.parametrize("script", ALIKE.values(), ids=ALIKE)
+def test_a_script_runs_as_in_python(check, tmp_path, script):
+    arguments = ("--strict", "-m", "--", "a b")
+    result = check(script, arguments=arguments, input="read")
+    alone = python("folder/script.py", *arguments, cwd=tmp_path, input="read")
+    assert result.returncode == alone.returncode
+    ended = f"cudakern: the script ended with status {alone.returncode}\n"
+    launched = "cudakern: nothing found in 1 launch\n"
+    if script in {ALIKE["syntax"], ALIKE["error"]}:
+        assert result.stderr == f"{alone.stderr}{ended}{NOTHING}"
+        launched = ""
+    else:
+        assert result.stderr == alone.stderr + ended * (alone.returncode != 0)
+    assert result.stdout == alone.stdout + launched
+
+
+@pytest.mark.parametrize("script", ["sys.exit(3)", "os._exit(0)", "1 / 0", "sys.exit(0)"])
+def test_findings_come_before_the_scripts_own_status(check, script):
+    result = check(f"{FAULT}\n{script}")
+    assert result.returncode == 1
+    assert result.stdout == f"{RACE}\ncudakern: 1 finding in 1 launch\n"
+
+
+def test_a_module(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    body = "print(once(), sys.argv[1:], __package__, __spec__.name)"
+    (package / "part.py").write_text(f"{BEGIN}{body}", encoding="utf-8")
+    words = ("-m", "package.part", "-m", "x")
+    result = python("-m", "cudakern", "check", *words, cwd=tmp_path)
+    assert result.stdout == python(*words, cwd=tmp_path).stdout + (
+        "cudakern: nothing found in 1 launch\n"
+    )
+    assert result.returncode == 0
+    result = python("-m", "cudakern", "check", "-m", "package.no", cwd=tmp_path)
+    assert result.stderr.startswith("ImportError: No module named package.no\n")
+    assert result.returncode == 1
+
+
+def test_a_folder(tmp_path):
+    (tmp_path / "__main__.py").write_text(f"{BEGIN}print(once())", encoding="utf-8")
+    result = python("-m", "cudakern", "check", tmp_path, cwd=ROOT)
+    assert result.stdout == "128.0\ncudakern: nothing found in 1 launch\n"
+
+
+def test_seeds(check):
+    script = "print(os.getpid(), hasattr(np, 'mark')); np.mark = 1\nlaunch('odd', dtype=np.int32)"
+    result = check(f"{script}\n{FAULT}", "--seeds", "0,1,2,3,1")
+    assert result.stderr == "".join(f"cudakern: seed {seed}\n" for seed in range(4))
+    processes = re.findall(r"^(\d+) False$", result.stdout, re.MULTILINE)
+    assert len({*processes}) == 4
+    some, every = re.split(r"(?=with seeds)", result.stdout)[1:]
+    # Which thread comes first is the seeds' to say.
+    assert re.match(r"with seeds? [0-3, ]+:\n\nodd: out_of_bounds: module.cu:13: write", some)
+    assert every.startswith("with seeds 0, 1, 2, 3:\n\ntotal: race: module.cu:6")
+    assert every.endswith("\n\ncudakern: 2 findings in 8 launches\n")
+
+
+def test_strict(check):
+    plain, strict = check("launch('same')"), check("launch('same')", "--strict")
+    assert (plain.returncode, strict.returncode) == (0, 1)
+    assert "same: race: module.cu:11: write of 4 bytes at element 0 of argument 1" in strict.stdout
+    assert "which only strict reports" in strict.stdout
+
+
+def test_traffic(check):
+    result = check("once(); once()", "--traffic")
+    head, _, rest = result.stdout.partition("\n")
+    assert head == "total: 2 launches, 1032 bytes requested, 1088 bytes moved"
+    assert re.search(
+        r"^  module.cu:3 +load +argument 0 +8 requests +4.00 sectors", rest, re.MULTILINE
+    )
+    assert rest.endswith("\n\ncudakern: nothing found in 2 launches\n")
+    assert result.returncode == 0
+    result = check("once(); os._exit(0)", "--traffic")
+    assert result.stdout.startswith("the script ended before its traffic was known\n")
+
+
+def test_json(check, tmp_path):
+    check(f"{FAULT}; once()", "--json", "out.json", "--traffic", "--seeds", "0,1")
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert [(f["kind"], f["line"]) for f in found["findings"]] == [("race", 6)]
+    assert found["launches"] == 4
+    moved = json.loads((tmp_path / "out-traffic.json").read_text(encoding="utf-8"))
+    assert [kernel["launches"] for kernel in moved["kernels"]] == [1, 1]
+
+
+def test_a_page(check, tmp_path):
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    result = check(FAULT, "--html", "out.html", "--traffic")
+    assert result.stderr == ""
+    assert "s[threadIdx.x + half]" in (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "4.00" in (tmp_path / "out-traffic.html").read_text(encoding="utf-8")
+
+
+def test_a_page_without_jinja2(check, tmp_path):
+    (tmp_path / "jinja2.py").write_text("raise ImportError", encoding="utf-8")
+    result = check("print('ran')", "--html", "out.html")
+    assert result.stdout == ""
+    assert result.stderr.startswith("cudakern: report.html needs jinja2; ")
+    assert result.returncode == 1
+
+
+def test_forked_processes_are_checked(check):
+    script = f"""
+if os.fork() == 0:
+    {FAULT}
+    os._exit(0)
+os.wait()
+if os.fork() == 0:
+    sys.exit(0)
+os.wait()
+once()"""
+    result = check(script, "--traffic")
+    assert result.stdout.count("total: 1 launches") == 1
+    assert result.stdout.endswith(f"\n\n{RACE}\ncudakern: 1 finding in 2 launches\n")
+    script = "once()\nif os.fork() == 0: sys.exit(0)\nos.wait(); os._exit(0)"
+    assert check(script, "--traffic").stdout.startswith("the script ended before its traffic")
+
+
+def test_blocks_of_the_scripts_own(check):
+    block = f"with ck.simulator.checked() as report: {FAULT}"
+    result = check(f"try:\n  {block}\nexcept ck.SimulatorError: print(len(report.findings))")
+    assert (result.stdout, result.stderr) == ("1\n", NOTHING)
+    result = check(block)
+    assert "cudakern.errors.SimulatorError: total: race: module.cu:6" in result.stderr
+    assert result.stdout == f"{RACE}\ncudakern: 1 finding\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT")]
+)
+def test_a_signal_from_outside(tmp_path, number, name):
+    (tmp_path / "script.py").write_text(
+        f"{BEGIN}{FAULT}\nprint('ready', flush=True)\nimport time; time.sleep(100)",
+        encoding="utf-8",
+    )
+    words = (sys.executable, "-m", "cudakern", "check", "--seeds=0,1", "--traffic", "script.py")
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment(), text=True, **pipes) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=100)
+    assert f"with seed 0:\n\n{RACE}\ncudakern: 1 finding in 1 launch\n" in out
+    assert err.endswith(f"cudakern: {name} ended the script\n")
+    assert ("KeyboardInterrupt" in err) is (number == signal.SIGINT)
+    assert ("total: 1 launches" in out) is (number == signal.SIGINT)  # it came to its end
+    assert process.returncode == 128 + number
+
+
+def test_a_signal_of_the_scripts_own(check):
+    result = check(f"{FAULT}; import signal; signal.raise_signal(signal.SIGKILL)")
+    assert result.stdout == f"{RACE}\ncudakern: 1 finding in 1 launch\n"
+    assert result.stderr == "cudakern: SIGKILL ended the script\n"
+    assert result.returncode == 128 + signal.SIGKILL
+
+
+def test_a_reader_that_has_ended(check):
+    read, write = os.pipe()
+    os.close(read)
+    pipes = {"stdout": write, "stderr": subprocess.PIPE, "capture_output": False}
+    result = check(FAULT, **pipes)
+    os.close(write)
+    assert (result.returncode, result.stderr) == (1, "")
+
+
+def test_text_that_standard_output_cannot_hold(check):
+    script = """
+code = 'extern "C" __global__ void f(int* x) { /* é */ x[1] = 1; }'
+ck.simulator.RawKernel(code, "f")((1,), (1,), (np.zeros(1, np.int32),))"""
+    assert "/* \\xe9 */ x[1] = 1; }" in check(script, coding="ascii").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no.py"], "FILE must be a Python script; 'no.py' is no file"),
+        (["-"], "FILE must be a Python script; '-' is standard input"),
+        (["kernels"], "FILE must be a Python script; 'kernels' is a folder without __main__.py"),
+        (
+            ["kernels/gather.cu"],
+            "FILE must be a Python script; 'kernels/gather.cu' is CUDA C++: check what launches it",
+        ),
+        (["-m", "no_such.module"], "-m needs the name of a module; there is no 'no_such.module'"),
+        (["--html", "no/x.html", "x.py"], "'no/x.html' must be a file that can be written"),
+        (["--json", "tests", "x.py"], "'tests' must be a file that can be written"),
+    ],
+)
+def test_words_that_name_nothing_to_run(capsys, monkeypatch, words, message):
+    monkeypatch.chdir(ROOT)
+    assert main(["check", *words]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"cudakern check: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: FILE.py, arguments"),
+        (
+            ["--seeds", "a", "x.py"],
+            "argument --seeds: must be integers separated by commas; got 'a'",
+        ),
+        (["--seeds", "", "x.py"], "argument --seeds: must be integers separated by commas; got ''"),
+    ],
+)
+def test_words_that_are_wrong(capsys, words, message):
+    with pytest.raises(SystemExit) as caught:
+        main(["check", *words])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(f": error: {message}\n")
+
+
+def test_a_notebook(capsys, tmp_path):
+    path = tmp_path / "a.ipynb"
+    path.touch()
+    assert main(["check", str(path)]) == 2
+    assert "a notebook: `jupyter nbconvert --to script` makes a" in capsys.readouterr().err
+
+
+def test_the_readme_shows_what_is_printed(tmp_path):
+    path = "cudakern/simulator/README.md"
+    code, message = blocks(read(path))[0]
+    kernel, _, launch = code.partition("try:\n    with ck.simulator.checked():\n    ")
+    script = f"{kernel}{launch.partition('except')[0].lstrip()}"
+    assert "checked" not in script
+    (tmp_path / "total.py").write_text(script, encoding="utf-8")
+    text = section(path, "## From the command line")
+    words, said = re.search(r"```console\n\$ python (.*)\n((?s:.*?))```", text).groups()
+    result = python(*words.split(), cwd=tmp_path)
+    assert result.stdout == said
+    assert result.stdout.startswith(message)
+
+
+def test_the_readme_lists_the_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["check", "--help"])
+    options = {*re.findall(r"^  (--?\w+)", capsys.readouterr().out, re.MULTILINE)} - {"-h"}
+    text = section("cudakern/simulator/README.md", "## From the command line")
+    assert {*re.findall(r"^\| `(--?\w+)", text, re.MULTILINE)} == options
