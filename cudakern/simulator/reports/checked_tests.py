@@ -1,0 +1,326 @@
+"""What the pytest plugin does for tests that run checked: how they run, how findings are told."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from traceback import walk_tb
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cudakern._arguments import as_flag, as_integer, require_word
+from cudakern.errors import ArgumentError, CudakernError, SimulatorError, did_you_mean
+from cudakern.errors import shown as shown_value
+from cudakern.simulator import observation
+from cudakern.simulator.reports.checking import checked
+from cudakern.simulator.reports.text import described
+from cudakern.simulator.reports.user_lines import Place, UserFiles
+from cudakern.simulator.source_lines import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from types import FrameType
+    from typing import Self
+
+    from _pytest._code.code import TerminalRepr
+
+    from cudakern.simulator import CheckReport, Finding
+
+_NAME = "pytest.mark.cudakern_checked"
+_SECTION = "cudakern"
+#: Of lines of source, wherever a report is read.
+_COLUMNS = 120
+#: Names of the marker's arguments that users may write.
+_WORDS = dict.fromkeys(("blocks", "resident", "nblocks"), "'resident_blocks'")
+_NOTHING = """cudakern_checked: the test must launch a kernel in the simulator, on NumPy arrays; \
+it launched none, so nothing was checked
+If that is meant: cudakern_checked(launches="any"). What fixtures launch counts where they ask for \
+the fixture cudakern_checked."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a marker says."""
+
+    seeds: tuple[int | None, ...] = (0,)
+    resident_blocks: int = 4
+    strict: bool = False
+    launches: str = "some"
+
+
+def settings(mark: pytest.Mark, test: str) -> Settings:
+    """Return what a marker says; UsageError tells which test's says what cannot be."""
+    try:
+        return _settings(mark)
+    except CudakernError as error:
+        message = f"{test}: {error}"
+        raise pytest.UsageError(message) from None
+
+
+def _settings(mark: pytest.Mark) -> Settings:
+    names = Settings.__dataclass_fields__
+    listed = f"must be {', '.join([*names][:-1])} or {[*names][-1]}"
+    if mark.args:
+        value = shown_value(mark.args[0])
+        hint = f"; did you mean {_named(mark.args[0], value)}?"
+        raise ArgumentError(_NAME, "arguments", f"{listed}, each by its name; got {value}{hint}")
+    for name in mark.kwargs:
+        if name not in names:
+            hint = did_you_mean(name, names, _WORDS)
+            raise ArgumentError(_NAME, "arguments", f"{listed}; got {name!r}{hint}")
+    given = dict(mark.kwargs)
+    if "seeds" in given:
+        given["seeds"] = _seeds(given["seeds"])
+    blocks = as_integer(_NAME, "resident_blocks", given.get("resident_blocks", 4))
+    if blocks < 1:
+        raise ArgumentError(_NAME, "resident_blocks", f"must be at least 1; got {blocks}")
+    as_flag(_NAME, "strict", given.get("strict", False))
+    require_word(_NAME, "launches", given.get("launches", "some"), ("some", "any"), {})
+    return Settings(**given)
+
+
+def _named(value: object, text: str) -> str:
+    """Return the argument that a value is likely meant for, with it."""
+    if isinstance(value, bool):
+        return f"strict={text}"
+    if isinstance(value, str):
+        return f"launches={text}"
+    return f"seeds=[{text}]" if isinstance(value, int) else f"seeds={text}"
+
+
+def _seeds(values: Any) -> tuple[int | None, ...]:  # noqa: ANN401
+    requirement = f"must be integers or None, at least one; got {shown_value(values)}"
+    if isinstance(values, str | bytes) or hasattr(values, "__next__"):  # gone after one test
+        raise ArgumentError(_NAME, "seeds", requirement)
+    try:
+        listed = [*values]
+    except TypeError:
+        hint = f"; did you mean seeds=[{shown_value(values)}]?"
+        raise ArgumentError(_NAME, "seeds", requirement + hint) from None
+    if not listed:
+        raise ArgumentError(_NAME, "seeds", requirement)
+    return tuple(None if seed is None else as_integer(_NAME, "seeds", seed) for seed in listed)
+
+
+class Run:
+    """A test that runs inside of `checked`, with one seed after the other if it has several."""
+
+    def __init__(self, marked: Settings | None, *, strict: bool) -> None:
+        settings = marked or Settings()
+        self.needs_launches = marked is not None and settings.launches == "some"
+        self.launches = 0
+        self.is_open = False
+        self.seed = 0
+        self.tells_seed = False
+        self.called: list[str] = []  # files of the first launch that did what was found
+        self._options = settings.resident_blocks, settings.strict or strict
+        self._block: AbstractContextManager[CheckReport]
+        self._place: TracebackType | None = None
+
+    def seeded(self, seed: int) -> Self:
+        """Have the next run be in the order of a seed."""
+        self.seed = seed
+        return self
+
+    def __enter__(self) -> Self:
+        self._block = checked(self.seed, *self._options)
+        self.report = self._block.__enter__()
+        self._observe = observation.observe
+        observation.observe = self._watched
+        self.is_open = True
+        return self
+
+    def __exit__(
+        self, _: object, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Fail if anything was found, at the launch that did it; a failure gets a note of that."""
+        observation.observe = self._observe
+        self.is_open = False
+        try:
+            self._block.__exit__(None, None, None)
+        except SimulatorError as found:
+            if error is None:
+                raise found.with_traceback(self._place) from None
+            if isinstance(error, Exception | pytest.fail.Exception):
+                error.add_note(_note(self.report.findings))
+        finally:
+            self._place = None
+
+    def _watched(self, *args: Any, **options: Any) -> bool:  # noqa: ANN401
+        """Run a launch that this or another block observes.
+
+        Keep the frames of the one that did the first thing that was found.
+        """
+        self.launches += 1
+        try:
+            return self._observe(*args, **options)
+        finally:
+            if self.report.findings and self._place is None:
+                self._place = _traceback(sys._getframe(1))  # noqa: SLF001  its documented name
+                self.called = [*_files(self._place)]
+
+
+def _traceback(frame: FrameType | None) -> TracebackType | None:
+    """Return the traceback that an error would have there, from the test to the package's call."""
+    traceback = None
+    while frame is not None and frame.f_code.co_name != "pytest_runtest_call":
+        if traceback is not None or not _is_of_package(frame.f_globals.get("__name__")):
+            traceback = TracebackType(traceback, frame, frame.f_lasti, frame.f_lineno or 0)
+        frame = frame.f_back
+    return traceback
+
+
+def _is_of_package(module: object) -> bool:
+    return str(module).partition(".")[0] == "cudakern"
+
+
+def _files(traceback: TracebackType | None) -> Iterator[str]:
+    """Yield the files of a traceback, the innermost first."""
+    yield from reversed([frame.f_code.co_filename for frame, _ in walk_tb(traceback)])
+
+
+def _note(findings: Sequence[Finding]) -> str:
+    first, more = findings[0], len(findings) - 1
+    rest = f" and {more} more finding{'s' if more > 1 else ''}" if more else ""
+    return f"cudakern found: {first.kernel}: {first.kind}: {shown(first.stack)}{rest}"
+
+
+@contextmanager
+def without_frames(error: BaseException | None) -> Iterator[None]:
+    """Have pytest hide this package's frames in tracebacks of errors that it raises on purpose.
+
+    So are those of contextlib, which runs the blocks. ``--full-trace`` shows all.
+    """
+    spaces = [
+        frame.f_globals
+        for shown_error in _chain(error)
+        if isinstance(shown_error, CudakernError)
+        for frame, _ in walk_tb(shown_error.__traceback__)
+        if _is_of_package(name := frame.f_globals.get("__name__")) or name == "contextlib"
+    ]
+    for space in spaces:
+        space["__tracebackhide__"] = _is_on_purpose
+    try:
+        yield
+    finally:
+        for space in spaces:
+            space.pop("__tracebackhide__", None)
+
+
+def _is_on_purpose(raised: pytest.ExceptionInfo[BaseException] | None) -> bool:
+    return raised is not None and isinstance(raised.value, CudakernError)
+
+
+def complete(
+    report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], run: Run | None
+) -> None:
+    """Have the report of a test tell what was found; fail it if it launched nothing."""
+    if call.when != "call" or (run is not None and run.is_open):
+        run = None
+    lacks = run is not None and run.needs_launches and not run.launches
+    if lacks and report.passed and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = _alone(_failure(_NOTHING), item)
+    error = None if call.excinfo is None else call.excinfo.value
+    told = next((e.findings for e in _chain(error) if isinstance(e, SimulatorError)), ())
+    found: Sequence[Finding] = run.report.findings if run is not None else ()
+    if not report.failed or not (found or told):
+        return
+    if _is_expected(item):
+        report.outcome = "skipped"
+        vars(report)["wasxfail"] = ""
+        return
+    if not isinstance(item, pytest.Function) and isinstance(error, SimulatorError):
+        report.longrepr = _alone(error, item)  # all frames of pytest would be shown
+    sources = run.report.sources if found and run else {}
+    called = (*(run.called if run else ()), *_files(error.__traceback__ if error else None))
+    files = UserFiles(item, sources, called)
+    places = {finding: files.place(finding) for finding in found or told}
+    if item.config.getoption("tbstyle", "auto") != "line":
+        _add_section(report, "\n".join(_section(places, told, run)))
+    properties = [pair for finding, place in places.items() for pair in _properties(finding, place)]
+    item.user_properties += properties
+    report.user_properties += properties
+    vars(report)["cudakern_places"] = [_annotation(*pair) for pair in places.items()]
+
+
+def _section(
+    places: Mapping[Finding, Place], told: Sequence[Finding], run: Run | None
+) -> Iterator[str]:
+    """Yield what is shown of findings; the first of those that were told is told in full above."""
+    first, *others = places
+    if told and first is told[0]:
+        first = replace(first, message=shown(first.stack))
+    if run is not None and run.tells_seed:
+        yield f"seed {run.seed}"
+    yield described((first, *others), run.report.notes if run else (), width=_COLUMNS)
+    copies = {
+        f"{shown((finding.source,))} is {place.file}:{place.line}": None
+        for finding, place in places.items()
+        if finding.source is not None and place.is_own and not _is_file(place, finding.source[0])
+    }
+    yield from copies
+
+
+def _is_file(place: Place, name: str) -> bool:
+    return place.file.endswith(name) or name.endswith(place.file)
+
+
+def _is_expected(item: pytest.Item) -> bool:
+    """Return whether a test is unittest.expectedFailure, which knows what a test raises alone."""
+    tests = getattr(item, "cls", None), getattr(item, "obj", None)
+    return any(getattr(test, "__unittest_expecting_failure__", False) for test in tests)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that pytest shows with it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        before = None if error.__suppress_context__ else error.__context__
+        error = before if error.__cause__ is None else error.__cause__
+
+
+def _add_section(report: pytest.TestReport, text: str) -> None:
+    """Add to what is shown of a failure; sections of the report are what --show-capture shows."""
+    add = getattr(report.longrepr, "addsection", None)
+    if add is None:
+        report.sections.append((_SECTION, text))
+    else:
+        add(_SECTION, text, "-")
+
+
+def _failure(message: str) -> BaseException:
+    try:
+        pytest.fail(message, pytrace=False)
+    except pytest.fail.Exception as failure:
+        return failure
+
+
+def _alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
+    """Return how an error is shown without a traceback, as one of the test's first line."""
+    alone = pytest.ExceptionInfo.from_exception(error).getrepr(style="value")
+    path, line, _ = item.reportinfo()
+    crash = alone.reprcrash
+    if crash is not None:
+        crash.path, crash.lineno = str(path), (line or 0) + 1
+    return alone
+
+
+def _properties(finding: Finding, place: Place) -> Iterator[tuple[str, object]]:
+    """Yield what JUnit's XML has of a finding."""
+    yield "cudakern.finding", str(finding)
+    yield "cudakern.kind", finding.kind
+    yield "cudakern.file", place.file
+    yield "cudakern.line", place.line
+
+
+def _annotation(finding: Finding, place: Place) -> tuple[str, int, int | None, str, str]:
+    """Return what is to be shown at a line: file, line, column, title and text."""
+    where = "" if place.is_own else f" at {shown(finding.stack[:1])}"
+    return place.file, place.line, place.column, f"{finding.kind}{where}", str(finding)
