@@ -162,6 +162,13 @@ class IndexRangeError(CudakernError, IndexError):
     """An index lies outside its axis and ``mode="raise"`` was asked for."""
 
 
+def _in_ipython(error: KernelCompileError | SimulatorError) -> list[str]:
+    """Return the lines that IPython shows if nobody has caught an error."""
+    from cudakern.simulator.reports import notebook  # noqa: PLC0415  nobody else needs it
+
+    return notebook.of_error(error)
+
+
 class KernelCompileError(CudakernError, RuntimeError):
     """A kernel did not compile.
 
@@ -175,6 +182,8 @@ class KernelCompileError(CudakernError, RuntimeError):
         The compiler's own words.
     summary : str or None
         What is wrong, in one line; None for the compiler's first error.
+    text : str
+        What was compiled, if that is not the package's own; else empty.
     """
 
     def __init__(
@@ -184,11 +193,14 @@ class KernelCompileError(CudakernError, RuntimeError):
         self.options = options
         self.log = log
         self.summary = summary
+        self.text = ""
         first = next((line for line in log.splitlines() if "error" in line), log.strip()[:200])
         super().__init__(f"{source}: the kernel must compile; {(summary or first).strip()}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.source, self.options, self.log, self.summary), vars(self)
+
+    _render_traceback_ = _in_ipython
 
 
 class EngineUnavailableError(CudakernError, RuntimeError):
@@ -241,3 +253,5 @@ class SimulatorError(CudakernError, RuntimeError):
         place = (self.block, self.thread)
         arguments = (self.kind, self.kernel, *place, self.message, self.findings)
         return type(self), arguments, vars(self)
+
+    _render_traceback_ = _in_ipython

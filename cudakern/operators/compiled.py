@@ -165,15 +165,29 @@ class CompiledOperator:
 
     def __repr__(self) -> str:
         """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
-        named = list(zip(self._tensors.names, self._tensors.tensors, strict=True))
-        launch = self._desc.plan([self._tensors.layout(i) for i in range(len(named))])
-        parts = [
-            ", ".join(filter(None, (self._desc.operator, self._desc.options()))),
-            *(f"{name} {tensor.sizes} {tensor.data_type.name}" for name, tensor in named),
-            f"feature level {self._level.label}",
-            f"variant {launch.variant if launch else 'empty'}",
-        ]
-        return f"<CompiledOperator {'; '.join(parts)}>"
+        named = zip(self._tensors.names, self._tensors.tensors, strict=True)
+        tensors = [f"{name} {tensor.sizes} {tensor.data_type.name}" for name, tensor in named]
+        return f"<CompiledOperator {'; '.join((self._title(), *tensors, *self._ways()))}>"
+
+    def _title(self) -> str:
+        """Return the operator and its options."""
+        return ", ".join(filter(None, (self._desc.operator, self._desc.options())))
+
+    def _ways(self) -> tuple[str, str]:
+        """Return the level, and the kernel variant for arrays on 16 bytes."""
+        layouts = [self._tensors.layout(i) for i in range(len(self._tensors.names))]
+        launch = self._desc.plan(layouts)
+        variant = launch.variant if launch else "empty"
+        return f"feature level {self._level.label}", f"variant {variant}"
+
+    def _repr_html_(self) -> str:
+        """Show operator, level, tensors and kernel variant in a notebook."""
+        from cudakern.simulator.reports.notebook import box, table  # noqa: PLC0415  notebooks alone
+
+        named = zip(self._tensors.names, self._tensors.tensors, strict=True)
+        rows = [(name, str(t.sizes), str(t.element_strides), t.data_type.name) for name, t in named]
+        headings = ("tensor", "sizes", "strides", "data type")
+        return box(self._title(), table(headings, rows), more=", ".join(self._ways()))
 
     def __copy__(self) -> CompiledOperator:
         """Return the operator itself: it is immutable."""

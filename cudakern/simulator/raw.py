@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +14,14 @@ from cudakern._arguments import as_flag, as_integer, integer_of
 from cudakern._forks import Lock
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import one_line
-from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, reason, shown
+from cudakern.errors import (
+    BindingError,
+    EngineUnavailableError,
+    KernelCompileError,
+    dtype_error,
+    reason,
+    shown,
+)
 from cudakern.simulator import observation
 from cudakern.simulator.arguments import pack
 from cudakern.simulator.guarded_arrays import guarded
@@ -33,7 +41,7 @@ from cudakern.simulator.ptx.names import (
 from cudakern.simulator.ways import is_fast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cudakern.simulator.limits import Grid
     from cudakern.simulator.parameter_types import Numbers
@@ -70,7 +78,7 @@ class _Library:
 
     def module(self, *, checked: bool = False, fast: bool = False) -> LoadedModule:
         """Return the module for plain, large or observed launches, compiled at first use."""
-        with self._lock:
+        with self._lock, self._with_text():
             if (checked, fast) not in self._modules:
                 if self._ptx is None:
                     self._ptx = self._compiled()
@@ -79,6 +87,15 @@ class _Library:
                     self._symbols = nvrtc.lowered_names(self._ptx.text())
                 self._modules[checked, fast] = module
             return self._modules[checked, fast]
+
+    @contextmanager
+    def _with_text(self) -> Iterator[None]:
+        """Have errors of compilers bring the text, for who shows lines of it."""
+        try:
+            yield
+        except KernelCompileError as error:
+            error.text = self.code.text
+            raise
 
     def _compiled(self) -> compiling.Ptx:
         code = self.code
@@ -100,8 +117,9 @@ class _Library:
         """
         kernel = self._kernels.get((name, checked, fast))
         if kernel is None:
-            module = self.module(checked=checked, fast=fast)
-            kernel = module.kernel(self.symbol(name), self.code.source).under(name)
+            module, symbol = self.module(checked=checked, fast=fast), self.symbol(name)
+            with self._with_text():
+                kernel = module.kernel(symbol, self.code.source).under(name)
             kernel = self._kernels.setdefault((name, checked, fast), kernel)
         return kernel
 
@@ -335,6 +353,12 @@ class RawKernel:
         """Show name, parameters and architecture; nothing is compiled for that."""
         return f"<RawKernel {self._library.described(self.name)} {self._library.place()}>"
 
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        from cudakern.simulator.reports.notebook import box  # noqa: PLC0415  notebooks alone
+
+        return box(self._library.described(self.name), more=f"RawKernel {self._library.place()}")
+
     @classmethod
     def of_module(cls, module: RawModule, library: _Library, name: str) -> RawKernel:
         """Return a kernel of a module."""
@@ -526,6 +550,12 @@ class RawModule:
     def __repr__(self) -> str:
         """Show the code's name, the kernels that are known, and the architecture, as they are."""
         return f"<RawModule {self._library.overview()} {self._library.place()}>"
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        from cudakern.simulator.reports.notebook import box  # noqa: PLC0415  notebooks alone
+
+        return box(self._library.overview(), more=f"RawModule {self._library.place()}")
 
     def compile(self) -> None:
         """Compile for plain launches, with the errors of a kernel's call."""

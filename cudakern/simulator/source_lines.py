@@ -71,7 +71,7 @@ def take_texts(sources: Sources, library: str, ptx: Ptx, stack: Iterable[Source]
     """Add the texts of the user's own files that a stack names."""
     for file, _ in stack:
         if (library, file) not in sources and not is_header(file):
-            sources[library, file] = _text_of(ptx, file)
+            sources[library, file] = text_of(ptx.code, ptx.source, file)
 
 
 def line_of(sources: Sources, library: str, source: Source | None) -> str:
@@ -98,9 +98,9 @@ def _part_of(text: str, source: str, file: str) -> str:
     return "\n".join(lines)
 
 
-def _text_of(ptx: Ptx, file: str) -> str:
-    """Return the text of a file of a module, empty if it is nowhere to be found."""
-    text = _part_of(ptx.code, ptx.source, file)
+def text_of(code: str, source: str, file: str) -> str:
+    """Return the text of a file of a module's code, empty if it is nowhere to be found."""
+    text = _part_of(code, source, file)
     if text:
         return text
     path = Path(file)

@@ -9,13 +9,49 @@ VOID = {"meta", "img", "link", "input", "br", "wbr", "hr"}
 REFERENCES = {"src", "href", "srcset", "data", "action", "poster", "background"}
 
 
+#: A script: how many texts there are, and those whose contrast to what is behind is below 4.5.
+CONTRAST = """() => {
+  const numbers = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => {
+    const part = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
+  const ratio = (a, b) => {
+    const [high, low] = [light(a), light(b)].sort((x, y) => y - x);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const faults = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let count = 0;
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || element.closest("script, style, svg")) continue;
+    const behind = [];
+    for (let e = element; e; e = e.parentElement) {
+      const style = getComputedStyle(e);
+      if (style.backgroundImage !== "none") {
+        behind.push(numbers(style.backgroundImage.match(/rgb\\([^)]*\\)/)[0]));
+      }
+      const colour = numbers(style.backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) { behind.push(colour); break; }
+    }
+    const text = numbers(getComputedStyle(element).color);
+    count += 1;
+    for (const colour of behind) {
+      if (ratio(text, colour) < 4.5) faults.push([element.outerHTML.slice(0, 80), text, colour]);
+    }
+  }
+  return [count, faults];
+}"""
+
+
 class Page(HTMLParser):
     """A page: texts of elements, by id, and rows of its tables."""
 
     def __init__(self, text):
         super().__init__()
         self.open, self.ids, self.texts = [], [], {}
-        self.references, self.tables, self.scripts = [], [], []
+        self.references, self.tables, self.scripts, self.data = [], [], [], []
         self._cells = []
         self.feed(text)
         self.close()
@@ -48,6 +84,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         assert "\0" not in data
+        self.data.append(data)
         tags = [tag for tag, _ in self.open]
         if tags[-1:] == ["script"]:
             self.scripts.append(data)

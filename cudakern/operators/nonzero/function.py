@@ -70,22 +70,43 @@ class NonzeroCoordinates(NamedTuple, Generic[A]):
 
         Nothing of an array on a GPU is read, which would wait for it, nor of a lazy one.
         """
-        count, found = _contents(self.count, self.coordinates)
+        count, rows = _contents(self.count, self.coordinates)
         shape, dtype = (getattr(self.coordinates, word, "?") for word in ("shape", "dtype"))
+        texts = None if rows is None else ["..." if row is None else str(row) for row in rows]
+        found = "" if texts is None else f", coordinates=[{', '.join(texts)}]"
         return f"NonzeroCoordinates(count={count}{found}, shape={shape}, dtype={dtype})"
 
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
 
-def _contents(count: Any, coordinates: Any) -> tuple[str, str]:  # noqa: ANN401  any arrays
+        count, rows = _contents(self.count, self.coordinates)
+        shape, dtype = (getattr(self.coordinates, word, "?") for word in ("shape", "dtype"))
+        parts = []
+        if rows:
+            columns = len(rows[0] or ())
+            texts = [["..."] * columns if row is None else map(str, row) for row in rows]
+            numbers = [[*map(notebook.Number, row)] for row in texts]
+            headings = [notebook.Number(f"axis {axis}") for axis in range(columns)]
+            parts.append(notebook.table(headings, numbers))
+        more = f"coordinates of shape {shape}, {dtype}"
+        return notebook.box(f"nonzero coordinates: count {count}", *parts, more=more)
+
+
+#: Rows; None stands for those that are left out.
+_Rows = list[list[int] | None]
+
+
+def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa: ANN401  any arrays
     """Return the count and the rows that are defined, as far as they can be read at once."""
     if not (isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)):
-        return ("<on the device>" if _arrays.is_cupy(count) else f"<{kind_of(count)}>"), ""
+        return ("<on the device>" if _arrays.is_cupy(count) else f"<{kind_of(count)}>"), None
     if count.shape != (1,) or count.dtype.kind != "u" or coordinates.ndim != len("ij"):
-        return f"<{kind_of(count)}>", ""  # of somebody's own
+        return f"<{kind_of(count)}>", None  # of somebody's own
     rows = coordinates[: int(count[0])]
-    texts = [str(row.tolist()) for row in (rows if len(rows) <= _SHOWN else rows[:_EDGE])]
-    if len(rows) > _SHOWN:
-        texts += ["...", *(str(row.tolist()) for row in rows[-_EDGE:])]
-    return str(count[0]), f", coordinates=[{', '.join(texts)}]"
+    if len(rows) <= _SHOWN:
+        return str(count[0]), rows.tolist()
+    return str(count[0]), [*rows[:_EDGE].tolist(), None, *rows[-_EDGE:].tolist()]
 
 
 @overload

@@ -81,6 +81,12 @@ class CheckReport(observation.Session):
         text: str = _records().checked(self)
         return text
 
+    def _repr_html_(self) -> str:
+        """Show the first findings in a notebook."""
+        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
+
+        return notebook.checked(self)
+
     def __str__(self) -> str:
         found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
         return "\n".join((*found, *self.notes))
@@ -136,6 +142,12 @@ class TrafficReport(observation.Session):
         """Return the report as JSON, for other tools, as ``report.schema.json`` says."""
         text: str = _records().traffic(self)
         return text
+
+    def _repr_html_(self) -> str:
+        """Show the worst lines of the first kernels in a notebook."""
+        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
+
+        return notebook.traffic(self)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"

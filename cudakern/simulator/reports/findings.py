@@ -168,6 +168,12 @@ class Finding:
     def __str__(self) -> str:
         return f"{self.kernel}: {self.kind}: {self.message}"
 
+    def _repr_html_(self) -> str:
+        """Show it with its lines in a notebook."""
+        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
+
+        return notebook.found(self)
+
 
 def error_for(findings: list[Finding]) -> SimulatorError:
     """Return the error that a checked run with findings ends in."""

@@ -254,6 +254,12 @@ class KernelTraffic:
             head += f", by {self.sampled} of {self.blocks} blocks"
         return "\n".join((head, *_table(self.lines)))
 
+    def _repr_html_(self) -> str:
+        """Show the worst lines in a notebook."""
+        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
+
+        return notebook.moved(self)
+
     def worst(self) -> list[LineTraffic]:
         """Return the lines, those first that move the most bytes which nobody asked for."""
         return sorted(self.lines, key=lambda line: line.bytes_requested - line.bytes_moved)

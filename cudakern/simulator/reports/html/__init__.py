@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, shown
+from cudakern.simulator.reports.characters import visible
 from cudakern.simulator.reports.checking import CheckReport
 from cudakern.simulator.reports.html import checked, moved
-from cudakern.simulator.reports.html.parts import visible
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.reports.characters import visible
 from cudakern.simulator.reports.html.arrows import ROW, Arrow, drawn
 from cudakern.simulator.reports.html.parts import (
     Cell,
@@ -18,8 +19,8 @@ from cudakern.simulator.reports.html.parts import (
     number,
     plural,
     told,
-    visible,
 )
+from cudakern.simulator.reports.text import grouped
 
 if TYPE_CHECKING:
     from cudakern.simulator.reports.checking import CheckReport
@@ -123,9 +124,10 @@ def view(report: CheckReport) -> View:
     listings = Listings(report.sources)
     sources: dict[str, Source] = {}
     names = Parameters(report.sources)
+    findings = [replace(group.first, threads=group.threads) for group in grouped(report.findings)]
     found = [
         _found(n, f, names.of(f.library, f.kernel), listings, sources)
-        for n, f in enumerate(report.findings, 1)
+        for n, f in enumerate(findings, 1)
     ]
     for source in sources.values():
         source.finish()
@@ -139,7 +141,7 @@ def view(report: CheckReport) -> View:
         },
         findings=found,
         notes=report.notes,
-        tables=[_by_kernel(report.findings), _by_array(report.findings, names)] if found else [],
+        tables=[_by_kernel(findings), _by_array(findings, names)] if found else [],
         sources=[sources[listing.name] for listing in listings.all.values()],
     )
 

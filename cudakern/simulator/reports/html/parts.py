@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,32 +14,6 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.reports.traffic import Requests
     from cudakern.simulator.source_lines import Source
-
-#: Characters that HTML must not have, or that would have a line look like another: some change the
-#: direction of text.
-_UNSEEN = re.compile(
-    "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufdd0-\ufdef\ufeff\ufffe\uffff"
-    "\ud800-\udfff]"
-)
-_PICTURES = 0x2400
-_FIRST_PRINTED = 0x20
-
-
-def visible(text: str) -> str:
-    r"""Return a text in which every character can be seen.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.reports.html.parts import visible
-    >>> visible("a\x00b\u202e")
-    'a␀b[U+202E]'
-    """
-    return _UNSEEN.sub(_picture, text)
-
-
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(_PICTURES + code) if code < _FIRST_PRINTED else f"[U+{code:04X}]"
 
 
 def lines_of(text: str) -> list[str]:
