@@ -130,6 +130,9 @@ def test_every_finding_is_told_and_marked_at_both_lines(checked):
             assert mark.startswith(f"{number} {finding.kind}: {end.access}")
             assert mark.endswith(f"by thread {end.thread} of block {end.block}")
             assert mark in page.texts[f"s1-{line}"]
+            if finding.other is not None:
+                away = finding.other if end is finding else finding
+                assert f"{mark}with line {away.source[1]}" in page.texts[f"s1-{line}"]
             assert end.code.strip() in page.texts[f"s1-{line}"]
     race = page.texts["f1a"]
     assert re.search(r"of s\[\d+\] by thread", race)
@@ -382,8 +385,11 @@ def test_a_finding_is_followed_by_mouse_and_by_keys(checked, shown):
     page.keyboard.press("Enter")
     assert focused(page) == mark
     assert visible_and_highlighted(page, mark) == [True, True]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert focused(page) == f"f{number}b"
     page.go_back()
-    assert page.url.endswith(f"#{row}")
+    assert page.url.endswith(f"#{mark}")
 
 
 def test_keys_reach_everything(report, shown):

@@ -39,7 +39,7 @@ class Mark:
     text: str
     is_other: bool  # whether this is the second place of two
     column: int | None  # that it points at
-    away: Cell | None  # the other place, if no arrow leads there
+    away: Cell | None  # the other place
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _found(
         if listing is None or end.source is None:
             continue
         source = sources.setdefault(listing.name, Source(listing))
-        away = None if joined or len(ends) == 1 else places[1 - i]
+        away = _away(ends[1 - i], places[1 - i], joined=joined) if len(ends) > 1 else None
         text = _doing(finding.kind, end, "" if i else element)
         mark = Mark(places[i].link, n, text, i == 1, end.column, away)
         source.marks[end.source[1]].append(mark)
@@ -172,6 +172,11 @@ def _found(
     accesses = [(end.access, place) for end, place in zip(ends, places, strict=True)]
     texts = finding.kind, finding.kernel, finding.message, element
     return Found(n, *texts, number(finding.threads), accesses, code)
+
+
+def _away(other: Finding | OtherAccess, place: Cell, *, joined: bool) -> Cell:
+    """Return where the other place of a mark is, in short if it is in the same source."""
+    return Cell(f"line {other.source[1]}", link=place.link) if joined and other.source else place
 
 
 def _doing(kind: str, end: Finding | OtherAccess, element: str) -> str:
