@@ -100,10 +100,19 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
         requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
         raise dtype_error("simulator.empty", "dtype", requirement)
     _fill(_bytes_of(array))
-    global _latest  # noqa: PLW0603
-    _spans[id(array)], _unwritten[id(array)] = span_of(array), array
-    _latest = object()
+    make_known(array)
     return array.view()
+
+
+def make_known(array: np.ndarray) -> None:
+    """Have launches reach an array by its address, wherever they have that from, while it lives.
+
+    It is the owner of its memory. What in it holds the pattern of `empty` counts as unwritten.
+    """
+    global _latest  # noqa: PLW0603
+    if _unwritten.get(id(array)) is not array:
+        _spans[id(array)], _unwritten[id(array)] = span_of(array), array
+        _latest = object()
 
 
 def live_empties() -> tuple[list[int], np.ndarray]:
