@@ -23,6 +23,7 @@ OPERATORS = "cudakern/operators/README.md"
 REFERENCE = "cudakern/operators/reference.md"
 DESCRIPTORS = "cudakern/operators/descriptors.md"
 SIMULATOR = "cudakern/simulator/README.md"
+STAND_IN = "cudakern/simulator/cupy_stand_in/README.md"
 MISSING = "    // __syncthreads() is missing here\n"
 ON_NUMPY = "import numpy as xp  # or: import cupy as xp\n"
 ON_CUPY = "import cupy as xp\n"
@@ -125,7 +126,8 @@ def test_each_readme_has_its_blocks():
     assert len(blocks(read("README.md"))) == 1
     assert len(blocks(read(REFERENCE))) == 4
     assert len(blocks(read(DESCRIPTORS))) == 1
-    assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True] * 5 + [False]
+    assert len(blocks(read(STAND_IN))) == 2
+    assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True] * 6 + [False]
     both, alone = tutorial()
     assert (len(both), len(alone)) == (9, 1)
     for code, output in both + alone:

@@ -14,6 +14,7 @@ from cudakern._lazy import attributes
 
 if TYPE_CHECKING:
     from cudakern.simulator.arguments import empty
+    from cudakern.simulator.cupy_stand_in.modules import in_place_of_cupy
     from cudakern.simulator.raw import RawKernel, RawModule
     from cudakern.simulator.reports.checking import CheckReport, TrafficReport, checked, traffic
     from cudakern.simulator.reports.findings import Finding, OtherAccess
@@ -31,6 +32,7 @@ __all__ = [
     "TrafficReport",
     "checked",
     "empty",
+    "in_place_of_cupy",
     "traffic",
 ]
 
@@ -47,6 +49,7 @@ _HOMES = {
     "TrafficReport": "reports.checking",
     "checked": "reports.checking",
     "empty": "arguments",
+    "in_place_of_cupy": "cupy_stand_in.modules",
     "traffic": "reports.checking",
 }
 

@@ -42,6 +42,7 @@ from cudakern.simulator.ways import is_fast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import Self
 
     from cudakern.simulator.limits import Grid
     from cudakern.simulator.parameter_types import Numbers
@@ -360,7 +361,7 @@ class RawKernel:
         return box(self._library.described(self.name), more=f"RawKernel {self._library.place()}")
 
     @classmethod
-    def of_module(cls, module: RawModule, library: _Library, name: str) -> RawKernel:
+    def of_module(cls, module: RawModule, library: _Library, name: str) -> Self:
         """Return a kernel of a module."""
         kernel = cls.__new__(cls)
         kernel.name, kernel.code, kernel.options = name, module.code, module.options

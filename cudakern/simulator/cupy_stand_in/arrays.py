@@ -1,0 +1,266 @@
+"""Arrays that are NumPy's and look like CuPy's.
+
+They are a class of their own, so that what CuPy gives its arrays (`get`, `set`, `data.ptr`) is
+there, so that what NumPy makes scalars stays arrays, and so that what must not meet on a GPU, an
+array of NumPy's and one of CuPy's, does not meet here. NumPy never computes with this class: it
+gets plain views, and what it returns becomes this class again.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.simulator.arguments import empty
+from cudakern.simulator.cupy_stand_in.absent import absent
+from cudakern.simulator.cupy_stand_in.devices import Device
+from cudakern.simulator.cupy_stand_in.memory import MemoryPointer, plain, pointer_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import DTypeLike
+
+#: Methods whose results become arrays of the stand-in. Others give views, or nothing of arrays.
+_COMPUTED = (
+    "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate cumprod "
+    "cumsum diagonal dot max mean min nonzero partition prod put repeat round searchsorted sort "
+    "std sum take trace var"
+)
+#: Methods and attributes of NumPy's arrays that CuPy's do not have.
+_NOT_IN_CUPY = ("ctypes", "getfield", "resize", "setfield", "setflags", "to_device")
+
+
+def host(value: Any) -> Any:  # noqa: ANN401  what any function takes
+    """Return arguments with NumPy's arrays for the stand-in's, on the same memory."""
+    if isinstance(value, ndarray):
+        return plain(value)
+    if type(value) in {tuple, list}:
+        return type(value)(map(host, value))
+    if type(value) is dict:
+        return {key: host(element) for key, element in value.items()}
+    if type(value) is slice:
+        return slice(host(value.start), host(value.stop), host(value.step))
+    return value
+
+
+def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
+    """Return a result with the stand-in's arrays for NumPy's, on the same memory, and scalars."""
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray):
+        same = isinstance(value, ndarray) or value.dtype.hasobject
+        return value if same else np.ndarray.view(value, ndarray)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(device, value))
+    if type(value) in {tuple, list}:
+        return type(value)(map(device, value))
+    return value
+
+
+def require_device(owner: str, value: object, error: type[Exception] = TypeError) -> None:
+    """Raise an error, as CuPy does, for what it takes no elements of."""
+    is_foreign = isinstance(value, np.ndarray) and not isinstance(value, ndarray)
+    if (is_foreign and np.ndim(value)) or isinstance(value, list | tuple):  # type: ignore[arg-type]
+        what = "a NumPy array" if is_foreign else f"a {type(value).__name__}"
+        message = f"{owner}: CuPy takes its own arrays and scalars; got {what}; use cupy.asarray"
+        raise error(message)
+
+
+class ndarray(np.ndarray):  # noqa: N801  CuPy's name
+    """An array of the stand-in: NumPy's memory and computing, CuPy's manners.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Sizes.
+    dtype : dtype, optional
+        Data type.
+    memptr : MemoryPointer, optional
+        Where the elements are; new memory, which counts as unwritten, if not given.
+    strides : tuple of int, optional
+        In bytes, with ``memptr``.
+    order : str, optional
+        C or F.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.in_place_of_cupy():
+    ...     import cupy as cp
+    >>> x = cp.arange(3) * cp.float32(2)
+    >>> x, x.sum(), type(x.get()).__module__
+    (array([0., 2., 4.]), array(6.), 'numpy')
+    """
+
+    def __new__(
+        cls,
+        shape: int | tuple[int, ...],
+        dtype: DTypeLike = float,
+        memptr: MemoryPointer | None = None,
+        strides: tuple[int, ...] | None = None,
+        order: str = "C",
+    ) -> Any:  # noqa: ANN401  of this class, as type checkers cannot know
+        """Return a new array, or a view of memory."""
+        if memptr is None:
+            return unwritten(shape, dtype, order)
+        held = memptr.bytes_from_here()
+        shape = host(shape)
+        array: np.ndarray = np.ndarray(shape, dtype, held, 0, strides, order)  # type: ignore[arg-type]
+        return array.view(cls)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Compute as NumPy does; TypeError for what CuPy does not compute with."""
+        outputs = kwargs.get("out", ())
+        if method != "at":
+            for value in (*inputs, *outputs):
+                require_device(f"cupy.{ufunc.__name__}", value)
+        result = getattr(ufunc, method)(*map(host, inputs), **host(kwargs))
+        if not outputs:
+            return device(result)
+        results = result if isinstance(result, tuple) else (result,)
+        given = tuple(device(r) if o is None else o for r, o in zip(results, outputs, strict=True))
+        return given if isinstance(result, tuple) else given[0]
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
+        """Have NumPy compute on plain views."""
+        del types
+        return device(func(*host(args), **host(kwargs)))
+
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
+        """Return elements; one of them is a view of no dimensions, and no scalar."""
+        key, elements = host(key), plain(self)
+        value = elements[key]
+        if isinstance(value, np.generic):
+            value = elements[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+        return device(value)
+
+    def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401
+        """Set elements to those of another array of CuPy's, or to a scalar."""
+        require_device("cupy.ndarray.__setitem__", value, ValueError)
+        plain(self)[host(key)] = host(value)
+
+    def get(
+        self,
+        stream: object = None,
+        order: str = "C",
+        out: np.ndarray | None = None,
+        blocking: bool = True,  # noqa: FBT001, FBT002
+    ) -> np.ndarray:
+        """Return a copy as an array of NumPy's."""
+        del stream, blocking
+        if out is None:
+            return np.array(plain(self), order=order)  # type: ignore[call-overload,no-any-return]
+        out[...] = plain(self)
+        return out
+
+    def set(self, arr: np.ndarray, stream: object = None) -> None:
+        """Take the elements of an array of NumPy's, of the same dtype and shape."""
+        del stream
+        if not isinstance(arr, np.ndarray) or isinstance(arr, ndarray):
+            message = f"cupy.ndarray.set takes a numpy.ndarray; got {type(arr).__name__}"
+            raise TypeError(message)
+        if arr.dtype != self.dtype or arr.shape != self.shape:
+            message = f"cupy.ndarray.set takes {self.dtype} of shape {self.shape}; "
+            message += f"got {arr.dtype} of shape {arr.shape}"
+            raise TypeError(message) if arr.dtype != self.dtype else ValueError(message)
+        plain(self)[...] = arr
+
+    @property
+    def device(self) -> Device:  # type: ignore[override]
+        """The one device."""
+        return Device(0)
+
+    @property
+    def data(self) -> MemoryPointer:  # type: ignore[override]
+        """The pointer to the first element."""
+        return pointer_to(self)
+
+    def toDlpack(self) -> Any:  # noqa: ANN401, N802  CuPy's name
+        """Return a capsule that other libraries take as an array of the host."""
+        return plain(self).__dlpack__()
+
+    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+        """Return the largest less the least element."""
+        function: Any = np.ptp  # whose overloads are many
+        return device(function(plain(self), axis, host(out), keepdims))
+
+    def reduced_view(self, dtype: DTypeLike | None = None) -> ndarray:
+        """Return a view of one dimension if the elements are in row-major order, else of all."""
+        del dtype
+        shape = -1 if self.flags.c_contiguous else self.shape
+        view: ndarray = device(plain(self).reshape(shape))
+        return view
+
+    def scatter_add(self, slices: Any, value: Any) -> None:  # noqa: ANN401
+        """Add to elements, once for each time that they are named."""
+        np.add.at(plain(self), host(slices), host(value))
+
+    def scatter_max(self, slices: Any, value: Any) -> None:  # noqa: ANN401
+        """Take the greater of elements and values."""
+        np.maximum.at(plain(self), host(slices), host(value))
+
+    def scatter_min(self, slices: Any, value: Any) -> None:  # noqa: ANN401
+        """Take the less of elements and values."""
+        np.minimum.at(plain(self), host(slices), host(value))
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        message = "cupy.ndarray cannot be interpreted as an integer; use int(x)"
+        raise TypeError(message)
+
+    def __repr__(self) -> str:
+        return repr(plain(self))
+
+    def __str__(self) -> str:
+        return str(plain(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(plain(self), spec)
+
+
+def _computed(name: str) -> Callable[..., Any]:
+    """Return a method of NumPy's arrays whose results become the stand-in's."""
+    method = getattr(np.ndarray, name)
+
+    @wraps(method, assigned=("__name__",))
+    def compute(self: ndarray, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        return device(method(plain(self), *host(args), **host(kwargs)))
+
+    compute.__doc__ = f"Do what NumPy's ``ndarray.{name}`` does."
+    return compute
+
+
+def _refused(name: str) -> property:
+    def refuse(_: ndarray) -> None:
+        raise AttributeError(absent(f"cupy.ndarray.{name}", "CuPy's arrays have none either"))
+
+    return property(refuse)
+
+
+for _name in _COMPUTED.split():
+    setattr(ndarray, _name, _computed(_name))
+for _name in _NOT_IN_CUPY:
+    setattr(ndarray, _name, _refused(_name))
+
+
+def unwritten(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:  # noqa: ANN401
+    """Return a new array whose elements count as unwritten."""
+    if order not in {"C", "F"}:
+        message = f"order must be C or F; got {order!r}"
+        raise ValueError(message)
+    shape = host(shape)
+    sizes = tuple(map(int, shape)) if np.ndim(shape) else (int(shape),)
+    array = empty(sizes[::-1] if order == "F" else sizes, dtype)
+    result: ndarray = device(array.T if order == "F" else array)
+    return result

@@ -1,0 +1,347 @@
+"""The device, its streams and events: the simulator works at once, so nobody waits for them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from cudakern.simulator.cupy_stand_in.absent import absent
+from cudakern.simulator.headers import constant
+from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.ptx.compile import target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+_ROOM = "runtime/room.hpp"
+#: Memory of the modelled GPU, an H200.
+MODELLED_BYTES = 141 * 10**9
+
+
+class CUDARuntimeError(RuntimeError):
+    """What the CUDA runtime would refuse."""
+
+
+class _Properties(dict[str, Any]):
+    """What is known of the modelled GPU, by CUDA's names."""
+
+    def __init__(self, owner: str, known: dict[str, Any]) -> None:
+        super().__init__(known)
+        self._owner = owner
+
+    def __missing__(self, name: str) -> Any:  # noqa: ANN401
+        """Tell which one is not known."""
+        message = absent(f"{self._owner}[{name!r}]", f"the modelled GPU has {', '.join(self)}")
+        raise KeyError(message)
+
+
+def _architecture() -> str:
+    """Return the compute capability, such as ``"90"``."""
+    return "".join(filter(str.isdigit, target()))
+
+
+def properties(device: int = 0) -> dict[str, Any]:
+    """Return what is known of the modelled GPU, as ``getDeviceProperties``."""
+    _require_device(device)
+    major, minor = divmod(int(_architecture()), 10)
+    known = {
+        "name": b"cudakern's simulator of an H200",
+        "totalGlobalMem": MODELLED_BYTES,
+        "sharedMemPerBlock": MAX_STATIC_SHARED_BYTES,
+        "sharedMemPerBlockOptin": MAX_SHARED_BYTES,
+        "sharedMemPerMultiprocessor": constant(_ROOM, "kSharedEach"),
+        "regsPerBlock": 65536,
+        "regsPerMultiprocessor": 65536,
+        "warpSize": 32,
+        "maxThreadsPerBlock": 1024,
+        "maxThreadsPerMultiProcessor": constant(_ROOM, "kThreadsEach"),
+        "maxThreadsDim": (1024, 1024, 64),
+        "maxGridSize": (2**31 - 1, 65535, 65535),
+        "multiProcessorCount": constant(_ROOM, "kMultiprocessors"),
+        "totalConstMem": 65536,
+        "l2CacheSize": 50 * 2**20,
+        "major": major,
+        "minor": minor,
+        "cooperativeLaunch": 1,
+        "unifiedAddressing": 1,
+        "integrated": 0,
+        "pciBusID": 0,
+        "pciDeviceID": 0,
+        "pciDomainID": 0,
+    }
+    return _Properties("cupy.cuda.runtime.getDeviceProperties(0)", known)
+
+
+def _require_device(device: int | None) -> None:
+    if device not in {0, None, -1}:
+        message = f"cudaErrorInvalidDevice: in_place_of_cupy has the device 0 alone; got {device!r}"
+        raise CUDARuntimeError(message)
+
+
+class Device:
+    """The one device, 0."""
+
+    def __init__(self, device: int | Device | None = None) -> None:
+        _require_device(int(device) if device is not None else None)
+        self.id = 0
+
+    def __int__(self) -> int:
+        return self.id
+
+    def __enter__(self) -> Self:
+        """Be the current device, as always."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device)
+
+    def __hash__(self) -> int:
+        return hash(Device)
+
+    def __repr__(self) -> str:
+        return f"<CUDA Device {self.id}>"
+
+    def use(self) -> None:
+        """Do nothing: it is the current device."""
+
+    def synchronize(self) -> None:
+        """Do nothing: what was launched has ended."""
+
+    @property
+    def compute_capability(self) -> str:
+        """That of ``CUDAKERN_ARCH``, or ``"90"``."""
+        return _architecture()
+
+    @property
+    def mem_info(self) -> tuple[int, int]:
+        """Free and all bytes of the modelled GPU."""
+        return MODELLED_BYTES, MODELLED_BYTES
+
+    @property
+    def pci_bus_id(self) -> str:
+        """An address that no device has."""
+        return "0000:00:00.0"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What is known of the modelled GPU."""
+        known = properties()
+        names = {
+            "MultiProcessorCount": "multiProcessorCount",
+            "WarpSize": "warpSize",
+            "MaxThreadsPerBlock": "maxThreadsPerBlock",
+            "MaxThreadsPerMultiProcessor": "maxThreadsPerMultiProcessor",
+            "MaxSharedMemoryPerBlock": "sharedMemPerBlock",
+            "MaxSharedMemoryPerBlockOptin": "sharedMemPerBlockOptin",
+            "MaxSharedMemoryPerMultiprocessor": "sharedMemPerMultiprocessor",
+            "MaxRegistersPerBlock": "regsPerBlock",
+            "MaxRegistersPerMultiprocessor": "regsPerMultiprocessor",
+            "ComputeCapabilityMajor": "major",
+            "ComputeCapabilityMinor": "minor",
+            "CooperativeLaunch": "cooperativeLaunch",
+            "TotalConstantMemory": "totalConstMem",
+            "L2CacheSize": "l2CacheSize",
+        }
+        values = {attribute: known[name] for attribute, name in names.items()}
+        for k, axis in enumerate("XYZ"):
+            values[f"MaxBlockDim{axis}"] = known["maxThreadsDim"][k]
+            values[f"MaxGridDim{axis}"] = known["maxGridSize"][k]
+        return _Properties("cupy.cuda.Device(0).attributes", values)
+
+
+class Event:
+    """A moment, once it is recorded."""
+
+    def __init__(
+        self,
+        block: bool = False,  # noqa: FBT001, FBT002
+        disable_timing: bool = False,  # noqa: FBT001, FBT002
+        interprocess: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        del block, interprocess
+        self.ptr = id(self)
+        self._is_timed = not disable_timing
+        self._at: float | None = None
+
+    def record(self, stream: object = None) -> None:
+        """Be now."""
+        del stream
+        self._at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Do nothing: what was launched has ended."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is waited for: always."""
+        return True
+
+    def moment(self) -> float:
+        """Return the time in seconds; CUDARuntimeError if there is none."""
+        if self._at is None or not self._is_timed:
+            message = "cudaErrorInvalidResourceHandle: the event must be recorded, and with timing"
+            raise CUDARuntimeError(message)
+        return self._at
+
+
+def get_elapsed_time(start_event: Event, end_event: Event) -> float:
+    """Return the milliseconds between two events, of this machine's clock: no GPU's time."""
+    return (end_event.moment() - start_event.moment()) * 1e3
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.streams: list[BaseStream] = []
+
+
+_current = _Current()
+
+
+class BaseStream:
+    """A stream, whose work has always ended."""
+
+    def __init__(self, ptr: int) -> None:
+        self.ptr = ptr
+        self.device_id = 0
+
+    def __enter__(self) -> Self:
+        """Be the current stream."""
+        _current.streams.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Have the one before be the current stream again."""
+        _current.streams.pop()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BaseStream) and other.ptr == self.ptr
+
+    def __hash__(self) -> int:
+        return hash(self.ptr)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.ptr} (device {self.device_id})>"
+
+    def use(self) -> BaseStream:
+        """Be the current stream from now on."""
+        _current.streams[-1:] = [self]
+        return self
+
+    def synchronize(self) -> None:
+        """Do nothing: what was launched has ended."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is waited for: always."""
+        return True
+
+    @property
+    def is_non_blocking(self) -> bool:
+        """Whether it would not wait for the null stream; here it need not."""
+        return getattr(self, "non_blocking", False)
+
+    def record(self, event: Event | None = None) -> Event:
+        """Record an event, a new one if none is given."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Do nothing: what the event stands for has ended."""
+
+    def add_callback(self, callback: Callable[[Any, int, Any], object], arg: Any) -> None:  # noqa: ANN401
+        """Call a function with the stream, 0 for no error, and an argument."""
+        callback(self, 0, arg)
+
+    def launch_host_func(self, callback: Callable[[Any], object], arg: Any) -> None:  # noqa: ANN401
+        """Call a function with an argument."""
+        callback(arg)
+
+    def is_capturing(self) -> bool:
+        """Return whether a graph is captured: never."""
+        return False
+
+    def begin_capture(self, mode: object = None) -> None:
+        """Raise NotImplementedError: there are no graphs."""
+        raise NotImplementedError(absent("cupy.cuda.Stream.begin_capture", "launch without it"))
+
+    def end_capture(self) -> None:
+        """Raise NotImplementedError: there are no graphs."""
+        raise NotImplementedError(absent("cupy.cuda.Stream.end_capture", "launch without it"))
+
+
+class Stream(BaseStream):
+    """A new stream, or the null stream."""
+
+    null: Stream
+    ptds: Stream
+
+    def __init__(
+        self,
+        null: bool = False,  # noqa: FBT001, FBT002
+        non_blocking: bool = False,  # noqa: FBT001, FBT002
+        ptds: bool = False,  # noqa: FBT001, FBT002
+        priority: int | None = None,
+    ) -> None:
+        super().__init__(0 if null else 2 if ptds else id(self))
+        self.non_blocking = non_blocking
+        self.priority = priority or 0
+
+
+Stream.null, Stream.ptds = Stream(null=True), Stream(ptds=True)
+
+
+class ExternalStream(BaseStream):
+    """A stream that somebody else has made."""
+
+    def __init__(self, ptr: int, device_id: int = -1) -> None:
+        del device_id
+        super().__init__(ptr)
+
+
+def get_current_stream(device_id: int = -1) -> BaseStream:
+    """Return the current stream of this thread."""
+    del device_id
+    return _current.streams[-1] if _current.streams else Stream.null
+
+
+# Of cupy.cuda.runtime and its neighbours.
+
+
+def is_available() -> bool:
+    """Return True: kernels run."""
+    return True
+
+
+def get_device_id() -> int:
+    """Return 0."""
+    return 0
+
+
+def device_count() -> int:
+    """Return 1."""
+    return 1
+
+
+def synchronize(stream: object = None) -> None:
+    """Do nothing: what was launched has ended."""
+
+
+def use_device(device: int) -> None:
+    """Raise CUDARuntimeError unless the device is 0."""
+    _require_device(device)
+
+
+def memory_info() -> tuple[int, int]:
+    """Return free and all bytes of the modelled GPU."""
+    return MODELLED_BYTES, MODELLED_BYTES
+
+
+def runtime_version() -> int:
+    """Return the version of CUDA that CuPy 14 has at least."""
+    return 12090

@@ -1,0 +1,201 @@
+"""ElementwiseKernel: a text that a loop runs for each element, as CuPy documents it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from cudakern.simulator.cupy_stand_in.arrays import device
+from cudakern.simulator.cupy_stand_in.kernel_text import (
+    Kernels,
+    Operands,
+    collapsed,
+    one_text,
+    preamble,
+)
+from cudakern.simulator.cupy_stand_in.parameters import (
+    Types,
+    broadcast_shape,
+    checked_names,
+    decided,
+    dtypes_of,
+    new_outputs,
+    parsed,
+    split,
+    strides_in,
+)
+from cudakern.simulator.cupy_stand_in.raw import as_options
+
+_BLOCK = 128
+_KEYWORDS = ("options", "loop_prep", "after_loop")
+
+
+class ElementwiseKernel:
+    """A kernel that a text for one element makes, which the simulator runs.
+
+    Parameters
+    ----------
+    in_params, out_params, operation, name, reduce_dims, preamble, no_return, return_tuple, **kwargs
+        As in CuPy; ``options``, ``loop_prep`` and ``after_loop`` besides.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.in_place_of_cupy():
+    ...     import cupy as cp
+    >>> squared = cp.ElementwiseKernel("T x, T y", "T z", "z = (x - y) * (x - y)", "squared")
+    >>> squared(cp.arange(4.0), 1)
+    array([1., 0., 1., 4.])
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        operation: str,
+        name: str = "kernel",
+        reduce_dims: bool = True,  # noqa: FBT001, FBT002
+        preamble: str = "",
+        no_return: bool = False,  # noqa: FBT001, FBT002
+        return_tuple: bool = False,  # noqa: FBT001, FBT002
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        for keyword in kwargs:
+            if keyword not in _KEYWORDS:
+                message = f"cupy.ElementwiseKernel has no {keyword}; it has {', '.join(_KEYWORDS)}"
+                raise TypeError(message)
+        self.in_params, self.out_params = parsed(in_params), parsed(out_params)
+        self.params = (*self.in_params, *self.out_params)
+        checked_names(self.params)
+        self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
+        self.operation, self.name, self.preamble = operation, name, preamble
+        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
+        self.kwargs = kwargs
+        options = as_options("ElementwiseKernel", kwargs.get("options"))
+        self._kernels = Kernels(name, options)
+
+    def __call__(
+        self,
+        *args: Any,  # noqa: ANN401
+        size: int | None = None,
+        stream: object = None,
+        block_size: int = _BLOCK,
+    ) -> Any:  # noqa: ANN401
+        """Run the kernel; return its outputs.
+
+        Parameters
+        ----------
+        *args
+            Inputs, or inputs and outputs: arrays, or scalars, which have no type of their own.
+        size : int, optional
+            How many elements there are, if all arrays are raw.
+        stream : Stream, optional
+            Makes no difference.
+        block_size : int, optional
+            Threads of a block.
+        """
+        del stream
+        inputs, given = split(self.name, self.nin, self.nout, args)
+        types = decided(
+            self.name, self.in_params, self.out_params, dtypes_of(inputs), [a.dtype for a in given]
+        )
+        shape = self._shape([*inputs, *given], size)
+        if given:
+            self._check_outputs(given, shape)
+        outputs = given or new_outputs(self.out_params, types.outputs, shape)
+        if prod(shape):
+            self._launch(inputs, outputs, types, shape, block_size)
+        results = args[self.nin :] if given else tuple(map(device, outputs))
+        if self.no_return:
+            return None
+        return results[0] if len(results) == 1 and not self.return_tuple else tuple(results)
+
+    def _shape(self, values: list[Any], size: int | None) -> tuple[int, ...]:
+        """Return the shape of the loop; ValueError if nothing or too much says what it is."""
+        shape = broadcast_shape(self.name, self.params, values)
+        if size is not None and shape is not None:
+            message = f"{self.name}: size must be given only if all arrays are raw"
+            raise ValueError(message)
+        if size is not None:
+            return (int(size),)
+        if shape is None:
+            if any(isinstance(value, np.ndarray) for value in values):
+                message = f"{self.name}: size must be given if all arrays are raw"
+                raise ValueError(message)
+            return ()
+        return shape
+
+    def _check_outputs(self, given: list[np.ndarray], shape: tuple[int, ...]) -> None:
+        for parameter, array in zip(self.out_params, given, strict=True):
+            if not parameter.raw and array.shape != shape:
+                message = (
+                    f"{self.name}: {parameter.name} must have shape {shape}; got {array.shape}"
+                )
+                raise ValueError(message)
+
+    def _launch(
+        self,
+        inputs: list[Any],
+        outputs: list[np.ndarray],
+        types: Types,
+        shape: tuple[int, ...],
+        block_size: int,
+    ) -> None:
+        values = [*inputs, *outputs]
+        dtypes = (*types.inputs, *types.outputs)
+        looped = {
+            k: strides_in(value, shape)
+            for k, (parameter, value) in enumerate(zip(self.params, values, strict=True))
+            if isinstance(value, np.ndarray) and not parameter.raw
+        }
+        loop, strides = shape, [*looped.values()]
+        if self.reduce_dims:
+            loop, strides = collapsed(shape, strides)
+        layouts = dict(zip(looped, ((loop, s) for s in strides), strict=True))
+        operands = Operands()
+        counting = operands.sizes.indexer("_ind", loop)
+        for k, (parameter, value) in enumerate(zip(self.params, values, strict=True)):
+            own = (value.shape, value.strides) if isinstance(value, np.ndarray) else ((), ())
+            layout, is_output = layouts.get(k, own), k >= self.nin
+            operands.add(parameter, value, dtypes[k], layout, "_ind", is_output=is_output)
+        kernel = self._kernels.find(self._text(operands, types, counting))
+        blocks = -(-prod(shape) // block_size)
+        kernel((blocks,), (block_size,), (*operands.arguments, operands.sizes.structure()))
+
+    def _text(self, operands: Operands, types: Types, counting: str) -> str:
+        """Return the text of a kernel."""
+        own = self.preamble, *map(str, (self.operation, *self.kwargs.values()))
+        start = "ptrdiff_t(blockIdx.x) * blockDim.x + threadIdx.x"
+        step = "ptrdiff_t(gridDim.x) * blockDim.x"
+        lines = [
+            preamble(types.placeholders, operands, *own),
+            f'extern "C" __global__ void {self.name}(',
+            f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
+            *operands.pointers,
+            "{",
+            counting,
+            *operands.arrays,
+            f"{self.kwargs.get('loop_prep', '')};",
+            f"for (ptrdiff_t i = {start}; i < _ind.size(); i += {step}) {{",
+            "_ind.set(i);",
+            *operands.inputs,
+            *operands.outputs,
+            f"{self.operation};",
+            "}",
+            f"{self.kwargs.get('after_loop', '')};",
+            "}",
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def cached_codes(self) -> list[str]:
+        """The texts that the simulator has run."""
+        return self._kernels.texts()
+
+    @property
+    def cached_code(self) -> str:
+        """The text that the simulator has run, if it is one."""
+        return one_text(self.name, self.cached_codes)

@@ -1,0 +1,372 @@
+"""Functions of CuPy: NumPy's, called with plain arrays, and those that CuPy has of its own."""
+
+from __future__ import annotations
+
+from functools import lru_cache, wraps
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.simulator.cupy_stand_in.arrays import device, host, ndarray, require_device, unwritten
+from cudakern.simulator.cupy_stand_in.devices import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from numpy.typing import DTypeLike
+
+#: Functions whose result is a bool of Python's in NumPy, an array in CuPy.
+_TRUTHS = frozenset({"allclose", "array_equal", "array_equiv"})
+#: Functions that take CuPy's arrays alone.
+_STRICT = frozenset({"concatenate", "dot", "inner", "outer", "tensordot", "vdot", "where"})
+#: How many results of a memoized function are kept.
+_MOST_KEPT = 1024
+
+
+class ufunc:  # noqa: N801  CuPy's name
+    """A function of NumPy's for each element, which takes CuPy's arrays and scalars."""
+
+    def __init__(self, function: np.ufunc) -> None:
+        self._function = function
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Compute."""
+        return self._computed("__call__", args, kwargs)
+
+    def _computed(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        if method != "at":
+            for value in args[: self._function.nin]:
+                require_device(f"cupy.{self.__name__}", value)
+        outputs = kwargs.get("out") if method == "__call__" else None
+        if isinstance(outputs, ndarray):
+            getattr(self._function, method)(*host(args), **host(kwargs))
+            return outputs
+        return device(getattr(self._function, method)(*host(args), **host(kwargs)))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name in {"accumulate", "at", "outer", "reduce", "reduceat"}:
+            return lambda *args, **kwargs: self._computed(name, args, kwargs)
+        return getattr(self._function, name)
+
+    def __repr__(self) -> str:
+        return f"<ufunc 'cupy_{self.__name__}'>"
+
+
+class _Indexed:
+    """What NumPy makes arrays of by an index, such as ``r_``."""
+
+    def __init__(self, maker: Any) -> None:  # noqa: ANN401
+        self._maker = maker
+
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
+        """Return an array of the stand-in."""
+        return device(self._maker[host(key)])
+
+
+def from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever NumPy has
+    """Return what NumPy has under a name, as a name of the stand-in."""
+    if isinstance(value, np.ufunc):
+        return ufunc(value)
+    if name in {"c_", "mgrid", "ogrid", "r_"}:
+        return _Indexed(value)
+    if isinstance(value, type | ModuleType) or not callable(value):
+        return value
+    return _function(name, value)
+
+
+def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def compute(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if name in _STRICT:
+            for value in args[0] if name == "concatenate" else args[:3]:
+                require_device(f"cupy.{name}", value)
+        args = tuple(map(_called_back, args))
+        result = function(*host(args), **host(kwargs))
+        if name in _TRUTHS:
+            result = np.bool_(result)
+        out = kwargs.get("out")
+        return out if isinstance(out, ndarray) else device(result)
+
+    return compute
+
+
+def _called_back(value: Any) -> Any:  # noqa: ANN401
+    """Return a function that NumPy is to call, which gets the stand-in's arrays."""
+    if not callable(value) or isinstance(value, type):
+        return value
+    return lambda *args, **kwargs: host(value(*device(args), **kwargs))
+
+
+def array(
+    obj: Any,  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    copy: bool | None = True,  # noqa: FBT001, FBT002
+    order: str = "K",
+    subok: bool = False,  # noqa: FBT001, FBT002
+    ndmin: int = 0,
+    *,
+    blocking: bool = False,
+) -> ndarray:
+    """Return an array of the stand-in, which shares no memory with one of NumPy's."""
+    del subok, blocking
+    of_device = isinstance(obj, ndarray)
+    if not of_device or copy is None:
+        copy = None if of_device else True
+    made = np.array(host(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
+    if made.dtype.hasobject or made.dtype.kind in "SUMm":
+        message = f"Unsupported dtype {made.dtype}"
+        raise ValueError(message)
+    if (
+        of_device
+        and made.ndim == obj.ndim
+        and made.dtype == obj.dtype
+        and np.may_share_memory(made, obj)
+    ):
+        return obj  # type: ignore[no-any-return]
+    result: ndarray = device(made)
+    return result
+
+
+def asarray(
+    a: Any,  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    blocking: bool = False,
+) -> ndarray:
+    """Return an array of the stand-in: the same if it is one already."""
+    del blocking
+    return array(a, dtype, copy, order or "K")
+
+
+def asanyarray(
+    a: Any,  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    blocking: bool = False,
+) -> ndarray:
+    """Return what `asarray` does."""
+    return asarray(a, dtype, order, copy=copy, blocking=blocking)
+
+
+def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
+    """Return an array in row-major order."""
+    return array(a, dtype, None, "C", ndmin=1)
+
+
+def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
+    """Return an array in column-major order."""
+    return array(a, dtype, None, "F")
+
+
+def asnumpy(
+    a: Any,  # noqa: ANN401
+    stream: object = None,
+    order: str = "C",
+    out: np.ndarray | None = None,
+    *,
+    blocking: bool = True,
+) -> np.ndarray:
+    """Return an array of NumPy's: a copy of one of the stand-in."""
+    if isinstance(a, ndarray):
+        return a.get(stream, order, out, blocking)
+    if out is not None:
+        out[...] = a
+        return out
+    return np.asarray(host(a), order=order)  # type: ignore[call-overload,no-any-return]
+
+
+def empty(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:  # noqa: ANN401
+    """Return a new array whose elements count as unwritten."""
+    return unwritten(shape, dtype, order)
+
+
+def empty_like(
+    prototype: Any,  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    order: str = "K",
+    subok: bool | None = None,  # noqa: FBT001
+    shape: Any = None,  # noqa: ANN401
+) -> ndarray:
+    """Return a new array like another, whose elements count as unwritten."""
+    del subok
+    like = np.empty_like(host(prototype), dtype, order, shape=host(shape))  # type: ignore[call-overload]
+    is_fortran = like.flags.f_contiguous and not like.flags.c_contiguous
+    made = unwritten(like.shape, like.dtype, "F" if is_fortran else "C")
+    if made.strides == like.strides or not like.size:
+        return made
+    axes = sorted(range(like.ndim), key=lambda axis: -like.strides[axis])
+    made = unwritten(tuple(like.shape[axis] for axis in axes), like.dtype)
+    result: ndarray = made.transpose(np.argsort(axes))
+    return result
+
+
+def get_array_module(*args: object) -> ModuleType:
+    """Return cupy if an argument is an array of it, else numpy."""
+    from cudakern.simulator.cupy_stand_in.modules import module  # noqa: PLC0415  a circle
+
+    return module("cupy") if any(isinstance(value, ndarray) for value in args) else np
+
+
+def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:  # noqa: ANN401, FBT001
+    """Return an array that shares memory with one of another library, on the host."""
+    del device
+    made: np.ndarray = np.from_dlpack(host(array))
+    return np.ndarray.view(made.copy() if copy else made, ndarray)
+
+
+def fuse(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    """Return a function as it is: its steps run one by one."""
+    if len(args) == 1 and callable(args[0]):
+        return args[0]
+    del kwargs
+    return lambda function: function
+
+
+def memoize(for_each_device: bool = False) -> Callable[[Any], Any]:  # noqa: FBT001, FBT002
+    """Return a decorator for functions that compute once for equal arguments."""
+    del for_each_device
+
+    def decorate(function: Any) -> Any:  # noqa: ANN401
+        kept = lru_cache(maxsize=_MOST_KEPT)(function)
+        _memoized.append(kept.cache_clear)
+        return kept
+
+    return decorate
+
+
+_memoized: list[Callable[[], None]] = []
+
+
+def clear_memo() -> None:
+    """Forget what memoized functions have computed."""
+    for clear in _memoized:
+        clear()
+
+
+class vectorize:  # noqa: N801  CuPy's name
+    """A function of scalars, called for each element by Python."""
+
+    def __init__(
+        self,
+        pyfunc: Callable[..., Any],
+        otypes: Any = None,  # noqa: ANN401
+        doc: str | None = None,
+        excluded: Any = None,  # noqa: ANN401
+        cache: bool = False,  # noqa: FBT001, FBT002
+        signature: str | None = None,
+    ) -> None:
+        self._function = np.vectorize(
+            pyfunc, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature
+        )
+
+    def __call__(self, *args: Any) -> Any:  # noqa: ANN401
+        """Compute."""
+        return device(self._function(*host(args)))
+
+
+class _Archive:
+    """Arrays of a file that ``savez`` has written."""
+
+    def __init__(self, archive: Any) -> None:  # noqa: ANN401
+        self.npz_file = archive
+        self.files = archive.files
+
+    def __enter__(self) -> Self:
+        """Be open."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        return device(self.npz_file[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.npz_file.close()
+
+
+def load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None) -> Any:  # noqa: ANN401, FBT001
+    """Return the array of a file, or an archive of arrays."""
+    loaded = np.load(file, mmap_mode, allow_pickle=bool(allow_pickle))
+    return array(loaded) if isinstance(loaded, np.ndarray) else _Archive(loaded)
+
+
+def show_config(*, _full: bool = False) -> None:
+    """Print what this is."""
+    arch = Device(0).compute_capability
+    print(f"cudakern's stand-in for CuPy, NumPy {np.__version__}, PTX for {arch}")  # noqa: T201
+
+
+# Of cupyx.
+
+
+def empty_like_pinned(
+    a: Any,  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    order: Any = "K",  # noqa: ANN401
+    subok: object = None,
+    shape: Any = None,  # noqa: ANN401
+) -> np.ndarray:
+    """Return a new array of NumPy's."""
+    del subok
+    return np.empty_like(host(a), dtype, order, shape=shape)
+
+
+def zeros_like_pinned(
+    a: Any,  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    order: Any = "K",  # noqa: ANN401
+    subok: object = None,
+    shape: Any = None,  # noqa: ANN401
+) -> np.ndarray:
+    """Return a new array of NumPy's, of zeros."""
+    del subok
+    return np.zeros_like(host(a), dtype, order, shape=shape)
+
+
+def scatter_add(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
+    """Add to elements, once for each time that they are named."""
+    a.scatter_add(slices, value)
+
+
+def scatter_max(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
+    """Take the greater of elements and values."""
+    a.scatter_max(slices, value)
+
+
+def scatter_min(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
+    """Take the less of elements and values."""
+    a.scatter_min(slices, value)
+
+
+def rsqrt(x: Any, out: Any = None) -> Any:  # noqa: ANN401
+    """Return one over the square root."""
+    require_device("cupyx.rsqrt", x)
+    result = device(1 / np.sqrt(host(x)))
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def comparing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an assertion of NumPy's that takes arrays of both."""
+
+    @wraps(function)
+    def compare(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        return function(*host(args), **host(kwargs))
+
+    return compare

@@ -1,0 +1,165 @@
+"""The CUDA C++ around the text of an ElementwiseKernel or a ReductionKernel.
+
+Pointers are parameters of the kernel, under the names that the user gave their arrays, so that
+findings call them so. Sizes and strides are one structure, by value. Inside of a block these names
+become elements or arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.simulator.cupy_stand_in.parameters import c_type
+from cudakern.simulator.raw import RawKernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.simulator.cupy_stand_in.parameters import Parameter
+
+_INCLUDE = Path(__file__).resolve().parent / "include"
+#: Texts that a kernel keeps compiled at most; beyond them the oldest goes.
+_MOST_KEPT = 64
+
+Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes, strides in bytes
+
+
+@dataclass
+class Sizes:
+    """What a launch says in numbers, each at its place in one structure."""
+
+    words: list[int] = field(default_factory=list)
+
+    def put(self, *values: int) -> str:
+        """Add numbers; return the text of the pointer to the first."""
+        self.words += values
+        return f"(_sizes.words + {len(self.words) - len(values)})"
+
+    def indexer(self, name: str, shape: tuple[int, ...]) -> str:
+        """Return the declaration of what counts through a shape."""
+        shape = shape or (1,)
+        return f"CIndexer<{len(shape)}> {name}{self.put(*shape)};"
+
+    def structure(self) -> np.ndarray:
+        """Return them as a record, which goes to the kernel by value."""
+        return np.array([(self.words,)], [("words", np.int64, (len(self.words),))])
+
+
+@dataclass
+class Operands:
+    """The arrays and scalars of a launch, and how the text declares and names them."""
+
+    sizes: Sizes = field(default_factory=Sizes)
+    arguments: list[Any] = field(default_factory=list)
+    declared: list[str] = field(default_factory=list)  # as parameters of the kernel
+    pointers: list[str] = field(default_factory=list)  # their second names
+    arrays: list[str] = field(default_factory=list)  # declarations of arrays, raw or not
+    inputs: list[str] = field(default_factory=list)  # declarations of elements
+    outputs: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        parameter: Parameter,
+        value: Any,  # noqa: ANN401  an array or a scalar
+        dtype: np.dtype[Any],
+        layout: Layout,
+        index: str,
+        *,
+        is_output: bool,
+    ) -> None:
+        """Add one, which the kernel sees in a layout; its element is at the index so called."""
+        name, type_ = parameter.name, parameter.ctype
+        if not isinstance(value, np.ndarray):
+            self.arguments.append(scalar(value, dtype))
+            self.declared.append(f"const {type_} {name}")
+            return
+        type_ = type_ if is_output else f"const {type_}"
+        self.arguments.append(value)
+        self.declared.append(f"{type_}* {name}")
+        self.pointers.append(f"{type_}* const _{name} = {name};")
+        shape, strides = layout if layout[0] else ((1,), (value.itemsize,))
+        contiguous = str(parameter.raw and value.flags.c_contiguous).lower()
+        places = f"{self.sizes.put(*shape)}, {self.sizes.put(*strides)}"
+        array = name if parameter.raw else f"_array_{name}"
+        self.arrays.append(
+            f"CArray<{type_}, {len(shape)}, {contiguous}> {array}(_{name}, {places});"
+        )
+        if not parameter.raw:
+            elements = self.outputs if is_output else self.inputs
+            elements.append(f"{type_}& {name} = {array}[{index}.get()];")
+
+
+def scalar(value: Any, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401
+    """Return a number as one of a dtype."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+def collapsed(
+    shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Return a shape and arrays' strides, without dimensions that need not be told apart."""
+    sizes: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, size in enumerate(shape):
+        if size == 1:
+            continue
+        if sizes and all(own[-1] == s[axis] * size for own, s in zip(steps, strides, strict=True)):
+            sizes[-1] *= size
+            for own, s in zip(steps, strides, strict=True):
+                own[-1] = s[axis]
+        else:
+            sizes.append(size)
+            for own, s in zip(steps, strides, strict=True):
+                own.append(s[axis])
+    return tuple(sizes), [tuple(own) for own in steps]
+
+
+def preamble(
+    placeholders: Sequence[tuple[str, np.dtype[Any]]], operands: Operands, *texts: str
+) -> str:
+    """Return what comes before the kernel: headers, placeholders, the user's preamble.
+
+    All texts that the user gave, of which the preamble is the first, tell which headers it takes.
+    """
+    types = [(name, c_type(dtype)) for name, dtype in placeholders]
+    seen = " ".join((*texts, *operands.declared, *(type_ for _, type_ in types)))
+    headers = ["cudakern_stand_in.cuh"]
+    headers += ["cudakern_narrow_floats.cuh"] if "float16" in seen else []  # bfloat16, too
+    headers += ["cudakern_complex.cuh"] if "complex" in seen else []
+    lines = [f"#include <{header}>" for header in headers]
+    lines += [f"typedef {type_} {name};" for name, type_ in types]
+    lines.append(f"struct _Sizes {{ ptrdiff_t words[{len(operands.sizes.words)}]; }};")
+    return "\n".join((*lines, texts[0]))
+
+
+class Kernels:
+    """The kernels that one user's text has become, by their whole text."""
+
+    def __init__(self, name: str, options: tuple[str, ...]) -> None:
+        self._name, self._options = name, (*options, f"-I{_INCLUDE}")
+        self._kept: dict[str, RawKernel] = {}
+
+    def find(self, text: str) -> RawKernel:
+        """Return the kernel of a text, compiled if it has been called before."""
+        kernel = self._kept.get(text)
+        if kernel is None:
+            while len(self._kept) >= _MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)), None)
+            kernel = self._kept.setdefault(text, RawKernel(text, self._name, self._options))
+        return kernel
+
+    def texts(self) -> list[str]:
+        """Return the texts of the kernels that are kept."""
+        return [*self._kept]
+
+
+def one_text(name: str, texts: Sequence[str]) -> str:
+    """Return the only text of a kernel; ValueError if there are none or several."""
+    if len(texts) != 1:
+        message = f"{name}: must have been called with one set of types; has {len(texts)} texts"
+        raise ValueError(message)
+    return texts[0]

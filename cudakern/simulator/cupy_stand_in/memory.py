@@ -1,0 +1,284 @@
+"""Memory as CuPy hands it around: pointers, pools, allocators. All of it is NumPy's."""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.simulator.arguments import address_of, empty, make_known
+from cudakern.simulator.cupy_stand_in.devices import MODELLED_BYTES, Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """Return an array of the stand-in as one of NumPy's, on the same memory."""
+    return np.ndarray.view(array, np.ndarray)
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """Return the array that an array is a view of in the end."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+class BaseMemory:
+    """Bytes that pointers lead into.
+
+    Attributes
+    ----------
+    bytes : numpy.ndarray
+        All of them, in one dimension.
+    """
+
+    device_id = 0
+
+    def __init__(self, held: np.ndarray) -> None:
+        self.bytes = held
+
+    @property
+    def ptr(self) -> int:
+        """Address of the first byte, by which kernels reach the memory from now on."""
+        owner = owner_of(self.bytes)
+        if owner.base is None:
+            make_known(owner)
+        return address_of(self.bytes)
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self.bytes.size
+
+    @property
+    def device(self) -> Device:
+        """The one device."""
+        return Device(0)
+
+
+class Memory(BaseMemory):
+    """New memory of so many bytes, which count as unwritten."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(empty(size, np.uint8))
+
+
+class UnownedMemory(BaseMemory):
+    """Memory at an address that somebody else keeps."""
+
+    def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
+        del device_id
+        super().__init__(_at(ptr, size, owner))
+
+
+def _at(address: int, size: int, owner: object = None) -> np.ndarray:
+    """Return the bytes at an address, which keep their owner."""
+    interface = {"data": (address, False), "shape": (size,), "typestr": "|u1", "version": 3}
+    return np.asarray(SimpleNamespace(__array_interface__=interface, owner=owner))
+
+
+class MemoryPointer:
+    """A place in memory, as ``cupy.ndarray.data`` is one."""
+
+    def __init__(self, mem: BaseMemory, offset: int) -> None:
+        self.mem = mem
+        self._offset = offset
+
+    @property
+    def ptr(self) -> int:
+        """The address."""
+        return self.mem.ptr + self._offset
+
+    @property
+    def device_id(self) -> int:
+        """The number of the device."""
+        return self.mem.device_id
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+        return self.mem.device
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __add__(self, offset: int) -> MemoryPointer:
+        return MemoryPointer(self.mem, self._offset + offset)
+
+    def __radd__(self, offset: int) -> MemoryPointer:
+        return self + offset
+
+    def __sub__(self, offset: int) -> MemoryPointer:
+        return self + -offset
+
+    def bytes_from_here(self) -> np.ndarray:
+        """Return the bytes from here to the end of the memory."""
+        if self._offset < 0:
+            return _at(address_of(self.mem.bytes) + self._offset, self.mem.size - self._offset)
+        return self.mem.bytes[self._offset :]
+
+    def copy_from_device(self, src: MemoryPointer, size: int) -> None:
+        """Copy bytes from another pointer."""
+        ctypes.memmove(self.ptr, src.ptr, size)
+
+    def copy_from_host(self, mem: Any, size: int) -> None:  # noqa: ANN401  an address or a pointer
+        """Copy bytes from an address on the host."""
+        ctypes.memmove(self.ptr, mem, size)
+
+    def copy_to_host(self, mem: Any, size: int) -> None:  # noqa: ANN401
+        """Copy bytes to an address on the host."""
+        ctypes.memmove(mem, self.ptr, size)
+
+    def copy_from(self, mem: Any, size: int) -> None:  # noqa: ANN401
+        """Copy bytes from a pointer, or from an address on the host."""
+        ctypes.memmove(self.ptr, mem.ptr if isinstance(mem, MemoryPointer) else mem, size)
+
+    def memset(self, value: int, size: int) -> None:
+        """Set bytes to a value."""
+        ctypes.memset(self.ptr, value, size)
+
+    def copy_from_async(self, mem: Any, size: int, stream: object = None) -> None:  # noqa: ANN401
+        """Copy as `copy_from`."""
+        del stream
+        self.copy_from(mem, size)
+
+    def copy_from_device_async(self, src: MemoryPointer, size: int, stream: object = None) -> None:
+        """Copy as `copy_from_device`."""
+        del stream
+        self.copy_from_device(src, size)
+
+    def copy_from_host_async(self, mem: Any, size: int, stream: object = None) -> None:  # noqa: ANN401
+        """Copy as `copy_from_host`."""
+        del stream
+        self.copy_from_host(mem, size)
+
+    def copy_to_host_async(self, mem: Any, size: int, stream: object = None) -> None:  # noqa: ANN401
+        """Copy as `copy_to_host`."""
+        del stream
+        self.copy_to_host(mem, size)
+
+    def memset_async(self, value: int, size: int, stream: object = None) -> None:
+        """Set as `memset`."""
+        del stream
+        self.memset(value, size)
+
+
+def pointer_to(array: np.ndarray) -> MemoryPointer:
+    """Return the pointer to an array's first element, into all of the memory that it lies in."""
+    owner = owner_of(array)
+    flat = plain(owner if owner.flags.c_contiguous else owner.T)
+    if not flat.flags.c_contiguous or owner.base is not None:  # nobody knows where that starts
+        return MemoryPointer(BaseMemory(_at(address_of(array), array.nbytes, array)), 0)
+    held = flat.reshape(-1).view(np.uint8)
+    return MemoryPointer(BaseMemory(held), address_of(array) - address_of(held))
+
+
+def alloc(size: int) -> MemoryPointer:
+    """Return new memory, as ``cupy.cuda.alloc``."""
+    return MemoryPointer(Memory(size), 0)
+
+
+class PinnedMemoryPointer(bytearray):
+    """Memory of the host, a buffer."""
+
+    @property
+    def ptr(self) -> int:
+        """The address."""
+        return address_of(np.frombuffer(self, np.uint8))
+
+    def size(self) -> int:
+        """Return the number of bytes."""
+        return len(self)
+
+
+def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
+    """Return memory of the host, as ``cupy.cuda.alloc_pinned_memory``."""
+    return PinnedMemoryPointer(size)
+
+
+class MemoryPool:
+    """A pool that keeps nothing, so that nothing is to be freed."""
+
+    def __init__(self, allocator: object = None) -> None:
+        del allocator
+        self._limit = 0
+
+    def malloc(self, size: int) -> MemoryPointer:
+        """Return new memory."""
+        return alloc(size)
+
+    def free_all_blocks(self, stream: object = None) -> None:
+        """Do nothing."""
+
+    def free_all_free(self) -> None:
+        """Do nothing."""
+
+    def free_bytes(self) -> int:
+        """Return 0."""
+        return 0
+
+    def used_bytes(self) -> int:
+        """Return 0: the pool holds none of NumPy's memory."""
+        return 0
+
+    def total_bytes(self) -> int:
+        """Return 0."""
+        return 0
+
+    def n_free_blocks(self) -> int:
+        """Return 0."""
+        return 0
+
+    def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
+        """Keep a limit that nothing is held to."""
+        self._limit = int(size or (fraction or 0) * MODELLED_BYTES)
+
+    def get_limit(self) -> int:
+        """Return the limit that was set, or 0."""
+        return self._limit
+
+
+class PinnedMemoryPool(MemoryPool):
+    """A pool of memory of the host."""
+
+    def malloc(self, size: int) -> PinnedMemoryPointer:  # type: ignore[override]
+        """Return memory of the host."""
+        return alloc_pinned_memory(size)
+
+
+_POOLS = MemoryPool(), PinnedMemoryPool()
+
+
+def get_default_memory_pool() -> MemoryPool:
+    """Return the pool, as ``cupy.get_default_memory_pool``."""
+    return _POOLS[0]
+
+
+def get_default_pinned_memory_pool() -> PinnedMemoryPool:
+    """Return the pool of the host's memory."""
+    return _POOLS[1]
+
+
+def set_allocator(allocator: object = None) -> None:
+    """Do nothing: the memory is NumPy's."""
+
+
+def set_pinned_memory_allocator(allocator: object = None) -> None:
+    """Do nothing: the memory is NumPy's."""
+
+
+def get_allocator() -> Callable[[int], MemoryPointer]:
+    """Return the function that allocates."""
+    return alloc
+
+
+@contextmanager
+def using_allocator(allocator: object = None) -> Iterator[None]:
+    """Do nothing: the memory is NumPy's."""
+    del allocator
+    yield

@@ -1,0 +1,299 @@
+"""The modules that stand for CuPy's, and when they do."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from contextlib import ExitStack, contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern._forks import Lock
+from cudakern.errors import KernelCompileError
+from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
+from cudakern.simulator.cupy_stand_in.absent import absent, only_in_numpy
+from cudakern.simulator.cupy_stand_in.arrays import ndarray
+from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
+from cudakern.simulator.cupy_stand_in.names import NAMES
+from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
+from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_ROOTS = ("cupy", "cupyx")
+#: The version of CuPy whose names these are.
+VERSION = "14.2.0"
+
+_STREAMS = {
+    "Event": devices.Event,
+    "ExternalStream": devices.ExternalStream,
+    "Stream": devices.Stream,
+    "get_current_stream": devices.get_current_stream,
+    "get_elapsed_time": devices.get_elapsed_time,
+}
+_MEMORY = {
+    name: getattr(memory, name)
+    for name in (
+        "BaseMemory",
+        "Memory",
+        "MemoryPointer",
+        "MemoryPool",
+        "UnownedMemory",
+        "alloc",
+        "get_allocator",
+        "set_allocator",
+    )
+}
+_MEMORY["malloc_managed"] = _MEMORY["malloc_async"] = memory.alloc
+_PINNED = {
+    name: getattr(memory, name)
+    for name in (
+        "PinnedMemoryPointer",
+        "PinnedMemoryPool",
+        "alloc_pinned_memory",
+        "set_pinned_memory_allocator",
+    )
+}
+_NVTX = ("Mark", "MarkC", "RangeEnd", "RangePop", "RangePush", "RangePushC", "RangeStart")
+_OWN_FUNCTIONS = (
+    "array asanyarray asarray ascontiguousarray asfortranarray asnumpy clear_memo empty empty_like "
+    "from_dlpack fuse get_array_module load memoize show_config ufunc vectorize"
+)
+_POOLS = ("get_default_memory_pool", "get_default_pinned_memory_pool")
+_CUPYX = ("rsqrt", "scatter_add", "scatter_max", "scatter_min")
+_DRAWN = ("RandomState", "Generator", "default_rng", "get_random_state")
+
+#: What the modules have of their own, by their full names; other names of NAMES are NumPy's.
+OWN: dict[str, dict[str, Any]] = {
+    "cupy": {
+        "ElementwiseKernel": ElementwiseKernel,
+        "RawKernel": RawKernel,
+        "RawModule": RawModule,
+        "ReductionKernel": ReductionKernel,
+        "__version__": VERSION,
+        "fromDlpack": functions.from_dlpack,
+        "is_available": devices.is_available,
+        "ndarray": ndarray,
+        **{name: getattr(functions, name) for name in _OWN_FUNCTIONS.split()},
+        **{name: getattr(memory, name) for name in _POOLS},
+    },
+    "cupy.cuda": {
+        "Device": devices.Device,
+        "get_device_id": devices.get_device_id,
+        "is_available": devices.is_available,
+        "profile": profiling.profile,
+        "using_allocator": memory.using_allocator,
+        **_STREAMS,
+        **_MEMORY,
+        **_PINNED,
+    },
+    "cupy.cuda.compiler": {"CompileException": KernelCompileError},
+    "cupy.cuda.device": {
+        "Device": devices.Device,
+        "get_compute_capability": lambda: devices.Device(0).compute_capability,
+        "get_device_id": devices.get_device_id,
+    },
+    "cupy.cuda.memory": {**_MEMORY, "OutOfMemoryError": MemoryError},
+    "cupy.cuda.nvtx": {"available": False, **dict.fromkeys(_NVTX, profiling.nothing)},
+    "cupy.cuda.pinned_memory": _PINNED,
+    "cupy.cuda.profiler": dict.fromkeys(("start", "stop"), profiling.nothing),
+    "cupy.cuda.runtime": {
+        "CUDARuntimeError": devices.CUDARuntimeError,
+        "deviceSynchronize": devices.synchronize,
+        "driverGetVersion": devices.runtime_version,
+        "getDevice": devices.get_device_id,
+        "getDeviceCount": devices.device_count,
+        "getDeviceProperties": devices.properties,
+        "is_hip": False,
+        "memGetInfo": devices.memory_info,
+        "runtimeGetVersion": devices.runtime_version,
+        "setDevice": devices.use_device,
+        "streamSynchronize": devices.synchronize,
+    },
+    "cupy.cuda.stream": _STREAMS,
+    "cupy.exceptions": {},
+    "cupy.fft": {},
+    "cupy.lib": {},
+    "cupy.lib.stride_tricks": {},
+    "cupy.linalg": {},
+    "cupy.polynomial": {},
+    "cupy.polynomial.polynomial": {},
+    "cupy.polynomial.polyutils": {},
+    "cupy.random": {
+        **{name: getattr(randoms, name) for name in _DRAWN},
+        **dict.fromkeys(("MRG32k3a", "Philox4x3210", "XORWOW"), np.random.Philox),
+    },
+    "cupy.testing": {},
+    "cupyx": {
+        **{name: getattr(functions, name) for name in _CUPYX},
+        "empty_like_pinned": functions.empty_like_pinned,
+        "empty_pinned": np.empty,
+        "zeros_like_pinned": functions.zeros_like_pinned,
+        "zeros_pinned": np.zeros,
+    },
+    "cupyx.profiler": {
+        "benchmark": profiling.benchmark,
+        "profile": profiling.profile,
+        "time_range": profiling.time_range,
+    },
+}
+
+
+class _StandIn(ModuleType):
+    """A module of the stand-in: what it has of its own, submodules, and names of NumPy's."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, f"What in_place_of_cupy has of {name}.")
+        self.__dict__.update(OWN[name])
+        self.__path__: list[str] = []
+        root, _, below = name.partition(".")
+        self._below = below
+        self._names = NAMES.get(below, frozenset()) if root == "cupy" else frozenset()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        full = f"{self.__name__}.{name}"
+        if full in OWN:
+            value: Any = module(full)
+        elif name in self._names and hasattr(self._numpy(), name):
+            value = getattr(self._numpy(), name)
+            if self._below == "random":
+                value = value if isinstance(value, type) else randoms.drawing(name, value)
+            elif self._below == "testing":
+                value = functions.comparing(value)
+            else:
+                value = functions.from_numpy(name, value)
+        else:
+            known = not name.startswith("_") and hasattr(self._numpy(), name)
+            message = only_in_numpy(full) if known else absent(full)
+            raise AttributeError(message, name=name, obj=self)
+        return self.__dict__.setdefault(name, value)
+
+    def _numpy(self) -> Any:  # noqa: ANN401
+        """Return the module of NumPy that has the names, if there is one."""
+        if not self.__name__.startswith("cupy.") and self.__name__ != "cupy":
+            return None
+        try:
+            return importlib.import_module(f"numpy.{self._below}".rstrip("."))
+        except ImportError:
+            return None
+
+    def __dir__(self) -> list[str]:
+        below = f"{self.__name__}."
+        inside = {n.removeprefix(below) for n in OWN if n.startswith(below)}
+        there = self._numpy()
+        here = {name for name in self._names if hasattr(there, name)}
+        return sorted({*self.__dict__, *here, *(name for name in inside if "." not in name)})
+
+
+_modules: dict[str, _StandIn] = {}
+
+
+def module(name: str) -> _StandIn:
+    """Return a module of the stand-in by its full name, the same each time."""
+    if name not in _modules:
+        _modules.setdefault(name, _StandIn(name))
+    return _modules[name]
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds the stand-in's modules, and refuses other ones of CuPy's by their names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        del path, target
+        if fullname.partition(".")[0] not in _ROOTS:
+            return None
+        if fullname not in OWN:
+            # Without a name: of one that has it, Python keeps the message to itself.
+            raise ModuleNotFoundError(absent(fullname))
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the module is made."""
+
+
+_finder = _Finder()
+_lock = Lock()
+#: One for each block, the same: what the first of them did, to be undone when the last one ends.
+_blocks: list[ExitStack] = []
+
+
+def _taken() -> dict[str, ModuleType]:
+    """Take all of CuPy's modules, real or not, out of Python's table; return them."""
+    names = [name for name in [*sys.modules] if name.partition(".")[0] in _ROOTS]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    """Have Python find the stand-in, and the operators run on its arrays in the simulator."""
+    from cudakern.engines import use  # noqa: PLC0415  a higher layer
+    from cudakern.engines.simulator import ENGINE  # noqa: PLC0415
+
+    before = _taken()
+    sys.meta_path.insert(0, _finder)
+    try:
+        importlib.import_module("cupy")  # the operators look whether it is imported
+        with use(ENGINE):
+            yield
+    finally:
+        sys.meta_path.remove(_finder)
+        _taken()
+        sys.modules.update(before)
+
+
+@contextmanager
+def in_place_of_cupy() -> Iterator[ModuleType]:
+    """Have ``import cupy`` give NumPy's arrays and the simulator's kernels, inside of the block.
+
+    Code written for CuPy runs unchanged, without a GPU and without CuPy: its RawKernel, RawModule,
+    ElementwiseKernel and ReductionKernel run in the simulator, where `checked` and `traffic` see
+    them; its arrays are NumPy's.
+
+    Yields
+    ------
+    module
+        What ``import cupy`` gives.
+
+    Notes
+    -----
+    What was imported as cupy before, real or not, stays what it is, and is what ``import cupy``
+    gives after the block. Modules that were imported inside of the block keep the stand-in. All
+    threads of the process see it. Blocks may be nested. The operators of this package take its
+    arrays, and run in the simulator.
+
+    ``cudakern/simulator/cupy_stand_in/README.md`` lists what there is. Anything else raises
+    AttributeError or ImportError with its full name.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.in_place_of_cupy(), ck.simulator.checked():
+    ...     import cupy as cp
+    ...
+    ...     code = 'extern "C" __global__ void f(int* x) { x[threadIdx.x + 1] = 0; }'
+    ...     cp.RawKernel(code, "f")((1,), (4,), (cp.ones(4, cp.int32),))
+    Traceback (most recent call last):
+    cudakern.errors.SimulatorError: f: out_of_bounds: f.cu:1: ...
+    """
+    with _lock:
+        if not _blocks:
+            first = ExitStack()
+            first.enter_context(_installed())
+        _blocks.append(_blocks[0] if _blocks else first)
+    try:
+        yield module("cupy")
+    finally:
+        with _lock:
+            last = _blocks.pop()
+            if not _blocks:
+                last.close()

@@ -1,0 +1,216 @@
+"""Parameters of ElementwiseKernel and ReductionKernel: their text, types and arrays."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern._dtypes import narrow_floats
+from cudakern.simulator.cupy_stand_in.arrays import ndarray, require_device, unwritten
+from cudakern.simulator.cupy_stand_in.memory import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: What C++ calls the elements of arrays. Those with a capital are classes of our header.
+_TYPES = {
+    "bool": "bool",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex<float>",
+    "complex128": "complex<double>",
+}
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: ``raw T x`` or ``float32 y``."""
+
+    name: str
+    placeholder: str  # of its type, or ""
+    dtype: np.dtype[Any] | None  # if it has no placeholder
+    raw: bool
+
+    @property
+    def ctype(self) -> str:
+        """What its type is called in the text."""
+        return self.placeholder or c_type(self.dtype)
+
+
+def c_type(dtype: np.dtype[Any] | None) -> str:
+    """Return what C++ calls a dtype; TypeError if kernels have no such elements."""
+    found = _TYPES.get(str(dtype))
+    if found is None:
+        message = f"cupy: a kernel's elements must be one of {', '.join(_TYPES)}; got {dtype}"
+        raise TypeError(message)
+    return found
+
+
+def parsed(text: str) -> tuple[Parameter, ...]:
+    """Return the parameters that a text declares; ValueError or TypeError for what it must not."""
+    if not text.strip():
+        return ()
+    return tuple(map(_parsed, text.split(",")))
+
+
+def _parsed(declaration: str) -> Parameter:
+    words = declaration.split()
+    if len(words) < 2:  # noqa: PLR2004  a type and a name
+        message = f"cupy: a parameter must be a type and a name, as 'T x'; got {declaration!r}"
+        raise ValueError(message)
+    *keywords, type_, name = words
+    unknown = [word for word in keywords if word != "raw"]
+    if unknown:
+        message = f"cupy: a parameter must be 'raw T x' or 'T x'; got {declaration!r}"
+        raise ValueError(message)
+    if name == "i" or not _IDENTIFIER.fullmatch(name) or name.startswith("_"):
+        message = f"cupy: a parameter must have a name of its own; got {name!r}"
+        raise ValueError(message)
+    if len(type_) == 1:
+        return Parameter(name, type_, None, bool(keywords))
+    dtype = _narrow(type_) or np.dtype(type_)
+    c_type(dtype)
+    return Parameter(name, "", dtype, bool(keywords))
+
+
+def _narrow(name: str) -> np.dtype[Any] | None:
+    return narrow_floats().get(name) if name == "bfloat16" else None
+
+
+def checked_names(parameters: Sequence[Parameter]) -> None:
+    """Raise ValueError if two parameters have one name."""
+    names = [p.name for p in parameters]
+    for name in names:
+        if names.count(name) > 1:
+            message = f"cupy: parameters must have names of their own; {name!r} is there twice"
+            raise ValueError(message)
+
+
+@dataclass(frozen=True)
+class Types:
+    """The dtypes of parameters, and of their placeholders as they were found."""
+
+    inputs: tuple[np.dtype[Any], ...]
+    outputs: tuple[np.dtype[Any], ...]
+    placeholders: tuple[tuple[str, np.dtype[Any]], ...]
+
+
+def decided(
+    kernel: str,
+    inputs: Sequence[Parameter],
+    outputs: Sequence[Parameter],
+    input_types: Sequence[np.dtype[Any] | None],
+    output_types: Sequence[np.dtype[Any]],
+) -> Types:
+    """Return the types of parameters, from those of outputs that are given, then from inputs.
+
+    None stands for a scalar, which takes whatever type its parameter has. TypeError tells that two
+    arrays of a placeholder differ, that an array has another dtype than its parameter, or that
+    nothing tells what a placeholder is.
+    """
+    known: dict[str, np.dtype[Any]] = {}
+    given = [*zip(outputs, output_types, strict=False), *zip(inputs, input_types, strict=True)]
+    for parameter, dtype in given:
+        if dtype is None:
+            continue
+        wanted = parameter.dtype or known.setdefault(parameter.placeholder, dtype)
+        if wanted != dtype:
+            message = f"{kernel}: {parameter.name} must be an array of {wanted}; got {dtype}"
+            if parameter.placeholder:
+                message += f": all that is {parameter.placeholder} has one type"
+            raise TypeError(message)
+    for parameter in (*inputs, *outputs):
+        if parameter.placeholder and parameter.placeholder not in known:
+            message = (
+                f"{kernel}: the type {parameter.placeholder} of {parameter.name} must follow from "
+                "an array that is given; give the output"
+            )
+            raise TypeError(message)
+    types = [p.dtype or known[p.placeholder] for p in (*inputs, *outputs)]
+    return Types(tuple(types[: len(inputs)]), tuple(types[len(inputs) :]), tuple(known.items()))
+
+
+def as_arguments(kernel: str, values: Sequence[Any]) -> list[Any]:
+    """Return arguments as plain arrays, and scalars; TypeError for what is neither."""
+    result: list[Any] = []
+    for value in values:
+        require_device(kernel, value)
+        if isinstance(value, ndarray):
+            result.append(plain(value))
+        elif isinstance(value, bool | int | float | complex | np.generic):
+            result.append(value)
+        elif isinstance(value, np.ndarray):  # of no dimensions
+            result.append(value[()])
+        else:
+            message = (
+                f"{kernel}: arguments must be cupy.ndarray or scalars; got {type(value).__name__}"
+            )
+            raise TypeError(message)
+    return result
+
+
+def split(
+    kernel: str, inputs: int, outputs: int, values: Sequence[Any]
+) -> tuple[list[Any], list[np.ndarray]]:
+    """Return inputs and, if they are given, outputs; TypeError for another number of arguments."""
+    if len(values) not in {inputs, inputs + outputs}:
+        message = f"{kernel}: must have {inputs} arguments, or {inputs + outputs} with outputs; "
+        raise TypeError(message + f"got {len(values)}")
+    arguments = as_arguments(kernel, values)
+    given = arguments[inputs:]
+    if not all(isinstance(array, np.ndarray) for array in given):
+        message = f"{kernel}: outputs must be cupy.ndarray"
+        raise TypeError(message)
+    return arguments[:inputs], given
+
+
+def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any] | None]:
+    """Return the dtypes of arrays, None for scalars."""
+    return [value.dtype if isinstance(value, np.ndarray) else None for value in values]
+
+
+def new_outputs(
+    parameters: Sequence[Parameter], types: Sequence[np.dtype[Any]], shape: tuple[int, ...]
+) -> list[np.ndarray]:
+    """Return new arrays for outputs, whose elements count as unwritten."""
+    return [plain(unwritten(shape, dtype)) for _, dtype in zip(parameters, types, strict=True)]
+
+
+def broadcast_shape(
+    kernel: str, parameters: Sequence[Parameter], values: Sequence[Any]
+) -> tuple[int, ...] | None:
+    """Return the shape that arrays have together, but for raw ones; None if there is none."""
+    shapes = [
+        value.shape
+        for parameter, value in zip(parameters, values, strict=False)
+        if isinstance(value, np.ndarray) and not parameter.raw
+    ]
+    if not shapes:
+        return None
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        message = (
+            f"{kernel}: arrays must have shapes that broadcast; got {', '.join(map(str, shapes))}"
+        )
+        raise ValueError(message) from None
+
+
+def strides_in(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return an array's strides when it is broadcast to a shape."""
+    strides: tuple[int, ...] = np.broadcast_to(array, shape).strides
+    return strides

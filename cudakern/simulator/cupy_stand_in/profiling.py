@@ -1,0 +1,85 @@
+"""cupyx.profiler, and NVTX: times of this machine, ranges that nobody sees."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ContextDecorator, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Self
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Do nothing."""
+
+
+@contextmanager
+def profile() -> Iterator[None]:
+    """Do nothing."""
+    yield
+
+
+class time_range(ContextDecorator):  # noqa: N801  CuPy's name
+    """A range of time that is not recorded."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        color_id: int | None = None,
+        argb_color: int | None = None,
+        sync: bool = False,  # noqa: FBT001, FBT002
+    ) -> None:
+        del message, color_id, argb_color, sync
+
+    def __enter__(self) -> Self:
+        """Do nothing."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+
+class _Times:
+    """What `benchmark` measured: seconds of this machine's clock, which are no GPU's."""
+
+    def __init__(self, name: str, times: list[float]) -> None:
+        self.name = name
+        self.cpu_times = np.array(times)
+        self.gpu_times = np.array([times])
+        self.devices = (0,)
+
+    def to_str(self, show_gpu: bool = False) -> str:  # noqa: FBT001, FBT002
+        """Return the mean in microseconds."""
+        del show_gpu
+        return f"{self.name:<20}:    CPU: {self.cpu_times.mean() * 1e6:9.3f} us, in the simulator"
+
+    def __str__(self) -> str:
+        return self.to_str()
+
+
+def benchmark(
+    func: Callable[..., object],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] = {},
+    n_repeat: int = 10000,
+    *,
+    name: str | None = None,
+    n_warmup: int = 10,
+    max_duration: float = float("inf"),
+    devices: object = None,
+) -> _Times:
+    """Time a function on this machine, as often as asked for."""
+    del devices
+    for _ in range(n_warmup):
+        func(*args, **kwargs)
+    times: list[float] = []
+    start = time.perf_counter()
+    while len(times) < n_repeat and (not times or time.perf_counter() - start < max_duration):
+        before = time.perf_counter()
+        func(*args, **kwargs)
+        times.append(time.perf_counter() - before)
+    return _Times(name or str(getattr(func, "__name__", "func")), times)

@@ -1,0 +1,87 @@
+"""cupy.random: NumPy's generators, with CuPy's dtypes. The numbers are not those of a GPU."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.simulator.cupy_stand_in.arrays import device, host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Functions that return what they return in NumPy, or take a dtype as NumPy's do.
+_AS_NUMPY = frozenset({"bytes", "choice", "integers", "permutation", "seed", "shuffle"})
+_INTEGERS = frozenset({"randint", "random_integers"})
+
+
+def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy's that draws, with a dtype as in CuPy."""
+
+    @wraps(function)
+    def draw(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if name in _AS_NUMPY:
+            return device(function(*host(args), **host(kwargs)))
+        if name in _INTEGERS:
+            result = function(*host(args), **host(kwargs))
+            return device(result) if isinstance(result, np.ndarray) else int(result)
+        dtype = kwargs.pop("dtype", None)
+        if args and _is_dtype(args[-1]):
+            *args, dtype = args  # type: ignore[assignment]
+        result = np.asarray(function(*host(tuple(args)), **host(kwargs)))
+        return device(result if dtype is None else result.astype(dtype))
+
+    return draw
+
+
+def _is_dtype(value: object) -> bool:
+    return isinstance(value, str | np.dtype) or (
+        isinstance(value, type) and issubclass(value, np.generic | int | float)
+    )
+
+
+class _Drawing:
+    """A generator of NumPy's whose arrays are the stand-in's."""
+
+    _source: Any
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        value = getattr(self._source, name)
+        return drawing(name, value) if callable(value) else value
+
+
+class RandomState(_Drawing):
+    """A generator of the old sort."""
+
+    def __init__(self, seed: Any = None, method: int = 0) -> None:  # noqa: ANN401
+        del method
+        self._source = np.random.RandomState(host(seed))
+
+
+class Generator(_Drawing):
+    """A generator of the new sort."""
+
+    def __init__(self, bit_generator: Any) -> None:  # noqa: ANN401
+        self._source = np.random.Generator(bit_generator)
+
+
+def default_rng(seed: Any = None) -> Generator:  # noqa: ANN401
+    """Return a generator."""
+    if isinstance(seed, Generator):
+        return seed
+    is_source = isinstance(seed, np.random.BitGenerator)
+    return Generator(seed if is_source else np.random.PCG64(host(seed)))
+
+
+_state: list[RandomState] = []
+
+
+def get_random_state() -> RandomState:
+    """Return the generator that the module's functions draw from."""
+    if not _state:
+        state = RandomState.__new__(RandomState)
+        state._source = np.random.mtrand._rand  # noqa: SLF001
+        _state.append(state)
+    return _state[0]

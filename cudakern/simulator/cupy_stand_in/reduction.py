@@ -1,0 +1,259 @@
+"""ReductionKernel: texts that map, reduce and map again, as CuPy documents it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from cudakern.simulator.cupy_stand_in.arrays import device
+from cudakern.simulator.cupy_stand_in.kernel_text import Kernels, Operands, one_text, preamble
+from cudakern.simulator.cupy_stand_in.parameters import (
+    Parameter,
+    Types,
+    as_arguments,
+    broadcast_shape,
+    checked_names,
+    decided,
+    dtypes_of,
+    new_outputs,
+    parsed,
+    split,
+    strides_in,
+)
+from cudakern.simulator.cupy_stand_in.raw import as_options
+
+#: Threads of a block. Those of a power of two of them work on one output.
+_BLOCK = 128
+
+
+class ReductionKernel:
+    """A kernel that texts for elements make, which the simulator runs.
+
+    Parameters
+    ----------
+    in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name, reduce_type
+        As in CuPy.
+    reduce_dims
+        Makes no difference.
+    preamble, options
+        As in CuPy.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.in_place_of_cupy():
+    ...     import cupy as cp
+    >>> l2norm = cp.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "l2norm")
+    >>> l2norm(cp.asarray([[3.0, 4.0], [5.0, 12.0]]), axis=1)
+    array([ 5., 13.])
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        map_expr: str,
+        reduce_expr: str,
+        post_map_expr: str,
+        identity: str,
+        name: str = "reduce_kernel",
+        reduce_type: str | None = None,
+        reduce_dims: bool = True,  # noqa: FBT001, FBT002
+        preamble: str = "",
+        options: tuple[str, ...] = (),
+    ) -> None:
+        self.in_params, self.out_params = parsed(in_params), parsed(out_params)
+        self.params = (*self.in_params, *self.out_params)
+        checked_names(self.params)
+        self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
+        if not self.out_params and reduce_type is None:
+            message = f"{name}: must have an output, whose type is the one that is reduced"
+            raise ValueError(message)
+        self.reduce_expr, self.map_expr, self.post_map_expr = reduce_expr, map_expr, post_map_expr
+        self.name, self.identity = name, "" if identity is None else str(identity)
+        self.reduce_type = reduce_type or self.out_params[0].ctype
+        self.reduce_dims, self.preamble = reduce_dims, preamble
+        self.options = as_options("ReductionKernel", options)
+        self._kernels = Kernels(name, self.options)
+
+    def __call__(
+        self,
+        *args: Any,  # noqa: ANN401
+        out: Any = None,  # noqa: ANN401
+        axis: int | tuple[int, ...] | None = None,
+        keepdims: bool = False,
+        stream: object = None,
+    ) -> Any:  # noqa: ANN401
+        """Run the kernel; return its outputs.
+
+        Parameters
+        ----------
+        *args
+            Inputs, or inputs and outputs: arrays, or scalars, which have no type of their own.
+        out : ndarray, optional
+            The output.
+        axis : int or tuple of int, optional
+            What is reduced; all by default.
+        keepdims : bool, optional
+            Keep reduced axes, with size 1.
+        stream : Stream, optional
+            Makes no difference.
+        """
+        del stream
+        inputs, given = split(self.name, self.nin, self.nout, args)
+        returned: tuple[Any, ...] = args[self.nin :]
+        if out is not None:
+            if given or self.nout != 1:
+                message = f"{self.name}: out must be given only if no output is an argument"
+                raise ValueError(message)
+            given, returned = as_arguments(self.name, [out]), (out,)
+        types = decided(
+            self.name, self.in_params, self.out_params, dtypes_of(inputs), [a.dtype for a in given]
+        )
+        shape = broadcast_shape(self.name, self.in_params, inputs)
+        if shape is None:
+            message = f"{self.name}: must have an input that is an array and not raw"
+            raise ValueError(message)
+        axes = _axes(axis, len(shape))
+        self._check_raw(inputs, axes)
+        kept = tuple(n for k, n in enumerate(shape) if k not in axes)
+        result: tuple[int, ...] = kept
+        if keepdims:
+            result = tuple(1 if k in axes else n for k, n in enumerate(shape))
+        if 0 in shape and 0 not in result and not self.identity:
+            message = f"{self.name}: an empty array cannot be reduced without an identity"
+            raise ValueError(message)
+        for parameter, array in zip(self.out_params, given, strict=False):
+            if array.shape != result:
+                message = (
+                    f"{self.name}: {parameter.name} must have shape {result}; got {array.shape}"
+                )
+                raise ValueError(message)
+        outputs = given or new_outputs(self.out_params, types.outputs, result)
+        if prod(result):
+            flat = [array.reshape(kept) for array in outputs]  # a view: axes of size 1 go
+            self._launch(inputs, flat, types, shape, axes)
+        results = returned or tuple(map(device, outputs))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _check_raw(self, inputs: list[Any], axes: tuple[int, ...]) -> None:
+        """Raise NotImplementedError where CuPy documents that raw inputs have no meaning."""
+        raws = [p for p, v in zip(self.in_params, inputs, strict=True) if p.raw and np.ndim(v)]
+        if raws and axes != tuple(range(len(axes))):
+            message = f"{self.name}: with raw inputs, axis must be the first axes; got {axes}"
+            raise NotImplementedError(message)
+
+    def _launch(
+        self,
+        inputs: list[Any],
+        outputs: list[np.ndarray],
+        types: Types,
+        shape: tuple[int, ...],
+        axes: tuple[int, ...],
+    ) -> None:
+        order = (*axes, *(k for k in range(len(shape)) if k not in axes))
+        loop = tuple(shape[k] for k in order)
+        reduced = prod(loop[: len(axes)])
+        width = min(_BLOCK, 1 << max(0, reduced - 1).bit_length())
+        operands = Operands()
+        sizes = operands.sizes
+        counting = [
+            sizes.indexer("_in_ind", loop),
+            sizes.indexer("_out_ind", loop[len(axes) :]),
+            f"const ptrdiff_t _reduced = *{sizes.put(reduced)}, _width = *{sizes.put(width)};",
+        ]
+        for parameter, value, dtype in zip(self.in_params, inputs, types.inputs, strict=True):
+            layout = _layout(parameter, value, shape, order, loop)
+            operands.add(parameter, value, dtype, layout, "_in_ind", is_output=False)
+        for parameter, value, dtype in zip(self.out_params, outputs, types.outputs, strict=True):
+            layout = value.shape, value.strides
+            operands.add(parameter, value, dtype, layout, "_out_ind", is_output=True)
+        kernel = self._kernels.find(self._text(operands, types, counting))
+        blocks = -(-prod(loop[len(axes) :]) // (_BLOCK // width))
+        kernel((blocks,), (_BLOCK,), (*operands.arguments, sizes.structure()))
+
+    def _text(self, operands: Operands, types: Types, counting: list[str]) -> str:
+        """Return the text of a kernel: rows of threads, one for each output, that meet in trees."""
+        own = self.preamble, self.map_expr, self.reduce_expr, self.post_map_expr, self.reduce_type
+        lines = [
+            preamble(types.placeholders, operands, *own),
+            f"typedef {self.reduce_type} _type_reduce;",
+            f'extern "C" __global__ void {self.name}(',
+            f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
+            f"__shared__ __align__(16) char _memory[{_BLOCK} * sizeof(_type_reduce)];",
+            "_type_reduce* const _partial = reinterpret_cast<_type_reduce*>(_memory);",
+            *operands.pointers,
+            "{",
+            *counting,
+            *operands.arrays,
+            "const auto _reduce = [&](const _type_reduce& a, const _type_reduce& b) {",
+            "return static_cast<_type_reduce>(",
+            self.reduce_expr,
+            ");",
+            "};",
+            "const ptrdiff_t _lane = threadIdx.x % _width, _size = _out_ind.size();",
+            "const ptrdiff_t _i = (ptrdiff_t(blockIdx.x) * blockDim.x + threadIdx.x) / _width;",
+            f"_type_reduce _s = _type_reduce({self.identity});",
+            "for (ptrdiff_t _J = _lane; _i < _size && _J < _reduced; _J += _width) {",
+            "const ptrdiff_t _j = _i + _J * _size;",
+            "_in_ind.set(_j);",
+            *operands.inputs,
+            "const _type_reduce _mapped = static_cast<_type_reduce>(",
+            self.map_expr,
+            ");",
+            "_s = _reduce(_s, _mapped);",
+            "}",
+            "_partial[threadIdx.x] = _s;",
+            "for (ptrdiff_t _half = _width / 2; _half > 0; _half /= 2) {",
+            "__syncthreads();",
+            "if (_lane < _half) {",
+            "_type_reduce* const _own = _partial + threadIdx.x;",
+            "*_own = _reduce(*_own, _own[_half]);",
+            "}",
+            "}",
+            "if (_lane == 0 && _i < _size) {",
+            "_out_ind.set(_i);",
+            *operands.outputs,
+            "const _type_reduce a = _partial[threadIdx.x];",
+            f"{self.post_map_expr};",
+            "}",
+            "}",
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def cached_codes(self) -> list[str]:
+        """The texts that the simulator has run."""
+        return self._kernels.texts()
+
+    @property
+    def cached_code(self) -> str:
+        """The text that the simulator has run, if it is one."""
+        return one_text(self.name, self.cached_codes)
+
+
+def _axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """Return the axes that are reduced, in order."""
+    if axis is None:
+        return tuple(range(rank))
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, rank)
+    return tuple(sorted(axes))
+
+
+def _layout(
+    parameter: Parameter,
+    value: Any,  # noqa: ANN401  an array or a scalar
+    shape: tuple[int, ...],
+    order: tuple[int, ...],
+    loop: tuple[int, ...],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return how the kernel sees an input: its reduced axes first, unless it is raw."""
+    if not isinstance(value, np.ndarray):
+        return (), ()
+    if parameter.raw:
+        return value.shape, value.strides
+    strides = strides_in(value, shape)
+    return loop, tuple(strides[k] for k in order)

@@ -1,0 +1,321 @@
+"""ElementwiseKernel: what CuPy's guide says, for every type and every layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator.cupy_stand_in.parameters import decided, parsed
+from tests.helpers.checked import PLAIN_AND_CHECKED
+
+TYPES = [*"?bhiqBHIQefdFD"]
+SQUARED = "z = (x - y) * (x - y)"
+
+
+@PLAIN_AND_CHECKED
+def test_examples_of_the_guide(cp):
+    x = cp.arange(10, dtype=np.float32).reshape(2, 5)
+    y = cp.arange(5, dtype=np.float32)
+    typed = cp.ElementwiseKernel("float32 x, float32 y", "float32 z", SQUARED, "squared_diff")
+    expected = [[0, 0, 0, 0, 0], [25, 25, 25, 25, 25]]
+    np.testing.assert_array_equal(typed(x, y).get(), expected)
+    np.testing.assert_array_equal(typed(x, 5).get(), [[25, 16, 9, 4, 1], [0, 1, 4, 9, 16]])
+    z = cp.empty((2, 5), dtype=np.float32)
+    assert typed(x, y, z) is z
+    np.testing.assert_array_equal(z.get(), expected)
+    body = "T diff = x - y; z = diff * diff;"
+    generic = cp.ElementwiseKernel("T x, T y", "T z", body, "squared_diff_generic")
+    assert generic(x.astype(cp.int64), y.astype(cp.int64)).dtype == np.int64
+    super_generic = cp.ElementwiseKernel("X x, Y y", "Z z", SQUARED, "squared_diff_super_generic")
+    z = cp.empty((2, 5), dtype=np.float64)
+    np.testing.assert_array_equal(super_generic(x, y.astype(cp.int8), z).get(), expected)
+    text = "z = x + y[_ind.size() - i - 1]"
+    add_reverse = cp.ElementwiseKernel("T x, raw T y", "T z", text, "add_reverse")
+    np.testing.assert_array_equal(add_reverse(y, y).get(), [4] * 5)
+    np.testing.assert_array_equal(add_reverse(y, x[:, ::-1]).get(), 2 * y.get())
+
+
+@pytest.mark.parametrize("char", TYPES)
+def test_every_type(cp, char):
+    dtype = np.dtype(char)
+    host = np.array([0, 1, 1, 0, 1] if char == "?" else [0, 1, 2, 3, 100], dtype)
+    if dtype.kind == "c":
+        host = host * dtype.type(1 - 2j)
+    text = "z = x && y" if char == "?" else "z = x + y"
+    kernel = cp.ElementwiseKernel("T x, T y", "T z", text, "add")
+    x = cp.asarray(host)
+    for y, other in ((x[::-1], host[::-1]), (1, dtype.type(1))):
+        result = kernel(x, y)
+        assert result.dtype == dtype
+        expected = host & other if char == "?" else host + other
+        np.testing.assert_array_equal(result.get(), expected)
+
+
+def test_float16_computes_as_float(cp):
+    x = cp.asarray([2049, 60000], dtype=cp.float32).astype(cp.float16)
+    kernel = cp.ElementwiseKernel("T x", "T y, float32 wide", "wide = x * x; y = x + x - x", "f")
+    y, wide = kernel(x)
+    np.testing.assert_array_equal(y.get(), x.get())  # 120000 is no float16
+    np.testing.assert_array_equal(wide.get(), x.get().astype(np.float32) ** 2)
+
+
+def test_bfloat16(cp):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = cp.arange(5).astype(ml_dtypes.bfloat16)
+    result = cp.ElementwiseKernel("bfloat16 x", "T y", "y = x / 2", "f")(x, cp.empty(5))
+    np.testing.assert_array_equal(result.get(), [0, 0.5, 1, 1.5, 2])
+
+
+LAYOUTS = {
+    "rows": lambda x: x,
+    "columns": lambda x: x.swapaxes(0, 2).copy().swapaxes(0, 2),
+    "reversed": lambda x: x[::-1, :, ::-1],
+    "gaps": lambda x: x[:, ::2],
+    "transposed": lambda x: x.transpose(2, 0, 1),
+    "broadcast": lambda x: x[:, :1],
+    "unit": lambda x: x[:1, :, :1],
+    "empty": lambda x: x[:, :0],
+    "one": lambda x: x[0, 0, 0],
+}
+
+
+@PLAIN_AND_CHECKED
+@pytest.mark.parametrize("reduce_dims", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout(cp, layout, reduce_dims):
+    host = np.random.default_rng(1).random((3, 4, 5))
+    view = LAYOUTS[layout](host)
+    x = LAYOUTS[layout](cp.asarray(host))
+    assert (x.shape, x.strides) == (view.shape, view.strides)
+    y = np.arange(view.shape[-1] if view.ndim else 1, dtype=float)
+    for other in (x, cp.asarray(y), 2.5):
+        plain = cp.asnumpy(other)
+        kernel = cp.ElementwiseKernel("T x, T y", "T z", "z = x - 2 * y", "f", reduce_dims)
+        np.testing.assert_array_equal(kernel(x, other).get(), view - 2 * plain)
+        if other is x:  # an output with the same gaps; what is between stays as it is
+            memory = cp.full(host.shape, 7.0)
+            out = LAYOUTS[layout](memory)
+            if out.ndim and np.shares_memory(out, memory):
+                kernel(x, x, out)
+                expected = np.full(host.shape, 7.0)
+                LAYOUTS[layout](expected[...])[...] = -view
+                np.testing.assert_array_equal(memory.get(), expected)
+    raw = cp.ElementwiseKernel("raw T x", "T y", "y = x[i]", "raw", reduce_dims)
+    np.testing.assert_array_equal(raw(x, size=x.size).get(), view.ravel())
+
+
+@PLAIN_AND_CHECKED
+def test_indices(cp):
+    x = cp.arange(24.0).reshape(2, 3, 4).transpose(0, 2, 1)
+    text = """
+    const int at[3] = {0, 1, int(_ind.get()[2])};
+    y = x[_ind.get()] + x.shape()[1] * 100 + x[at] * 1000 + x.size() * 1e6;
+    """
+    kernel = cp.ElementwiseKernel("raw T x, T unused", "T y", text, "f", reduce_dims=False)
+    host = x.get()
+    expected = host + 400 + host[:1, 1:2] * 1000 + 24e6
+    np.testing.assert_array_equal(kernel(x, cp.zeros((2, 4, 3))).get(), expected)
+
+
+def test_a_loop_takes_as_few_dimensions_as_serve(cp):
+    kernel = cp.ElementwiseKernel("T x, T y", "int32 z", "z = _ind.ndim", "f")
+    x = cp.zeros((2, 3, 4, 5))
+    views = [x, x[:, :, :, ::2], x[:, 1:], x[:, :1, :1], x[0, 0, 0], x.T, x[..., :1]]
+    ranks = [int(kernel(view, view).max()) for view in views]
+    assert ranks == [1, 2, 2, 2, 1, 4, 1]
+    assert int(kernel(x, cp.zeros(5)).max()) == 2
+
+
+def test_parts_of_the_text(cp):
+    kernel = cp.ElementwiseKernel(
+        "raw T x, int64 n",
+        "raw T y",
+        "T sum = start(); for (int k = 0; k < n; ++k) sum += x[i * n + k]; y[i] = sum * FACTOR",
+        "sums",
+        preamble="__device__ T start() { return 10; }",
+        loop_prep="const T factor = 2",
+        after_loop="if (threadIdx.x == 0 && blockIdx.x == 0) y[0] += factor",
+        options=("-DFACTOR=3",),
+    )
+    y = cp.zeros(3)
+    assert kernel(cp.arange(12.0), 4, y, size=3) is y
+    np.testing.assert_array_equal(y.get(), [(10 + 6) * 3 + 2, (10 + 22) * 3, (10 + 38) * 3])
+
+
+def test_what_is_returned(cp):
+    x = cp.ones(2)
+    one = cp.ElementwiseKernel("T x", "T y", "y = x", "one", return_tuple=True)(x)
+    assert type(one) is tuple
+    assert one[0].get().tolist() == [1, 1]
+    assert cp.ElementwiseKernel("T x", "T y", "y = x", "none", no_return=True)(x) is None
+    y, where = cp.ElementwiseKernel("T x", "T y, int64 at", "y = x; at = i", "two")(x)
+    assert (y.get().tolist(), where.get().tolist()) == ([1, 1], [0, 1])
+    index = cp.ElementwiseKernel("", "T y", "y = i", "index")
+    assert index(cp.empty((2, 2), cp.int8)).get().tolist() == [[0, 1], [2, 3]]
+
+
+def test_large_arrays_and_blocks_of_any_size(cp):
+    x = cp.arange(100_000, dtype=cp.float32)
+    kernel = cp.ElementwiseKernel("T x", "T y", "y = x + 1", "f")
+    for block_size in (32, 128, 1000):
+        result = kernel(x, block_size=block_size, stream=cp.cuda.Stream.null)
+        np.testing.assert_array_equal(result.get(), x.get() + 1)
+
+
+def test_a_text_is_compiled_once_for_equal_types(cp):
+    kernel = cp.ElementwiseKernel("T x", "T y", "y = x", "same")
+    for x in (cp.zeros(3), cp.ones((2, 4)), cp.ones(5)):
+        kernel(x)
+    assert "typedef double T;" in kernel.cached_code
+    kernel(cp.zeros(3, cp.int8))
+    assert len(kernel.cached_codes) == 2
+    with pytest.raises(ValueError, match="has 2 texts"):
+        kernel.cached_code  # noqa: B018
+
+
+def test_atomics_of_floats_and_long_integers(cp):
+    host = np.random.default_rng(3).normal(size=1000).astype(np.float32)
+    kernel = cp.ElementwiseKernel(
+        "T x",
+        "raw T most, raw T least, raw float64 wide, raw int64 count",
+        """
+        atomicMax(&most[0], x);
+        atomicMin(&least[0], x);
+        atomicMax(&wide[0], double(x));
+        atomicMin(&wide[1], double(x));
+        atomicAdd(&count[0], (long long)(-1));
+        """,
+        "extremes",
+        no_return=True,
+    )
+    most, least = cp.full(1, -np.inf, cp.float32), cp.full(1, np.inf, cp.float32)
+    wide, count = cp.array([-np.inf, np.inf]), cp.zeros(1, cp.int64)
+    kernel(cp.asarray(host), most, least, wide, count)
+    assert [float(most), float(least)] == [host.max(), host.min()] == wide.get().tolist()
+    assert int(count) == -1000
+
+
+REFUSED = [
+    ("T x", "T y", (1,), TypeError, "type T of x must follow"),
+    ("T x", "Z y", ("f",), TypeError, "type Z of y must follow"),
+    ("T x, T y", "T z", ("f", "d"), TypeError, "y must be an array of float32; got float64: all"),
+    ("T x, float64 y", "T z", ("f", "f"), TypeError, "y must be an array of float64; got float32"),
+    ("T x", "T y", ("f", "d"), TypeError, "x must be an array of float64; got float32"),
+    ("T x", "T y", ("f", "f", "f"), TypeError, "must have 1 arguments, or 2 with outputs; got 3"),
+    ("T x", "T y", ("f", 1), TypeError, "outputs must be cupy.ndarray"),
+    ("T x", "T y", (np.ones(3),), TypeError, "got a NumPy array; use cupy.asarray"),
+    ("T x", "T y", ("text",), TypeError, "must be cupy.ndarray or scalars; got str"),
+    ("raw T x", "T y", ("f",), ValueError, "size must be given if all arrays are raw"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "arguments", "error", "message"), REFUSED)
+def test_what_a_call_must_not_have(cp, inputs, outputs, arguments, error, message):
+    kernel = cp.ElementwiseKernel(inputs, outputs, ";", "k")
+    arrays = [cp.ones(3, a) if isinstance(a, str) and len(a) == 1 else a for a in arguments]
+    with pytest.raises(error, match=f"^k: .*{message}"):
+        kernel(*arrays)
+
+
+def test_shapes_that_do_not_fit(cp):
+    kernel = cp.ElementwiseKernel("T x, T y", "T z", "z = x + y", "k")
+    with pytest.raises(ValueError, match=r"broadcast; got \(2,\), \(3,\)"):
+        kernel(cp.ones(2), cp.ones(3))
+    for shape in ((2,), (1,), (2, 1)):
+        with pytest.raises(ValueError, match="shape"):
+            kernel(cp.ones(3), cp.ones(3), cp.ones(shape))
+    assert kernel(cp.ones(3), 1, cp.ones((2, 3))).shape == (2, 3)  # an output is an array, too
+    with pytest.raises(ValueError, match="size must be given only if all arrays are raw"):
+        kernel(cp.ones(3), 1, size=3)
+    with pytest.raises(TypeError, match="sizes"):
+        kernel(cp.ones(3), 1, sizes=3)
+    with pytest.raises(TypeError, match="has no option; it has options, loop_prep, after_loop"):
+        cp.ElementwiseKernel("T x", "T y", "y = x", option=())
+
+
+DECLARATIONS = [
+    *("T x", "raw T x", "float32 x, T y", "int x", "float x", "T n", "raw raw T x", "", " T  x "),
+    *("T i", "const T x", "T", "T x,", "T x, T y z", "Tx x", "raw x T"),
+]
+
+
+@pytest.mark.parametrize("text", DECLARATIONS)
+def test_declarations_are_those_that_cupy_takes(text):
+    cupy = pytest.importorskip("cupy")
+
+    def taken(make):
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001  CuPy raises Exception itself
+            return isinstance(error, TypeError | ValueError | Exception)
+
+    theirs = taken(lambda: cupy.ElementwiseKernel(text, "T out", "").in_params)
+    ours = taken(lambda: parsed(text))
+    if theirs is True:
+        assert ours is True
+        return
+    assert [(p.name, p.raw) for p in ours] == [(p.name, p.raw) for p in theirs]
+    types = [(p.dtype.type if p.dtype else None, p.ctype if not p.dtype else "") for p in ours]
+    assert types == [(p.dtype, "" if p.dtype else p.ctype) for p in theirs]
+
+
+F4, F8, I4 = np.float32, np.float64, np.int32
+ARGUMENTS = [
+    ((F4, F4, I4), ()),
+    ((F4, None, I4), ()),
+    ((None, None, I4), ()),
+    ((None, F4, None), ()),
+    ((F8, F4, I4), (F4, I4)),
+    ((F8, F8, I4), ()),
+    ((None, F4, I4), (F4, I4)),
+    ((None, None, None), (F8, I4)),
+    ((F4, F4, I4), (F8, I4)),
+    ((F4, F4, I4), (F4, F4)),
+]
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), ARGUMENTS)
+def test_types_are_those_that_cupy_decides(inputs, outputs):
+    cupy = pytest.importorskip("cupy")
+    declared = "T x, float32 w, S s", "T z, S q"
+
+    def decision(decide):
+        try:
+            return decide()
+        except (TypeError, KeyError):
+            return None
+
+    kernel = cupy.ElementwiseKernel(*declared, "")
+    theirs = decision(lambda: kernel._decide_params_type(inputs, outputs))  # noqa: SLF001
+    given = [None if t is None else np.dtype(t) for t in inputs]
+    ours = decision(lambda: decided("k", *map(parsed, declared), given, [*map(np.dtype, outputs)]))
+    if theirs is None:
+        assert ours is None
+        return
+    assert [*ours.inputs] == [*map(np.dtype, theirs[0])]
+    assert [*ours.outputs] == [*map(np.dtype, theirs[1])]
+
+
+def test_a_finding_names_the_line_of_the_text_and_the_array(cp):
+    text = """
+    T sum = x;
+    sum += y[i + 1];
+    z = sum;
+    """
+    kernel = cp.ElementwiseKernel("T x, raw T y", "T z", text, "shifted")
+    with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
+        kernel(cp.ones(4), cp.ones(4))
+    (finding,) = caught.value.findings
+    assert (finding.kind, finding.kernel, finding.index) == ("out_of_bounds", "shifted", 4)
+    assert finding.code.strip() == "sum += y[i + 1];"
+    assert "argument 1 (y)" in finding.message
+
+
+def test_memory_that_nothing_has_written(cp):
+    copy = cp.ElementwiseKernel("T x", "T y", "y = x", "copied")
+    with pytest.raises(ck.SimulatorError, match="copied: uninitialized"), ck.simulator.checked():
+        copy(cp.empty(4))
+    forgets = cp.ElementwiseKernel("T x", "T y", "if (i) y = x", "forgets")
+    with pytest.raises(ck.SimulatorError, match="copied: uninitialized"), ck.simulator.checked():
+        copy(forgets(cp.ones(4)))

@@ -1,0 +1,329 @@
+"""What ``import cupy`` gives, inside of the block and after it."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import threading
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator.cupy_stand_in.modules import OWN, module
+from tests.helpers.processes import printed
+
+IMPORTS = """
+import cupy
+import cupy as cp
+import cupyx
+import cupy.cuda
+import cupy.cuda.nvtx as nvtx
+import cupyx.profiler
+from cupy import RawKernel, ElementwiseKernel, ndarray, zeros
+from cupy import cuda, linalg, random
+from cupy.cuda import Device, Stream, Event, runtime
+from cupy.cuda.runtime import getDeviceCount
+from cupy.cuda.stream import get_current_stream
+from cupy.cuda.memory import MemoryPool
+from cupy.lib.stride_tricks import as_strided
+from cupy.linalg import norm
+from cupy.random import default_rng
+from cupyx import scatter_add, rsqrt
+from cupyx.profiler import benchmark, time_range
+"""
+
+
+@pytest.mark.parametrize("line", IMPORTS.split("\n")[1:-1])
+def test_imports(cp, line):
+    names = {}
+    exec(line, names)  # noqa: S102
+    assert sys.modules["cupy"] is cp is module("cupy")
+    assert importlib.util.find_spec("cupy") is not None
+    assert len(names) > 1
+
+
+REFUSED = [
+    ("import cupyx.scipy.ndimage", "in_place_of_cupy has no cupyx.scipy;"),
+    ("from cupyx import jit", "in_place_of_cupy has no cupyx.jit;"),
+    ("from cupy import no_such_name", "in_place_of_cupy has no cupy.no_such_name;"),
+    ("import cupy.sparse", "in_place_of_cupy has no cupy.sparse;"),
+    ("from cupy.cuda import texture", "in_place_of_cupy has no cupy.cuda.texture;"),
+    ("import cupy; cupy.cuda.nccl", "in_place_of_cupy has no cupy.cuda.nccl;"),
+    ("import cupy; cupy.fft.config", "in_place_of_cupy has no cupy.fft.config;"),
+    ("import cupyx; cupyx.jit.rawkernel", "in_place_of_cupy has no cupyx.jit;"),
+    ("import cupy; cupy.geomspace(1, 2)", "CuPy has no cupy.geomspace, nor has in_place_of_cupy;"),
+    ("import cupy; cupy.linalg.multi_dot", "CuPy has no cupy.linalg.multi_dot, nor has"),
+    ("import cupy; cupy.cuda.Stream().begin_capture()", "no cupy.cuda.Stream.begin_capture;"),
+    ("import cupy; cupy.RawKernel('', 'f').num_regs", "no cupy.RawKernel.num_regs;"),
+    ("import cupy; cupy.cuda.Device(1)", "cudaErrorInvalidDevice: in_place_of_cupy has the device"),
+    (
+        "import cupy; cupy.cuda.runtime.getDeviceProperties(0)['clockRate']",
+        r"no cupy.cuda.runtime.getDeviceProperties\(0\)\['clockRate'\]; the modelled GPU has name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), REFUSED)
+def test_what_is_not_there_is_named(cp, line, message):
+    del cp
+    errors = (ImportError, AttributeError, KeyError, NotImplementedError, RuntimeError)
+    with pytest.raises(errors, match=message):
+        exec(line, {})  # noqa: S102
+
+
+def test_hasattr_and_dir(cp):
+    assert not hasattr(cp, "no_such_name")
+    assert not hasattr(cp, "__no_such_name__")
+    names = dir(cp)
+    assert {"zeros", "RawKernel", "linalg", "cuda", "ndarray", "__version__"} <= {*names}
+    assert all(hasattr(cp, name) for name in names)
+
+
+def test_what_was_there_before_comes_back():
+    before = {name: m for name, m in sys.modules.items() if name.startswith("cupy")}
+    finders = [*sys.meta_path]
+    with ck.simulator.in_place_of_cupy() as outer:
+        import cupy.linalg  # noqa: PLC0415
+
+        with ck.simulator.in_place_of_cupy() as inner:
+            assert inner is outer is cupy
+        assert sys.modules["cupy"] is outer
+        with pytest.raises(ZeroDivisionError), ck.simulator.in_place_of_cupy():
+            raise ZeroDivisionError
+        assert sys.modules["cupy.linalg"] is cupy.linalg
+    assert {name: m for name, m in sys.modules.items() if name.startswith("cupy")} == before
+    assert sys.meta_path == finders
+    with ck.simulator.in_place_of_cupy() as again:
+        assert again is outer
+
+
+def test_a_real_cupy_comes_back():
+    pytest.importorskip("cupy")
+    program = """
+import cupy, cupyx.profiler
+import cudakern as ck
+real, profiler, array = cupy, cupyx.profiler, cupy.ndarray
+with ck.simulator.in_place_of_cupy():
+    import cupy
+    assert cupy is not real and cupy.ndarray is not array
+    assert cupy.arange(3).sum().item() == 3
+import cupy, cupyx.profiler
+print(cupy is real, cupyx.profiler is profiler, cupy.ndarray is array)
+"""
+    assert printed(program).split() == ["True"] * 3
+
+
+def test_blocks_of_several_threads():
+    def work():
+        start.wait()
+        for _ in range(20):
+            with ck.simulator.in_place_of_cupy():
+                import cupy  # noqa: PLC0415
+
+                seen.append(cupy)
+
+    start, seen = threading.Barrier(4), []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 80
+    assert {*seen} == {module("cupy")}
+    assert sys.modules.get("cupy") is not module("cupy")
+
+
+def test_it_can_decorate():
+    @ck.simulator.in_place_of_cupy()
+    def total():
+        import cupy as cp  # noqa: PLC0415
+
+        return int(cp.ones(3).sum())
+
+    assert [total(), total()] == [3, 3]
+
+
+def test_nothing_of_it_is_imported_before():
+    program = """
+import sys, cudakern as ck
+ck.simulator.RawKernel, ck.simulator.checked
+print([name for name in sys.modules if "cupy_stand_in" in name])
+"""
+    assert printed(program) == "[]\n"
+
+
+def test_modules_that_were_imported_inside_keep_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "import cupy\n\ndef total(x):\n    return cupy.asarray(x).sum().item()\n"
+    (tmp_path / "research_of_mine.py").write_text(text, encoding="utf-8")
+    with ck.simulator.in_place_of_cupy():
+        import research_of_mine  # noqa: PLC0415
+    monkeypatch.delitem(sys.modules, "research_of_mine")
+    assert research_of_mine.total([1, 2]) == 3
+
+
+def test_streams_events_and_the_device(cp):
+    stream = cp.cuda.Stream(non_blocking=True)
+    start, stop, called = cp.cuda.Event(), cp.cuda.Event(), []
+    assert cp.cuda.get_current_stream() == cp.cuda.Stream.null
+    with stream as entered:
+        assert cp.cuda.get_current_stream() is entered is stream
+        with cp.cuda.Stream(null=True):
+            assert cp.cuda.get_current_stream() == cp.cuda.Stream.null
+        assert stream.record(start) is start
+        stream.wait_event(start)
+        stream.add_callback(lambda *arguments: called.append(arguments), "a")
+        stream.launch_host_func(called.append, "b")
+    assert called == [(stream, 0, "a"), "b"]
+    assert cp.cuda.get_current_stream() == cp.cuda.Stream.null
+    stop.record(stream)
+    stop.synchronize()
+    stream.synchronize()
+    assert cp.cuda.get_elapsed_time(start, stop) >= 0
+    with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="must be recorded"):
+        cp.cuda.get_elapsed_time(start, cp.cuda.Event())
+    assert (stream.done, start.done, stream.is_non_blocking, stream != cp.cuda.Stream()) == (
+        True,
+    ) * 4
+    assert cp.cuda.ExternalStream(stream.ptr) == stream
+    previous = stream.use()
+    assert cp.cuda.get_current_stream() == stream
+    cp.cuda.Stream.null.use()
+    assert previous is not None
+    with cp.cuda.Device(0) as device:
+        device.synchronize()
+        device.use()
+    assert (device.id, int(device), device == cp.cuda.Device(), cp.cuda.get_device_id()) == (
+        0,
+        0,
+        True,
+        0,
+    )
+    assert device.attributes["MultiProcessorCount"] == 132
+    properties = cp.cuda.runtime.getDeviceProperties(0)
+    assert (properties["warpSize"], properties["maxThreadsPerBlock"]) == (32, 1024)
+    assert cp.cuda.runtime.getDeviceCount() == 1
+    assert cp.cuda.is_available()
+    assert cp.is_available()
+    free, total = device.mem_info
+    assert free == total == cp.cuda.runtime.memGetInfo()[1]
+
+
+@pytest.mark.parametrize("arch", ["80", "sm_90"])
+def test_compute_capability(cp, monkeypatch, arch):
+    monkeypatch.setenv("CUDAKERN_ARCH", arch)
+    assert cp.cuda.Device(0).compute_capability == arch.removeprefix("sm_")
+    assert cp.cuda.runtime.getDeviceProperties(0)["major"] == int(arch[-2])
+
+
+def test_pools_and_pinned_memory(cp):
+    pool, pinned = cp.get_default_memory_pool(), cp.get_default_pinned_memory_pool()
+    pool.set_limit(size=2**30)
+    assert pool.get_limit() == 2**30
+    pool.free_all_blocks()
+    pinned.free_all_blocks()
+    assert (pool.used_bytes(), pool.total_bytes(), pinned.n_free_blocks()) == (0, 0, 0)
+    cp.cuda.set_allocator(cp.cuda.MemoryPool(cp.cuda.malloc_managed).malloc)
+    with cp.cuda.using_allocator(pool.malloc):
+        x = cp.ones(3)
+    memory = cp.cuda.alloc_pinned_memory(x.nbytes)
+    host = np.frombuffer(memory, x.dtype, x.size)
+    assert x.get(out=host) is host
+    assert host.tolist() == [1, 1, 1]
+    import cupyx  # noqa: PLC0415
+
+    assert type(cupyx.zeros_pinned(3)) is np.ndarray
+
+
+def test_decorators_and_profilers(cp, capsys):
+    from cupyx.profiler import benchmark, profile, time_range  # noqa: PLC0415
+
+    calls = []
+
+    @cp.memoize(for_each_device=True)
+    def kernel(name):
+        calls.append(name)
+        return name
+
+    assert [kernel("a"), kernel("a"), kernel("b")] == ["a", "a", "b"]
+    assert calls == ["a", "b"]
+    cp.clear_memo()
+    kernel("a")
+    assert calls == ["a", "b", "a"]
+
+    @cp.fuse(kernel_name="f")
+    def fused(x, y):
+        return cp.sqrt(x) + y
+
+    @cp.fuse
+    def plain(x):
+        return x + 1
+
+    @time_range("range", color_id=1)
+    def ranged():
+        return plain(fused(cp.asarray([4.0]), 1))
+
+    with profile(), time_range("block"), cp.cuda.profile():
+        assert ranged().get().tolist() == [4]
+    result = benchmark(ranged, n_repeat=3, n_warmup=1)
+    assert result.cpu_times.shape == (3,)
+    assert result.gpu_times.shape == (1, 3)
+    assert "ranged" in str(result)
+    cp.cuda.nvtx.RangePush("a")
+    cp.cuda.nvtx.RangePop()
+    cp.show_config()
+    assert "stand-in for CuPy" in capsys.readouterr().out
+
+
+def _signature(value):
+    """Return the names of parameters; of a function without a signature, by its docstring."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+        return [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "self"]
+    except (TypeError, ValueError):
+        head = (value.__doc__ or "").partition("\n")[0]
+    if "(" not in head:
+        return None
+    words = head.partition("(")[2].rpartition(")")[0].split(",")
+    names = [word.partition("=")[0].split()[-1].lstrip("*") for word in words if word.strip()]
+    return [name for name in names if name and name not in {"self", "kwargs", "\\"}]
+
+
+OURS = [
+    (name, key)
+    for name, own in OWN.items()
+    for key, value in own.items()
+    if callable(value) and not (isinstance(value, type) and issubclass(value, BaseException))
+]
+#: What is not compared: generators, which NumPy's stand for; and CuPy's parameters, which are
+#: positional in its source and named otherwise.
+OTHERWISE = {
+    "cupy": {"fromDlpack", "ndarray", "ufunc"},
+    "cupy.cuda.nvtx": {*OWN["cupy.cuda.nvtx"]},
+    "cupy.random": {"Generator", "MRG32k3a", "Philox4x3210", "RandomState", "XORWOW"},
+    "cupy.cuda.profiler": {"start", "stop"},
+}
+
+
+@pytest.mark.parametrize(("name", "key"), OURS)
+def test_parameters_are_those_of_cupy(name, key):
+    pytest.importorskip("cupy")
+    real = importlib.import_module(name)
+    if key in OTHERWISE.get(name, ()):
+        return
+    theirs = _signature(getattr(real, key))
+    ours = _signature(OWN[name][key])
+    if theirs is None or ours is None:
+        return
+    assert ours[: len(theirs)] == theirs
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_name_is_one_of_cupy(name):
+    pytest.importorskip("cupy")
+    real = importlib.import_module(name)
+    assert isinstance(real, ModuleType)
+    assert [key for key in dir(module(name)) if not hasattr(real, key) and key[0] != "_"] == []

@@ -1,0 +1,132 @@
+"""RawKernel and RawModule of the stand-in: CuPy's arguments, the simulator's launches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.readmes import has_test, rows, section
+
+CODE = r"""
+#include <cuda_fp16.h>
+#include <cuda/std/complex>
+extern "C" {
+__device__ float table[4];
+__constant__ int factor;
+__global__ void many(float3 v, float* y, const double* none, void* raw, unsigned char flag,
+                     long long wide, bool truth, double real, __half* h) {
+  y[0] = v.x + v.y + v.z;
+  y[1] = flag + wide + truth + real + (none == nullptr);
+  static_cast<float*>(raw)[1] = 7;
+}
+__global__ void sums(const float* const* xs, float* y, int n) {
+  for (int k = 0; k < n; ++k) y[threadIdx.x] += xs[k][threadIdx.x];
+}
+__global__ void scaled(float* y) { y[threadIdx.x] = table[threadIdx.x] * factor; }
+__global__ void twice(const cuda::std::complex<float>* x, cuda::std::complex<float>* y, float a) {
+  y[threadIdx.x] = a * x[threadIdx.x];
+}
+}
+template <typename T>
+__global__ void fill(T* x, T value) { x[threadIdx.x] = value; }
+"""
+
+
+@pytest.fixture
+def module(cp):
+    return cp.RawModule(code=CODE, options=("-std=c++17",), name_expressions=["fill<short>"])
+
+
+@PLAIN_AND_CHECKED
+def test_arguments(cp, module):
+    v = np.array([(1, 2, 3)], [("x", "f4"), ("y", "f4"), ("z", "f4")])
+    y, raw, h = cp.zeros(2, cp.float32), cp.zeros(3, cp.float32), cp.zeros(2, cp.float16)
+    many = module.get_function("many")
+    many((1,), (1,), (v, y, None, raw.data, np.uint8(5), 10, True, 0.5, h))
+    assert (y.get().tolist(), raw.get().tolist()) == ([6, 17.5], [0, 7, 0])
+    one = np.array([5], np.uint8)  # an array of NumPy's with one element is a value
+    many((1, 1), (1,), [v, y.data.ptr, 0, raw.data + 4, one, -10, False, np.float64(2), h])
+    assert (y.get().tolist(), raw.get().tolist()) == ([6, -2], [0, 7, 7])
+    x = cp.arange(4, dtype=cp.complex64) * 1j
+    twice = cp.empty_like(x)
+    module.get_function("twice")((1,), (4,), (x, twice, cp.float32(2)))
+    assert twice.get().tolist() == [0, 2j, 4j, 6j]
+    filled = cp.empty(3, cp.int16)
+    module.get_function("fill<short>")((1,), (3,), (filled, cp.int16(-4)))
+    assert filled.get().tolist() == [-4] * 3
+
+
+@PLAIN_AND_CHECKED
+def test_addresses_in_arrays(cp, module):
+    xs = [cp.full(8, k, dtype=cp.float32) for k in range(4)]
+    table = cp.asarray([x.data.ptr for x in xs], dtype=cp.uint64)
+    y = cp.zeros(8, dtype=cp.float32)
+    module.get_function("sums")((1,), (8,), (table, y, 4))
+    assert y.get().tolist() == [6] * 8
+
+
+def test_a_fault_by_an_address_in_an_array(cp, module):
+    x = cp.ones(7, cp.float32)
+    table = cp.asarray([x.data.ptr], dtype=cp.uint64)
+    with pytest.raises(ck.SimulatorError, match="sums: out_of_bounds: "), ck.simulator.checked():
+        module.get_function("sums")((1,), (8,), (table, cp.zeros(8, cp.float32), 1))
+
+
+def test_variables(cp, module):
+    table = cp.ndarray(4, cp.float32, module.get_global("table"))
+    table[...] = cp.arange(4, dtype=cp.float32)
+    factor = cp.ndarray((), cp.int32, module.get_global("factor"))
+    factor[...] = 3
+    y = cp.empty(4, cp.float32)
+    for seed in (None, 0):
+        with ck.simulator.checked(seed or 0):
+            module.get_function("scaled")((1,), (4,), (y,))
+        assert y.get().tolist() == [0, 3, 6, 9]
+
+
+def test_shared_memory_streams_and_attributes(cp):
+    code = """extern "C" __global__ void turned(int* x) {
+      extern __shared__ int s[];
+      s[threadIdx.x] = threadIdx.x;
+      __syncthreads();
+      x[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+    }"""
+    kernel = cp.RawKernel(code, "turned", (), "nvrtc", False, enable_cooperative_groups=False)  # noqa: FBT003
+    attributes = kernel.attributes
+    assert attributes["max_threads_per_block"] == kernel.max_threads_per_block == 1024
+    assert attributes["max_dynamic_shared_size_bytes"] == 48 * 1024
+    assert attributes["shared_size_bytes"] == 0
+    assert attributes["ptx_version"] == 90
+    kernel.max_dynamic_shared_size_bytes = 100_000
+    x = cp.empty(4, cp.int32)
+    kernel((1,), (4,), (x,), shared_mem=90_000, stream=cp.cuda.Stream())
+    assert x.get().tolist() == [3, 2, 1, 0]
+
+
+def test_what_cupy_refuses_or_lets_pass(cp):
+    code = 'extern "C" __global__ void f(float* x, float a) { x[0] = a; }'
+    kernel = cp.RawKernel(code, "f")
+    with pytest.raises(TypeError, match=r"got a NumPy array of shape \(3,\); use cupy.asarray"):
+        kernel((1,), (1,), (np.zeros(3, np.float32), cp.float32(1)))
+    with pytest.raises(ck.errors.BindingError, match="must fit a parameter of 4 bytes"):
+        kernel((1,), (1,), (cp.zeros(3, cp.float32), 1.0))
+    with pytest.raises(TypeError, match="options must be a tuple; got list"):
+        cp.RawKernel(code, "f", ["-lineinfo"])
+    with pytest.raises(TypeError, match="options must be a tuple; got list"):
+        cp.RawModule(code, options=["-lineinfo"])
+    with pytest.raises(cp.cuda.compiler.CompileException, match="must compile"):
+        cp.RawKernel('extern "C" __global__ void f() { no }', "f").compile()
+
+
+def test_every_row_of_the_page_is_held_by_a_test():
+    page = "cudakern/simulator/cupy_stand_in/README.md"
+    named = [cells[-1].strip("`") for cells in rows(section(page, "## What works"))]
+    assert len(named) > 10
+    folder = "simulator/cupy_stand_in"
+    assert [test for test in named if not has_test(f"{folder}/{test}")] == []
+    absent = " ".join(cells[0] for cells in rows(section(page, "## What does not")))
+    assert all(
+        name in absent for name in ("cupyx.scipy", "cupyx.jit", "cupy.cuda.texture", "num_regs")
+    )

@@ -1,0 +1,146 @@
+"""Scripts that were written for CuPy run as they stand, are right, and are checked."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.processes import printed
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+def run(monkeypatch, path):
+    """Run a script as a program in the stand-in; return its variables."""
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    with ck.simulator.in_place_of_cupy():
+        return runpy.run_path(str(path), run_name="__main__")
+
+
+def saxpy(found):
+    x, y = found["host_x"].astype(float), found["host_y"].astype(float)
+    np.testing.assert_allclose(found["result"], 2.5 * x + y, rtol=1e-6)
+    assert type(found["result"]) is np.ndarray
+    assert found["milliseconds"] > 0
+
+
+def histogram(found):
+    values = found["values"].get()
+    bins = np.floor((values + np.float32(3)) * np.float32(256 / 6)).astype(int)
+    expected = np.bincount(bins[(bins >= 0) & (bins < 256)], minlength=256)
+    np.testing.assert_array_equal(found["counts"], expected)
+    np.testing.assert_array_equal(found["sums"].get(), np.cumsum(expected))
+    assert found["total"] == expected.sum()
+
+
+def sharpen(found):
+    image = found["image"].get().astype(float)
+    rows, columns = image.shape
+
+    def around(source, radius):
+        wide = np.pad(source, radius, mode="edge")
+        side = range(2 * radius + 1)
+        return {(r, c): wide[r : r + rows, c : c + columns] for r in side for c in side}
+
+    mean = sum(around(image, 2).values()) / 25
+    np.testing.assert_allclose(found["smooth"].get(), mean, rtol=1e-6)
+    sharp = np.clip(np.rint(image + 0.5 * (image - mean)), 0, 255)
+    assert np.abs(found["sharp"].get() - sharp).max() <= 1  # where float32 rounds the other way
+    seen = around(found["sharp"].get().astype(float), 1)
+    edge = np.hypot(seen[1, 2] - seen[1, 0], seen[2, 1] - seen[0, 1]) > 40
+    np.testing.assert_array_equal(found["edge"].get(), np.where(edge, 255, 0))
+    assert int(found["count"][0]) == edge.sum() > 0
+
+
+def softmax(found):
+    x = found["host"].astype(np.float32).astype(float)
+    power = np.exp(x - x.max(axis=-1, keepdims=True))
+    expected = power / power.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found["probability"].get(), expected, rtol=1e-4, atol=1e-30)
+    weighted = np.moveaxis(expected, -1, 0) * np.linspace(1, 2, 30)[:, None, None]
+    np.testing.assert_array_equal(found["where"].get(), weighted.argmax(axis=0))
+    np.testing.assert_allclose(found["value"].get(), weighted.max(axis=0), rtol=1e-4)
+
+
+def heat(found):
+    plate = np.random.default_rng(4).random((21, 30))
+    for _ in range(10):
+        wide = np.pad(plate, 1)
+        around = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]
+        plate = plate + 0.2 * (around - 4 * plate)
+    for (result, most), tolerance in zip(found["results"], (1e-5, 1e-13), strict=True):
+        np.testing.assert_allclose(result, plate, rtol=tolerance)
+        np.testing.assert_allclose(most, plate.max(), rtol=tolerance)
+
+
+RIGHT = [saxpy, histogram, sharpen, softmax, heat]
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("right", RIGHT)
+def test_result(monkeypatch, right, seed):
+    with nullcontext() if seed is None else ck.simulator.checked(seed) as report:
+        right(run(monkeypatch, SCRIPTS / f"{right.__name__}.py"))
+    assert report is None or report.launches > 1
+
+
+def test_every_script_is_run():
+    assert {path.stem for path in SCRIPTS.glob("*.py")} == {right.__name__ for right in RIGHT}
+
+
+@pytest.mark.parametrize("right", RIGHT)
+def test_program_of_its_own_without_cupy(right):
+    """No module of a real CuPy is needed, nor imported."""
+    program = f"""
+import runpy, sys
+import cudakern as ck
+class NoCuPy:
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in ("cupy", "cupyx", "cupy_backends"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoCuPy())
+sys.argv = ["script"]
+with ck.simulator.in_place_of_cupy():
+    runpy.run_path({str(SCRIPTS / right.__name__)!r} + ".py", run_name="__main__")
+print(*[name for name in sys.modules if name.startswith("cupy")], "done")
+"""
+    assert printed(program).endswith("\ndone\n")
+
+
+#: Faults put into the scripts: the line that is replaced, by what, and what is found at which line.
+FAULTS = [
+    ("saxpy", "i < n;", "i <= n;", "out_of_bounds", "y[i] = a * x[i] + y[i];"),
+    ("histogram", "__syncthreads();  // zeros", "", "race", "atomicAdd(&own[bin], 1u);"),
+    ("histogram", "__syncthreads();  // counts", "", "race", "atomicAdd(&counts[b], own[b]);"),
+    ("histogram", "own[b] = 0;", ";", "uninitialized", "atomicAdd(&counts[b], own[b]);"),
+    ("histogram", "bin >= 0 && ", "", "out_of_bounds", "atomicAdd(&own[bin], 1u);"),
+    ("sharpen", "columns - 1)}", "columns)}", "out_of_bounds", "return image[at];"),
+    ("sharpen", "edge[i] = ", "if (i) edge[i] = ", "uninitialized", "if (edge[i])"),
+    ("softmax", "weights[_J]", "weights[_J + 1]", "out_of_bounds", "Best(x * weights[_J + 1], _J)"),
+    ("heat", "__syncthreads();", "", "race", "const T around = "),
+    (
+        "heat",
+        "if (r >= rows || c >= columns) return;",
+        "",
+        "out_of_bounds",
+        "plate[r * columns + c]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("script", "line", "fault", "kind", "code"), FAULTS)
+def test_fault_is_found(monkeypatch, tmp_path, script, line, fault, kind, code):
+    text = (SCRIPTS / f"{script}.py").read_text(encoding="utf-8")
+    assert line in text
+    path = tmp_path / f"{script}.py"
+    path.write_text(text.replace(line, fault, 1), encoding="utf-8")
+    with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
+        run(monkeypatch, path)
+    found = [f for f in caught.value.findings if f.kind == kind]
+    assert any(code in f.code for f in found), caught.value.findings
