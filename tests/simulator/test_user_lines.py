@@ -85,6 +85,22 @@ def test_a_kernel_in_the_test(placed, how):
     assert placed(text) == ("tests/test_f.py", *expected(text, "x[n] = 2"), True)
 
 
+FILLED_IN = {
+    "in a template": (("x[n] = 2", "{where} = 2"), ("{\n", "{{\n")),
+    "in many lines": (("int", "TYPE"), ("x[", "data["), ("= 1", "= ONE")),
+    "of a macro": (("x[n] = 2;", "x[n] = TWO;"),),
+}
+
+
+@pytest.mark.parametrize("how", FILLED_IN)
+def test_a_line_that_is_filled_in(placed, how):
+    kernel = KERNEL
+    for text, instead in FILLED_IN[how]:
+        kernel = kernel.replace(text, instead)
+    text = f'A = 1\n\nCODE = """\n{kernel}"""\n'
+    assert placed(text) == ("tests/test_f.py", 8, None, True)
+
+
 @pytest.mark.parametrize("line", [3, 7])
 def test_lines_of_the_same_text_are_told_apart(placed, line):
     text = f'A = 1\nCODE = """\n{KERNEL}"""\n'
@@ -101,6 +117,13 @@ def test_a_kernel_in_what_the_test_calls(placed, tmp_path):
     other.write_text(f'CODE = """{KERNEL}"""\n')
     assert placed("import library\n", called=[other])[:2] == ("library.py", 5)
     assert placed("import library\n")[:2] == ("tests/test_f.py", 42)
+
+
+def test_a_kernel_that_was_read_from_a_file_elsewhere(placed, tmp_path):
+    for folder in ("sources/deep", ".hidden", "node_modules"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "f.cu").write_text(KERNEL)
+    assert placed("CODE = read()\n") == ("sources/deep/f.cu", 5, 3, True)
 
 
 @pytest.mark.parametrize("name", ["kernels.cu", "f.cuh"])

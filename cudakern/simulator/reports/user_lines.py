@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
+from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +26,14 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).parents[2]
 #: Fewer characters in common, and a line is no likely copy of another.
 _LEAST = 8
+#: How much of a line must be right if something was filled in.
+_LIKE = 0.6
+#: What a line that is the same counts besides.
+_EXACT = 2**32
+_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".inl")
+#: Folders of other people's files, and how many others are looked into.
+_FOREIGN = {"build", "dist", "node_modules", "site-packages", "venv"}
+_MOST_FOLDERS = 1000
 #: Larger files hold no kernels.
 _MOST_BYTES = 2**22
 
@@ -67,38 +78,28 @@ class UserFiles:
 
     def _copy(self, finding: Finding) -> tuple[Path, int, int | None] | None:
         """Return the line that the finding's is a copy of, by the lines around it."""
-        code = finding.code.strip()
-        if not code or finding.source is None:
+        if not finding.code.strip() or finding.source is None:
             return None
         name, number = finding.source
-        text = self._sources.get((finding.library, name), "").split("\n")
-        kernel = [line.strip() for line in text] if len(text) >= number else [""] * number
-        kernel[number - 1] = code
-        best: tuple[int, Path, int, str] | None = None
-        for paths in (self._near, self._beside(), self._imported()):
-            for path in paths:
-                lines = _lines(path)
-                for i, line in enumerate(lines):
-                    if code not in line:
-                        continue
-                    likeness = _likeness(kernel, number - 1, lines, i)
-                    if likeness >= _LEAST and (best is None or likeness > best[0]):
-                        best = likeness, path, i, line
-            if best is not None:
-                break
-        if best is None:
-            return None
-        _, path, i, line = best
-        column = finding.column
-        if column is not None:
-            column += line.index(code) - (len(finding.code) - len(finding.code.lstrip()))
-        return path, i + 1, column
+        kernel = self._sources.get((finding.library, name), "").split("\n")
+        if len(kernel) < number:
+            kernel = [""] * number
+        kernel[number - 1] = finding.code
+        for paths in (self._near, self._beside(), self._imported(), self._below()):
+            found = [(*_copied(kernel, number - 1, _lines(path)), path) for path in paths]
+            likeness, i, path = max(found, key=lambda f: f[0], default=(0, 0, Path()))
+            if likeness:
+                code, line = finding.code.strip(), _lines(path)[i]
+                if finding.column is None or code not in line:
+                    return path, i + 1, None
+                shift = line.index(code) - finding.code.index(code)
+                return path, i + 1, finding.column + shift
+        return None
 
     def _beside(self) -> Iterator[Path]:
         """Yield files of CUDA C++ beside the test and what it calls."""
         for folder in dict.fromkeys(path.parent for path in self._near):
-            for pattern in ("*.cu", "*.cuh", "*.h", "*.hpp"):
-                yield from sorted(folder.glob(pattern))
+            yield from sorted(path for path in folder.glob("*.*") if path.suffix in _SUFFIXES)
 
     def _imported(self) -> Iterator[Path]:
         """Yield the other files below the repository's folder that are imported."""
@@ -107,6 +108,13 @@ class UserFiles:
             if path.is_relative_to(self._item.config.rootpath) and _may_have_kernels(path):
                 yield path
 
+    def _below(self) -> Iterator[Path]:
+        """Yield the files of CUDA C++ below the repository's folder, unless that is large."""
+        walked = os.walk(self._item.config.rootpath)
+        for folder, folders, files in islice(walked, _MOST_FOLDERS):
+            folders[:] = sorted(f for f in folders if f not in _FOREIGN and f[0] != ".")
+            yield from (Path(folder, file) for file in sorted(files) if file.endswith(_SUFFIXES))
+
 
 def _may_have_kernels(path: Path) -> bool:
     return (
@@ -114,18 +122,40 @@ def _may_have_kernels(path: Path) -> bool:
     )
 
 
-def _likeness(kernel: list[str], k: int, lines: list[str], i: int) -> int:
-    """Return how many characters around a line are those around another."""
-    count = len(kernel[k])
-    for step in (-1, 1):
-        at = 1
-        while 0 <= k + at * step < len(kernel) and 0 <= i + at * step < len(lines):
-            text = kernel[k + at * step]
-            if text not in lines[i + at * step]:
-                break
-            count += len(text)
-            at += 1
-    return count
+def _copied(kernel: list[str], k: int, lines: list[str]) -> tuple[int, int]:
+    """Return how sure it is which of the lines is a copy of one of a kernel, and that line.
+
+    Each line that is found tells where the kernel begins. What fills in a line of the kernel makes
+    it another one, which then the others tell.
+    """
+    begins: Counter[int] = Counter()
+    for j, text in enumerate(map(str.strip, kernel)):
+        if text:
+            begins.update({i - j: len(text) for i, line in enumerate(lines) if text in line})
+    most = sum(len(text.strip()) for text in kernel)
+    found = (0, 0)
+    for i, line in enumerate(lines):
+        is_exact, votes = kernel[k].strip() in line, begins[i - k]
+        if not is_exact and votes <= most // 2:
+            votes += _alike_around(kernel, k, lines, i) if _is_like(kernel[k], line) else -votes
+        if votes >= _LEAST:
+            found = max(found, (votes + _EXACT * is_exact, i), key=lambda pair: pair[0])
+    return found
+
+
+def _alike_around(kernel: list[str], k: int, lines: list[str], i: int) -> int:
+    """Return how many characters the lines before and behind have that are like others."""
+    pairs = [
+        (kernel[k + step], lines[i + step])
+        for step in (-1, 1)
+        if 0 <= k + step < len(kernel) and 0 <= i + step < len(lines)
+    ]
+    return sum(len(text.strip()) for text, line in pairs if _is_like(text, line))
+
+
+def _is_like(text: str, line: str) -> bool:
+    matcher = SequenceMatcher(None, text.strip(), line.strip(), autojunk=False)
+    return matcher.quick_ratio() > _LIKE and matcher.ratio() > _LIKE
 
 
 def _lines(path: Path) -> list[str]:
