@@ -790,3 +790,83 @@ def test_commands_for_github_where_no_text_is_known(inner, pytester, monkeypatch
     (command,) = [line for line in result.outlines if line.startswith("::error")]
     said = "title=out_of_bounds at made.cu%3A1::made: out_of_bounds: made.cu:1: write of 4 bytes"
     assert command.startswith(f"::error file={file},{line},{said}")
+
+
+def test_errors_of_files_that_are_collected(inner):
+    text = """
+        RawKernel('extern "C" __global__ void f(int* x) { x = y; }', "f").compile()
+    """
+    result = inner(text, "--tb=short")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    line = "test_errors_of_files_that_are_collected.py:10: in <module>"
+    error = "E   cudakern.errors.KernelCompileError: f.cu: the kernel must compile; *"
+    result.stdout.fnmatch_lines([line, "    RawKernel(*", error])
+    result.stdout.no_fnmatch_line("*: in compile*")
+    inner(text, "--full-trace").stdout.fnmatch_lines(["*cudakern/simulator/raw.py:*"])
+    result = inner("import no_module_of_this_name")
+    result.stdout.fnmatch_lines(["ImportError while importing test module *"])
+
+
+def test_a_doctest_that_fails_beside_a_finding(inner, pytester):
+    pytester.makepyfile(
+        documented='''
+        """
+        >>> import numpy as np
+        >>> from cudakern.simulator import RawKernel
+        >>> set = RawKernel('extern "C" __global__ void set(int* x, int i) { x[i] = 7; }', "set")
+        >>> set((1,), (1,), (np.zeros(3, np.int32), 3))
+        >>> 1 + 1
+        3
+        """
+        '''
+    )
+    result = inner("", "--doctest-modules", "--cudakern-checked=6,7", "documented.py")
+    result.assert_outcomes(failed=1)
+    message = "set: out_of_bounds: set.cu:1: write of 4 bytes must lie *"
+    result.stdout.fnmatch_lines(["Expected:", "    3", "Got:", "*- cudakern -*", "seed 6", message])
+
+
+def test_errors_that_tests_make_up(inner):
+    result = inner("""
+        from cudakern import SimulatorError
+
+        ERROR = ValueError("again and again")
+
+        def test_made_up():
+            raise SimulatorError("race", "f", (), (), "made up", ("finding", 3))
+
+        @pytest.mark.cudakern_checked(seeds=(1, 2))
+        def test_again():
+            launch(3)
+            raise ERROR
+
+        def test_list(cudakern_checked):
+            cudakern_checked.findings.append("mine")
+            raise ValueError
+    """)
+    result.assert_outcomes(failed=4)
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    assert result.stdout.str().count("cudakern found: set") == 2
+
+
+def test_frames_between_the_test_and_the_launch(inner, pytester, monkeypatch):
+    folder = pytester.mkdir("site-packages")
+    (folder / "between.py").write_text("def call(f, *arguments):\n    f(*arguments)\n")
+    monkeypatch.syspath_prepend(folder)
+    result = inner(
+        """
+        import between
+
+        @pytest.mark.cudakern_checked
+        def test_it():
+            between.call(launch, 3)
+
+        @pytest.mark.cudakern_checked
+        def test_innermost():
+            between.call(SET, (1,), (1,), (np.zeros(3, np.int32), 3))
+        """,
+        "--tb=short",
+    )
+    result.assert_outcomes(failed=2)
+    places = [line.partition(": in ")[2] for line in result.outlines if ": in " in line]
+    assert places == ["test_it", "launch", "test_innermost", "call"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from cudakern.errors import ArgumentError, CudakernError, SimulatorError, did_yo
 from cudakern.errors import shown as shown_value
 from cudakern.simulator import observation
 from cudakern.simulator.reports.checking import checked
+from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.text import described
 from cudakern.simulator.reports.user_lines import Place, UserFiles
 from cudakern.simulator.source_lines import shown
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from cudakern.simulator import CheckReport, Finding
+    from cudakern.simulator import CheckReport
 
 _NAME = "pytest.mark.cudakern_checked"
 _SECTION = "cudakern"
@@ -109,8 +111,9 @@ def _seeds(values: Any) -> tuple[int | None, ...]:  # noqa: ANN401
 class Run:
     """A test that runs inside of `checked`, with one seed after the other if it has several."""
 
-    def __init__(self, marked: Settings | None, *, strict: bool) -> None:
+    def __init__(self, item: pytest.Item, marked: Settings | None, *, strict: bool) -> None:
         settings = marked or Settings()
+        self._folder = f"{item.config.rootpath}{os.sep}"
         self.needs_launches = marked is not None and settings.launches == "some"
         self.launches = 0
         self.is_open = False
@@ -146,7 +149,9 @@ class Run:
             if error is None:
                 raise found.with_traceback(self._place) from None
             if isinstance(error, Exception | pytest.fail.Exception):
-                error.add_note(_note(self.report.findings))
+                note = _note(self.report.findings)
+                if note not in getattr(error, "__notes__", ()):  # an error may be raised again
+                    error.add_note(note)
         finally:
             self._place = None
 
@@ -160,18 +165,23 @@ class Run:
             return self._observe(*args, **options)
         finally:
             if self.report.findings and self._place is None:
-                self._place = _traceback(sys._getframe(1))  # noqa: SLF001  its documented name
+                self._place = self._traceback(sys._getframe(1))  # noqa: SLF001
                 self.called = [*_files(self._place)]
 
+    def _traceback(self, frame: FrameType | None) -> TracebackType | None:
+        """Return the traceback that an error would have at a call of this package.
 
-def _traceback(frame: FrameType | None) -> TracebackType | None:
-    """Return the traceback that an error would have there, from the test to the package's call."""
-    traceback = None
-    while frame is not None and frame.f_code.co_name != "pytest_runtest_call":
-        if traceback is not None or not _is_of_package(frame.f_globals.get("__name__")):
-            traceback = TracebackType(traceback, frame, frame.f_lasti, frame.f_lineno or 0)
-        frame = frame.f_back
-    return traceback
+        It has the frames of the test's own files, and the innermost one.
+        """
+        traceback = None
+        while frame is not None and frame.f_code.co_name != "pytest_runtest_call":
+            file = frame.f_code.co_filename
+            is_own = file.startswith(self._folder) and "site-packages" not in file
+            is_innermost = traceback is None
+            if not _is_of_package(frame.f_globals.get("__name__")) and (is_own or is_innermost):
+                traceback = TracebackType(traceback, frame, frame.f_lasti, frame.f_lineno or 0)
+            frame = frame.f_back
+        return traceback
 
 
 def _is_of_package(module: object) -> bool:
@@ -190,10 +200,11 @@ def _note(findings: Sequence[Finding]) -> str:
 
 
 @contextmanager
-def without_frames(error: BaseException | None) -> Iterator[None]:
+def without_frames(error: BaseException | None) -> Iterator[bool]:
     """Have pytest hide this package's frames in tracebacks of errors that it raises on purpose.
 
-    So are those of contextlib, which runs the blocks. ``--full-trace`` shows all.
+    So are those of contextlib, which runs the blocks. ``--full-trace`` shows all. Yields whether
+    there are any.
     """
     spaces = [
         frame.f_globals
@@ -205,7 +216,7 @@ def without_frames(error: BaseException | None) -> Iterator[None]:
     for space in spaces:
         space["__tracebackhide__"] = _is_on_purpose
     try:
-        yield
+        yield bool(spaces)
     finally:
         for space in spaces:
             space.pop("__tracebackhide__", None)
@@ -226,8 +237,8 @@ def complete(
         report.outcome = "failed"
         report.longrepr = _alone(_failure(_NOTHING), item)
     error = None if call.excinfo is None else call.excinfo.value
-    told = next((e.findings for e in _chain(error) if isinstance(e, SimulatorError)), ())
-    found: Sequence[Finding] = run.report.findings if run is not None else ()
+    told = _findings(next((e.findings for e in _chain(error) if isinstance(e, SimulatorError)), ()))
+    found = _findings(run.report.findings if run is not None else ())
     if not report.failed or not (found or told):
         return
     if _is_expected(item):
@@ -246,6 +257,11 @@ def complete(
     item.user_properties += properties
     report.user_properties += properties
     vars(report)["cudakern_places"] = [_annotation(*pair) for pair in places.items()]
+
+
+def _findings(values: Sequence[object]) -> list[Finding]:
+    """Return the findings: who makes up an error for a test may have put anything there."""
+    return [value for value in values if isinstance(value, Finding)]
 
 
 def _section(
@@ -322,5 +338,5 @@ def _properties(finding: Finding, place: Place) -> Iterator[tuple[str, object]]:
 
 def _annotation(finding: Finding, place: Place) -> tuple[str, int, int | None, str, str]:
     """Return what is to be shown at a line: file, line, column, title and text."""
-    where = "" if place.is_own else f" at {shown(finding.stack[:1])}"
+    where = "" if place.is_own or finding.source is None else f" at {shown((finding.source,))}"
     return place.file, place.line, place.column, f"{finding.kind}{where}", str(finding)

@@ -115,7 +115,7 @@ def _run(item: pytest.Item, seed: int) -> Run:
     from cudakern.simulator.reports.checked_tests import Run  # noqa: PLC0415
 
     strict = item.config.getoption("--cudakern-checked-strict")
-    return item.stash.setdefault(_RUN, Run(_settings(item), strict=strict)).seeded(seed)
+    return item.stash.setdefault(_RUN, Run(item, _settings(item), strict=strict)).seeded(seed)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -228,6 +228,22 @@ def pytest_runtest_makereport(
     checked_tests.complete(report, item, call, run)
     if run is not None and not run.is_open:
         del item.stash[_RUN]
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Show an error of a file that is collected without the frames of this package."""
+    report = yield
+    call = getattr(report, "call", None)
+    if report.failed and call is not None and "cudakern.errors" in sys.modules:
+        from cudakern.simulator.reports import checked_tests  # noqa: PLC0415
+
+        with checked_tests.without_frames(call.excinfo.value) as are_hidden:
+            if are_hidden:
+                report.longrepr = collector.repr_failure(call.excinfo)
     return report
 
 
