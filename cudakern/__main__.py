@@ -83,6 +83,11 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     )
     check.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m")
     check.add_argument(
+        "--cupy",
+        action="store_true",
+        help="have `import cupy` give NumPy's arrays, and kernels that run in the simulator",
+    )
+    check.add_argument(
         "--seeds",
         type=_integers,
         default=[0],

@@ -52,7 +52,7 @@ barrier does, nor a release with an acquire (block (0, 0, 0), thread (24, 0, 0))
 """
 NOTHING = """\
 cudakern: nothing was launched in the simulator, so nothing was checked: RawKernel of \
-cudakern.simulator and operators on NumPy arrays run there
+cudakern.simulator and operators on NumPy arrays run there; with --cupy, those of CuPy do, too
 """
 
 
@@ -260,6 +260,34 @@ def test_a_page_without_jinja2(check, tmp_path):
     assert result.stdout == ""
     assert result.stderr.startswith("cudakern: report.html needs jinja2; ")
     assert result.returncode == 1
+
+
+CUPY = """\
+import cupy as cp
+code = r'''extern "C" __global__ void shift(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x + 1];
+}'''
+x = cp.arange(64, dtype=cp.float32)
+y = cp.empty_like(x)
+cp.RawKernel(code, "shift")((1,), (64,), (x, y))
+print(cp.asnumpy(y)[:3])
+"""
+
+
+def test_a_script_of_cupy(tmp_path):
+    (tmp_path / "script.py").write_text(CUPY, encoding="utf-8")
+    words = ("-m", "cudakern", "check", "--cupy", "script.py")
+    result = python(*words, cwd=tmp_path)
+    assert result.stderr == ""
+    assert result.stdout.startswith("[1. 2. 3.]\nshift: out_of_bounds: shift.cu:2: read")
+    assert result.stdout.endswith("\n\ncudakern: 1 finding in 1 launch\n")
+    assert result.returncode == 1
+
+
+def test_a_script_of_cupy_without_the_option(tmp_path):
+    (tmp_path / "script.py").write_text("import no_cupy_here", encoding="utf-8")
+    result = python("-m", "cudakern", "check", "script.py", cwd=tmp_path)
+    assert result.stderr.endswith(f"cudakern: the script ended with status 1\n{NOTHING}")
 
 
 def test_forked_processes_are_checked(check):

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING
 
+from cudakern import simulator
 from cudakern._commands import console
 from cudakern.errors import SimulatorError
 from cudakern.simulator.observation import observing
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     if checks.notes:
         console.show_ansi(partial(described, (), checks.notes))
     _write_files(options, checks, traffic)
-    return _concluded(checks, runs)
+    return _concluded(options, checks, runs)
 
 
 def _together(reports: Sequence[CheckReport]) -> CheckReport:
@@ -136,7 +137,7 @@ def _beside(name: str, more: str) -> Path:
     return Path(name).with_stem(Path(name).stem + more)
 
 
-def _concluded(checks: CheckReport, runs: Sequence[_Run]) -> int:
+def _concluded(options: argparse.Namespace, checks: CheckReport, runs: Sequence[_Run]) -> int:
     """Say in a line how it went; return the exit status."""
     status = next((run.status for run in runs if run.status), 0)
     ended_by = runs[-1].signal
@@ -150,9 +151,10 @@ def _concluded(checks: CheckReport, runs: Sequence[_Run]) -> int:
         of = f" in {launches} launch{'es' * (launches > 1)}" if launches else ""
         console.show(f"cudakern: {found}{of}")
     else:
+        cupy = "" if options.cupy else "; with --cupy, those of CuPy do, too"
         sys.stderr.write(
             "cudakern: nothing was launched in the simulator, so nothing was checked: RawKernel of "
-            "cudakern.simulator and operators on NumPy arrays run there\n"
+            f"cudakern.simulator and operators on NumPy arrays run there{cupy}\n"
         )
     if ended_by:
         return _SIGNALLED + ended_by
@@ -287,6 +289,8 @@ def _script(options: argparse.Namespace, seed: int, log: int) -> int:
         traffic = TrafficReport()
         stack.enter_context(observing(traffic))
         stack.callback(_hand_over, recorder, traffic, os.getpid())
+    if options.cupy:
+        stack.enter_context(simulator.in_place_of_cupy())
     atexit.register(stack.close)  # the last of all: the script's threads have ended, and its own
     sys.argv = [options.script, *options.arguments]
     try:
