@@ -337,6 +337,38 @@ def test_a_signal_from_outside(tmp_path, number, name):
     assert process.returncode == 128 + number
 
 
+#: Runs a command on a terminal, types Ctrl-C at a word, and prints what was shown.
+TERMINAL = """
+import os, pty, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+shown, typed = b"", False
+while True:
+    try:
+        shown += os.read(terminal, 1024)
+    except OSError:  # nobody has the terminal any more
+        break
+    if not typed and sys.argv[1].encode() in shown:
+        typed = os.write(terminal, b"\\x03")
+print(shown.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_ctrl_c(tmp_path):
+    late = (
+        "try: print('ready', flush=True); time.sleep(100)\nfinally: time.sleep(0.5); print(once())"
+    )
+    script = f"{BEGIN}{FAULT}\nimport time\n{late}"
+    (tmp_path / "script.py").write_text(script, encoding="utf-8")
+    result = python("-c", TERMINAL, "ready", "-m", "cudakern", "check", "script.py", cwd=tmp_path)
+    shown = re.sub(r"\x1b\[[0-9;]*m|\r", "", result.stdout)
+    assert shown.count("KeyboardInterrupt") == 1
+    assert "128.0\nTraceback" in shown  # what the script does last is not interrupted
+    assert shown.endswith("\ncudakern: 1 finding in 2 launches\n 130\n")
+    assert "cudakern: SIGINT ended the script\n" in shown
+
+
 def test_a_signal_of_the_scripts_own(check):
     result = check(f"{FAULT}; import signal; signal.raise_signal(signal.SIGKILL)")
     assert result.stdout == f"{RACE}\ncudakern: 1 finding in 1 launch\n"

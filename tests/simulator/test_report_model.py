@@ -37,6 +37,7 @@ def moved(code, arguments, **options):
         module.get_function("k")((1,), (32,), arguments)
     (kernel,) = report.kernels
     found = {(x.kind, x.array): (x.requests, x.sectors or x.wavefronts) for x in kernel.lines}
+    assert {x.name for x in kernel.lines} <= {"x", "y", "z", "idx", "mine"}
     assert len(found) == len(kernel.lines)
     return found
 
@@ -199,7 +200,7 @@ def test_lines_are_executed_as_often_as_warps_come_to_them():
 def test_threads_are_counted(threads):
     code = f"(int* x) {{ if (threadIdx.x < {threads}) x[8 + threadIdx.x] = 1; }}"
     (finding,) = findings_of(code, (np.zeros(8, np.int32),), block=128)
-    assert finding.kind == "out_of_bounds"
+    assert (finding.kind, finding.array, finding.name) == ("out_of_bounds", 0, "x")
     assert finding.threads == threads
 
 

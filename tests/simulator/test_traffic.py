@@ -517,7 +517,7 @@ def test_text(lines):
     assert second.split("\n")[0].startswith("second: 2 launches, ")
     rows = [" ".join(row.split()) for row in first.split("\n")]
     stride = line_of("s += z")
-    row = f"module.cu:{stride} load argument 0 1 requests 8.00 sectors/request 50% efficiency"
+    row = f"module.cu:{stride} load argument 0 (x) 1 requests 8.00 sectors/request 50% efficiency"
     assert row in rows
     shared = line_of("r[2 * i")
     assert f"module.cu:{shared} shared store r 1 requests 2.00 wavefronts/request" in rows

@@ -132,6 +132,8 @@ class Finding:
         What a race is with, if that is an access; where an undefined value is used, if elsewhere.
     library : str
         The library that the kernel is in: kernels of one name can be different ones.
+    name : str
+        What the kernel's text calls the array; empty if that is not known.
 
     Examples
     --------
@@ -164,6 +166,7 @@ class Finding:
     code: str = ""
     other: OtherAccess | None = None
     library: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         return f"{self.kernel}: {self.kind}: {self.message}"
@@ -208,7 +211,7 @@ def _quoting(finding: Finding, observed: Observed, sources: Sources) -> Finding:
         other = replace(other, code=code, column=column)
     code = line_of(sources, library, finding.source)
     column = _column(code, name, finding.column)
-    return replace(finding, code=code, column=column, other=other, library=library)
+    return replace(finding, code=code, column=column, other=other, library=library, name=name)
 
 
 def _column(code: str, name: str, statement: int | None) -> int | None:

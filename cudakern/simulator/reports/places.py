@@ -81,7 +81,7 @@ def written(observed: Observed, array: int | str | None) -> str:
     """Return what a kernel's text calls an array, as far as that is known."""
     operands = (operand for buffer in observed.buffers for operand in buffer.operands)
     names = (operand.parameter for operand in operands if operand.name == array)
-    return next(names, array if isinstance(array, str) else "")
+    return next(filter(None, names), array if isinstance(array, str) else "")
 
 
 def called(operand: Operand) -> str:

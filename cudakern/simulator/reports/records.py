@@ -45,6 +45,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         **_place(finding),
         "threads": finding.threads,
         "array": finding.array,
+        "name": finding.name or None,
         "index": finding.index,
         "other": None if finding.other is None else _place(finding.other),
         "message": finding.message,
@@ -89,6 +90,7 @@ def _line(line: LineTraffic) -> dict[str, Any]:
     return {
         "kind": line.kind,
         "array": line.array,
+        "name": line.name or None,
         **_source(line.source),
         "stack": [_source(source) for source in line.stack],
         "returns": line.returns,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import RETURNS
-from cudakern.simulator.reports.places import array_of
+from cudakern.simulator.reports.places import array_of, written
 from cudakern.simulator.source_lines import Source, stack_of
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ class LineTraffic(Requests):
         ``arrays`` of `traffic`, of a shared array or of a global variable; None for local memory
         and for what malloc gave. A request is one to the array that its first lane accesses; of
         arguments that overlap, to the first one.
+    name : str
+        What the kernel's text calls the array; empty if that is not known.
     returns : bool
         Whether something uses the results of an atomic: if not, a GPU has a cheaper instruction.
 
@@ -122,13 +124,14 @@ class LineTraffic(Requests):
     >>> load.kind, load.source, load.array, load.sectors_per_request
     ('load', ('f.cu', 1), 0, 4.0)
     >>> print(load)
-    f.cu:1  load  argument 0  1 requests  4.00 sectors/request  97% efficiency
+    f.cu:1  load  argument 0 (x)  1 requests  4.00 sectors/request  97% efficiency
     """
 
     kind: str = ""
     source: Source | None = None
     stack: tuple[Source, ...] = ()
     array: int | str | None = None
+    name: str = ""
     returns: bool = True
 
     def __str__(self) -> str:
@@ -306,7 +309,7 @@ def _cells(line: LineTraffic) -> tuple[str, ...]:
     place = " < ".join(f"{name}:{number}" for name, number in line.stack[:2]) or "unknown line"
     array = "" if line.array is None else str(line.array)
     if isinstance(line.array, int):
-        array = f"argument {line.array}"
+        array = f"argument {line.array}" + (f" ({line.name})" if line.name else "")
     if line.kind.startswith(("shared", "constant")):
         rate = f"{line.wavefronts_per_request:.2f} wavefronts/request"
     else:
@@ -353,7 +356,14 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
         returns = not raw.site.contents.opcode.startswith(b"red.") and (
             _ACTIONS[raw.action] != "atomic" or bool(raw.site.contents.access & RETURNS)
         )
-        line = LineTraffic(kind=kind, source=source, stack=stack, array=array, returns=returns)
+        line = LineTraffic(
+            kind=kind,
+            source=source,
+            stack=stack,
+            array=array,
+            name=written(observed, array),
+            returns=returns,
+        )
         line.include(Requests(*(_scaled(count, observed) for count in counts)))
         result.append(line)
     return result
