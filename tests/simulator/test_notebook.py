@@ -92,8 +92,8 @@ def test_a_report_of_traffic(traffic):
     assert told.startswith(
         "total: 1 launch of 1 block; 516 bytes requested, 544 moved, 95% efficiency "
         "line access array requests a request bytes requested bytes moved efficiency "
-        "total.cu:8 store argument 1 1 1.00 sectors 4 32 12% "
-        "total.cu:3 load argument 0 4 4.00 sectors 512 512 100% "
+        "total.cu:8 store y 1 1.00 sectors 4 32 12% "
+        "total.cu:3 load x 4 4.00 sectors 512 512 100% "
     )
     assert "shared load s " in told
     assert text_of(traffic) == f"memory traffic of 1 kernel {told}"

@@ -190,6 +190,31 @@ def test_figures_of_every_line_stand_beside_it(traffic):
     }
 
 
+def test_figures_stand_in_the_file_that_they_are_of(traffic):
+    page = Page(html.page(traffic))
+    found = []
+    for table in (t for t in page.tables if t[0][:2] == ["line", "source"]):
+        counts = {row[0]: row[-1] for row in table[1:] if len(row) == len(table[0]) and row[-1]}
+        found.append(sorted(counts.items()))
+    expected = {}
+    for kernel in traffic.kernels:
+        for (file, line), count in kernel.executed.items():
+            expected.setdefault((kernel.library, file), []).append((str(line), f"{count:,}"))
+    assert len(expected) > 3
+    assert sorted(found) == sorted(map(sorted, expected.values()))
+
+
+def test_requests_within_a_header_stand_at_the_line_that_led_there(traffic):
+    kernel = replace(traffic.kernels[0])
+    stack = (("/usr/local/cuda/include/cub/x.cuh", 7), ("pick.cu", 3), ("pick.cu", 1))
+    kernel.lines = [replace(kernel.lines[0], source=stack[0], stack=stack)]
+    page = Page(html.page(replace(traffic, kernels=[kernel])))
+    assert f"{kernel.lines[0].requests:,}" in page.texts["s1-3"]
+    (row,) = page.rows("line", "kernel", "access")
+    assert row["line"] == "cub/x.cuh:7 (called at pick.cu:3)"
+    assert "#s1-3" in page.references
+
+
 def test_tables_by_line_array_and_kernel_add_up(traffic):
     page = Page(html.page(traffic))
     lines = page.rows("line", "kernel", "access")
@@ -232,7 +257,7 @@ EVIL = (
 
 def test_what_comes_from_outside_is_text(checked, traffic):
     finding = replace(
-        checked.findings[0], kind=EVIL, kernel=EVIL, array=EVIL, message=EVIL, code=EVIL
+        checked.findings[0], kind=EVIL, kernel=EVIL, name=EVIL, message=EVIL, code=EVIL
     )
     other = replace(finding.other, access=EVIL, source=(EVIL, 1), stack=((EVIL, 1),))
     finding = replace(finding, source=(EVIL, 1), stack=((EVIL, 1),), other=other)
@@ -241,7 +266,7 @@ def test_what_comes_from_outside_is_text(checked, traffic):
     kernel = replace(
         traffic.kernels[0], kernel=EVIL, instructions={EVIL: 1}, executed={(EVIL, 2): 1}
     )
-    kernel.lines = [replace(kernel.lines[0], kind=EVIL, array=EVIL, source=(EVIL, 1), stack=())]
+    kernel.lines = [replace(kernel.lines[0], kind=EVIL, name=EVIL, source=(EVIL, 1), stack=())]
     sources = {(kernel.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
     pages.append(html.page(replace(traffic, kernels=[kernel], sources=sources)))
     for text in pages:
@@ -268,6 +293,16 @@ def test_places_whose_source_is_not_there(checked, traffic):
     page = Page(html.page(replace(traffic, sources={})))
     assert "s1" not in page.ids
     assert len(page.rows("line", "kernel", "access")) == sum(len(k.lines) for k in traffic.kernels)
+
+
+def test_a_line_beyond_the_end_of_its_source(checked):
+    first = checked.findings[0]
+    finding = replace(first, source=("module.cu", 999))
+    page = Page(html.page(made_up(checked, [finding], checked.sources)))
+    assert "f1a" not in page.ids
+    assert "f1b" in page.ids
+    finding = replace(finding, other=None)
+    assert "f1a" not in Page(html.page(made_up(checked, [finding], checked.sources))).ids
 
 
 def test_places_in_two_files_lead_to_each_other(checked):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError, SimulatorError, reason
 from cudakern.simulator.reports.characters import visible
+from cudakern.simulator.reports.html.parts import array_name, plural
 from cudakern.simulator.reports.text import described, grouped
 from cudakern.simulator.source_lines import text_of
 
@@ -99,11 +100,11 @@ def checked(report: CheckReport) -> str:
     """Return what a notebook shows of a checked report."""
     groups = grouped(report.findings)
     shown = [group.first for group in groups[:_FINDINGS]]
-    what = _plural(len(groups), "finding") if groups else "nothing found"
+    what = plural(len(groups), "finding") if groups else "nothing found"
     notes = report.notes[:_FINDINGS]
     left = (len(groups) - len(shown), "finding"), (len(report.notes) - len(notes), "note")
     return box(
-        f"{what} in {_plural(report.launches, 'launch', 'es')}",
+        f"{what} in {plural(report.launches, 'launch', 'es')}",
         _told(shown) if shown else "",
         *(f"<div>{escape(visible(note))}</div>" for note in notes),
         more=_left_out(*left),
@@ -113,7 +114,7 @@ def checked(report: CheckReport) -> str:
 def traffic(report: TrafficReport) -> str:
     """Return what a notebook shows of a traffic report."""
     parts = [moved(kernel) for kernel in report.kernels[:_KERNELS]]
-    title = f"memory traffic of {_plural(len(report.kernels), 'kernel')}"
+    title = f"memory traffic of {plural(len(report.kernels), 'kernel')}"
     return box(title, *parts, more=_left_out((len(report.kernels) - len(parts), "kernel")))
 
 
@@ -123,8 +124,8 @@ def moved(kernel: KernelTraffic) -> str:
     ran = f", of which {kernel.sampled:,} ran" if kernel.sampled != kernel.blocks else ""
     share = f", {every.efficiency:.0%} efficiency" if every.sectors else ""
     title = (
-        f"{kernel.kernel}: {_plural(kernel.launches, 'launch', 'es')} of "
-        f"{_plural(kernel.blocks, 'block')}{ran}; {every.bytes_requested:,} bytes requested, "
+        f"{kernel.kernel}: {plural(kernel.launches, 'launch', 'es')} of "
+        f"{plural(kernel.blocks, 'block')}{ran}; {every.bytes_requested:,} bytes requested, "
         f"{every.bytes_moved:,} moved{share}"
     )
     lines = kernel.worst()
@@ -139,7 +140,6 @@ _HEADINGS = ("line", "access", "array", *map(Number, _NUMBERS))
 
 def _row(line: LineTraffic) -> tuple[str, ...]:
     place = " < ".join(f"{file}:{at}" for file, at in line.stack[:2]) or "unknown line"
-    array = f"argument {line.array}" if isinstance(line.array, int) else line.array or ""
     rate = f"{line.wavefronts_per_request:.2f} wavefronts"
     if line.sectors:
         rate = f"{line.sectors_per_request:.2f} sectors"
@@ -150,16 +150,12 @@ def _row(line: LineTraffic) -> tuple[str, ...]:
         f"{line.bytes_moved:,}" if line.sectors else "",
         f"{line.efficiency:.0%}" if line.sectors else "",
     )
-    return place, line.kind, array, *map(Number, figures)
-
-
-def _plural(count: int, noun: str, ending: str = "s") -> str:
-    return f"{count:,} {noun}{'' if count == 1 else ending}"
+    return place, line.kind, array_name(line), *map(Number, figures)
 
 
 def _left_out(*counts: tuple[int, str]) -> str:
     """Return a remark on what is not shown, if anything."""
-    left = [f"{count:,} more {noun}{'' if count == 1 else 's'}" for count, noun in counts if count]
+    left = [plural(count, f"more {noun}") for count, noun in counts if count]
     return f"and {' and '.join(left)}: report.html(path) shows all" if left else ""
 
 
@@ -172,7 +168,7 @@ def of_error(error: SimulatorError | KernelCompileError) -> list[str]:
     if isinstance(error, KernelCompileError):
         shown = [head + visible(str(error)), *_compiler_lines(error)]
     elif error.findings:
-        count = _plural(len(grouped(error.findings)), "finding")
+        count = plural(len(grouped(error.findings)), "finding")
         shown = [head + count, "", described(error.findings, width=_COLUMNS)]
     else:
         shown = [head + visible(str(error))]
@@ -236,4 +232,4 @@ def _compiler_lines(error: KernelCompileError) -> Iterator[str]:
             column = len((first["code"] or "")[: len(first["before"])].expandtabs(_TAB))
             yield f"  {'':{width}} | {'':{column}}{_bold('^')}"
     if len(errors) > 1:
-        yield f"and {_plural(len(errors) - 1, 'more error')}: error.log has all"
+        yield f"and {plural(len(errors) - 1, 'more error')}: error.log has all"

@@ -12,7 +12,6 @@ from cudakern.simulator.reports.html.parts import (
     Cell,
     Listing,
     Listings,
-    Parameters,
     Table,
     array_name,
     listed,
@@ -123,12 +122,8 @@ def view(report: CheckReport) -> View:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
     sources: dict[str, Source] = {}
-    names = Parameters(report.sources)
     findings = [replace(group.first, threads=group.threads) for group in grouped(report.findings)]
-    found = [
-        _found(n, f, names.of(f.library, f.kernel), listings, sources)
-        for n, f in enumerate(findings, 1)
-    ]
+    found = [_found(n, f, listings, sources) for n, f in enumerate(findings, 1)]
     for source in sources.values():
         source.finish()
     return View(
@@ -141,14 +136,12 @@ def view(report: CheckReport) -> View:
         },
         findings=found,
         notes=report.notes,
-        tables=[_by_kernel(findings), _by_array(findings, names)] if found else [],
-        sources=[sources[listing.name] for listing in listings.all.values()],
+        tables=[_by_kernel(findings), _by_array(findings)] if found else [],
+        sources=[*sources.values()],
     )
 
 
-def _found(
-    n: int, finding: Finding, names: tuple[str, ...], listings: Listings, sources: dict[str, Source]
-) -> Found:
+def _found(n: int, finding: Finding, listings: Listings, sources: dict[str, Source]) -> Found:
     """Return a finding for the list, and mark the lines that it names."""
     ends: list[Finding | OtherAccess] = [finding, *([finding.other] if finding.other else [])]
     shown = [listings.of(finding.library, end.source, finding.kernel) for end in ends]
@@ -156,7 +149,7 @@ def _found(
         Cell(told(end.source, end.stack), link=f"f{n}{'ab'[i]}" if shown[i] else "")
         for i, end in enumerate(ends)
     ]
-    element = _element(finding, names)
+    element = _element(finding)
     joined = len(ends) > 1 and shown[0] is shown[1]
     for i, (end, listing) in enumerate(zip(ends, shown, strict=True)):
         if listing is None or end.source is None:
@@ -187,9 +180,9 @@ def _doing(kind: str, end: Finding | OtherAccess, element: str) -> str:
     return " ".join(filter(None, words))
 
 
-def _element(finding: Finding, names: tuple[str, ...]) -> str:
+def _element(finding: Finding) -> str:
     """Return the array and the element that a finding is about."""
-    name = array_name(finding.array, names)
+    name = array_name(finding)
     return name if finding.index is None else f"{name}[{finding.index}]"
 
 
@@ -214,19 +207,19 @@ def _by_kernel(findings: list[Finding]) -> Table:
     return Table("kernels", "By kernel", ("kernel", "findings ", "kinds", "lines"), rows)
 
 
-def _by_array(findings: list[Finding], names: Parameters) -> Table:
+def _by_array(findings: list[Finding]) -> Table:
     groups = defaultdict(list)
     for finding in findings:
         if finding.array is not None:
-            groups[finding.library, finding.kernel, finding.array].append(finding)
+            groups[finding.library, finding.kernel, array_name(finding)].append(finding)
     rows = []
-    for (library, kernel, array), group in groups.items():
+    for (_, kernel, array), group in groups.items():
         indices = [finding.index for finding in group if finding.index is not None]
         span = f"{min(indices)} to {max(indices)}" if indices else ""
         rows.append(
             (
                 Cell(kernel, is_code=True),
-                Cell(array_name(array, names.of(library, kernel)), is_code=True),
+                Cell(array, is_code=True),
                 number(len(group)),
                 _kinds(group),
                 Cell(span if len({*indices}) > 1 else span.partition(" ")[0]),

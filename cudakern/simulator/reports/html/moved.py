@@ -11,7 +11,7 @@ from cudakern.simulator.reports.html.parts import (
     Cell,
     Listing,
     Listings,
-    Parameters,
+    Place,
     Table,
     array_name,
     efficiency,
@@ -119,10 +119,15 @@ def view(report: TrafficReport) -> View:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
     kernels = report.kernels
-    names = Parameters(report.sources)
+    placed = [
+        (kernel, line, listings.own(kernel.library, line.stack, kernel.kernel))
+        for kernel in kernels
+        for line in kernel.lines
+    ]
+    placed.sort(key=lambda each: each[1].bytes_requested - each[1].bytes_moved)
     tables = [_by_kernel(kernels)]
     if kernels:
-        tables += [_by_line(kernels, names, listings), _by_array(kernels, names)]
+        tables += [_by_line(placed), _by_array(kernels)]
     every = Requests()
     for kernel in kernels:
         every.include(kernel.total(*_GLOBAL))
@@ -140,7 +145,7 @@ def view(report: TrafficReport) -> View:
         tables=tables,
         details=[_details(kernel) for kernel in kernels],
         sources=sorted(
-            (_source(listing, file, kernels, names) for (_, file), listing in listings.all.items()),
+            (_source(listing, placed, kernels) for listing in listings.all.values()),
             key=lambda source: -source.bytes,
         ),
         headings=("access", *_FIGURES, "executed "),
@@ -154,11 +159,6 @@ def _in_units(count: int) -> str:
         value /= 1024
         del units[0]
     return f"{value:,.0f} bytes" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
-
-
-def _array(kernel: KernelTraffic, line: LineTraffic, names: Parameters) -> str:
-    """Return the array of a line's requests."""
-    return array_name(line.array, names.of(kernel.library, kernel.kernel))
 
 
 def _by_kernel(kernels: list[KernelTraffic]) -> Table:
@@ -188,34 +188,36 @@ def _by_kernel(kernels: list[KernelTraffic]) -> Table:
     return Table("kernels", "By kernel", (*headings, "instructions "), rows, note)
 
 
-def _by_line(kernels: list[KernelTraffic], names: Parameters, listings: Listings) -> Table:
-    pairs = [(kernel, line) for kernel in kernels for line in kernel.lines]
-    pairs.sort(key=lambda pair: pair[1].bytes_requested - pair[1].bytes_moved)
-    most = _Most.of(line for _, line in pairs)
+#: Requests of a kernel, and the line at which the page shows them.
+_Placed = list[tuple["KernelTraffic", "LineTraffic", Place | None]]
+
+
+def _by_line(placed: _Placed) -> Table:
+    most = _Most.of(line for _, line, _ in placed)
     rows = [
         (
             Cell(
                 told(line.source, line.stack[:2]),
-                link=listings.link(kernel.library, line.source, kernel.kernel),
+                link=place[0].anchor(place[1]) if place else "",
                 is_code=True,
             ),
             Cell(kernel.kernel, is_code=True),
             Cell(line.kind),
-            Cell(_array(kernel, line, names), is_code=True),
+            Cell(array_name(line), is_code=True),
             *_figures(line, most),
         )
-        for kernel, line in pairs
+        for kernel, line, place in placed
     ]
     headings = ("line", "kernel", "access", "array", *_FIGURES)
     note = "The lines that move the most bytes for nothing come first."
     return Table("lines", "By line", headings, rows, note)
 
 
-def _by_array(kernels: list[KernelTraffic], names: Parameters) -> Table:
+def _by_array(kernels: list[KernelTraffic]) -> Table:
     groups: dict[tuple[str, str, str, str], Requests] = defaultdict(Requests)
     for kernel in kernels:
         for line in kernel.lines:
-            array = _array(kernel, line, names)
+            array = array_name(line)
             groups[kernel.library, kernel.kernel, array, line.kind].include(line)
     most = _Most.of(groups.values())
     rows = [
@@ -239,20 +241,18 @@ def _details(kernel: KernelTraffic) -> Details:
     return Details(kernel.kernel, metrics, table)
 
 
-def _source(listing: Listing, file: str, kernels: list[KernelTraffic], names: Parameters) -> Source:
+def _source(listing: Listing, placed: _Placed, kernels: list[KernelTraffic]) -> Source:
     """Return a source with the figures of all kernels that have lines there."""
-    here = [kernel for kernel in kernels if kernel.library == listing.library]
     accesses: dict[int, dict[tuple[str, str, str], Requests]] = defaultdict(
         lambda: defaultdict(Requests)
     )
+    for kernel, line, place in placed:
+        if place is not None and place[0] is listing:
+            accesses[place[1]][kernel.kernel, line.kind, array_name(line)].include(line)
     executed: dict[int, int] = defaultdict(int)
-    for kernel in here:
-        for line in kernel.lines:
-            if line.source and line.source[0] == file:
-                which = kernel.kernel, line.kind, _array(kernel, line, names)
-                accesses[line.source[1]][which].include(line)
-        for (name, at), count in kernel.executed.items():
-            if name == file:
+    for kernel in kernels:
+        for (file, at), count in kernel.executed.items():
+            if (kernel.library, file) == (listing.library, listing.file):
                 executed[at] += count
     most = _Most.of((r for groups in accesses.values() for r in groups.values()), executed.values())
     runs: list[list[Row]] = []

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.names import parameter_names, qualified
 from cudakern.simulator.source_lines import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudakern.simulator.reports.traffic import Requests
+    from cudakern.simulator.reports.findings import Finding
+    from cudakern.simulator.reports.traffic import LineTraffic, Requests
     from cudakern.simulator.source_lines import Source
 
 
@@ -102,33 +102,19 @@ class Listings:
             listing.kernels.append(kernel)
         return listing if 1 <= place[1] <= len(listing.lines) else None
 
-    def link(self, library: str, place: Source | None, kernel: str) -> str:
-        """Return the name of a line's place on the page, or nothing."""
-        listing = self.of(library, place, kernel)
-        return listing.anchor(place[1]) if listing and place else ""
+    def own(self, library: str, stack: Sequence[Source], kernel: str) -> Place | None:
+        """Return the first line of a stack whose text is known."""
+        shown_in = ((self.of(library, place, kernel), place[1]) for place in stack)
+        return next(((listing, line) for listing, line in shown_in if listing), None)
 
 
-class Parameters:
-    """What kernels call their parameters, as far as their sources tell."""
-
-    def __init__(self, sources: dict[tuple[str, str], str]) -> None:
-        self._sources = sources
-        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-
-    def of(self, library: str, kernel: str) -> tuple[str, ...]:
-        """Return the names of a kernel's parameters, or nothing."""
-        if (library, kernel) not in self._known:
-            texts = [text for (where, _), text in self._sources.items() if where == library]
-            found = (parameter_names(text, qualified(kernel)) for text in texts)
-            self._known[library, kernel] = next(filter(None, found), ())
-        return self._known[library, kernel]
+#: A line of a listing.
+Place = tuple[Listing, int]
 
 
-def array_name(array: int | str | None, names: tuple[str, ...]) -> str:
-    """Return what an array is called."""
-    if not isinstance(array, int):
-        return array or ""
-    return (names[array] if array < len(names) else "") or f"argument {array}"
+def array_name(of: Finding | LineTraffic) -> str:
+    """Return what the array of a finding or of requests is called."""
+    return of.name or (f"argument {of.array}" if isinstance(of.array, int) else of.array or "")
 
 
 def told(place: Source | None, stack: tuple[Source, ...] = ()) -> str:
@@ -136,9 +122,9 @@ def told(place: Source | None, stack: tuple[Source, ...] = ()) -> str:
     return shown(stack or (() if place is None else (place,)))
 
 
-def plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str, ending: str = "s") -> str:
     """Return a number of things."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def listed(names: Iterable[str]) -> str:
