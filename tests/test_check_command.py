@@ -229,7 +229,7 @@ def test_traffic(check):
     head, _, rest = result.stdout.partition("\n")
     assert head == "total: 2 launches, 1032 bytes requested, 1088 bytes moved"
     assert re.search(
-        r"^  module.cu:3 +load +argument 0 +8 requests +4.00 sectors", rest, re.MULTILINE
+        r"^  module.cu:3 +load +argument 0 \(x\) +8 requests +4.00 sectors", rest, re.MULTILINE
     )
     assert rest.endswith("\n\ncudakern: nothing found in 2 launches\n")
     assert result.returncode == 0
