@@ -51,13 +51,15 @@ barrier does, nor a release with an acquire (block (0, 0, 0), thread (24, 0, 0))
               |                               write by block (0, 0, 0), thread (56, 0, 0)
 """
 NOTHING = """\
-cudakern: nothing was launched in the simulator, so nothing was checked: RawKernel of \
-cudakern.simulator and operators on NumPy arrays run there; with --cupy, those of CuPy do, too
+cudakern: nothing was launched in the simulator, so nothing was checked; RawKernel of \
+cudakern.simulator and operators on NumPy arrays run there, and with --cupy kernels of CuPy
 """
 
 
 def environment():
-    return {**os.environ, "COLUMNS": "100", "CUDAKERN_QUIET": "1"}
+    colours = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE")
+    kept = {name: value for name, value in os.environ.items() if name not in colours}
+    return {**kept, "COLUMNS": "100", "CUDAKERN_QUIET": "1"}
 
 
 def python(*words, cwd, coding="utf-8", **options):

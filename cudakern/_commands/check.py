@@ -151,9 +151,9 @@ def _concluded(options: argparse.Namespace, checks: CheckReport, runs: Sequence[
         of = f" in {launches} launch{'es' * (launches > 1)}" if launches else ""
         console.show(f"cudakern: {found}{of}")
     else:
-        cupy = "" if options.cupy else "; with --cupy, those of CuPy do, too"
+        cupy = "" if options.cupy else ", and with --cupy kernels of CuPy"
         sys.stderr.write(
-            "cudakern: nothing was launched in the simulator, so nothing was checked: RawKernel of "
+            "cudakern: nothing was launched in the simulator, so nothing was checked; RawKernel of "
             f"cudakern.simulator and operators on NumPy arrays run there{cupy}\n"
         )
     if ended_by:

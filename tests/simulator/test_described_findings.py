@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from pathlib import Path
 
@@ -228,6 +229,7 @@ def test_nothing():
 
 def test_the_terminal_gives_the_width(monkeypatch):
     code = "x" * 300
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
     for columns, length in (("70", 70), ("0", 120), ("", 120)):
         monkeypatch.setenv("COLUMNS", columns)
         assert len(described([finding(code, 1)]).split("\n")[1]) == length
