@@ -60,6 +60,12 @@ def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
     return value
 
 
+def compute(function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401  any of NumPy's
+    """Return what a function of NumPy's gives for plain views, without its warnings, as CuPy."""
+    with np.errstate(all="ignore"):
+        return device(function(*host(args), **host(kwargs)))
+
+
 def require_device(owner: str, value: object, error: type[Exception] = TypeError) -> None:
     """Raise an error, as CuPy does, for what it takes no elements of."""
     is_foreign = isinstance(value, np.ndarray) and not isinstance(value, ndarray)
@@ -84,16 +90,9 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         In bytes, with ``memptr``.
     order : str, optional
         C or F.
-
-    Examples
-    --------
-    >>> import cudakern as ck
-    >>> with ck.simulator.in_place_of_cupy():
-    ...     import cupy as cp
-    >>> x = cp.arange(3) * cp.float32(2)
-    >>> x, x.sum(), type(x.get()).__module__
-    (array([0., 2., 4.]), array(6.), 'numpy')
     """
+
+    __module__ = "cupy"  # as programs look whose an array is
 
     def __new__(
         cls,
@@ -117,17 +116,17 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         if method != "at":
             for value in (*inputs, *outputs):
                 require_device(f"cupy.{ufunc.__name__}", value)
-        result = getattr(ufunc, method)(*map(host, inputs), **host(kwargs))
+        result = compute(getattr(ufunc, method), inputs, kwargs)
         if not outputs:
-            return device(result)
+            return result
         results = result if isinstance(result, tuple) else (result,)
-        given = tuple(device(r) if o is None else o for r, o in zip(results, outputs, strict=True))
+        given = tuple(r if o is None else o for r, o in zip(results, outputs, strict=True))
         return given if isinstance(result, tuple) else given[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
         """Have NumPy compute on plain views."""
         del types
-        return device(func(*host(args), **host(kwargs)))
+        return compute(func, args, kwargs)
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
         """Return elements; one of them is a view of no dimensions, and no scalar."""
@@ -206,6 +205,10 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         """Take the less of elements and values."""
         np.minimum.at(plain(self), host(slices), host(value))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be found again where no module is called cupy."""
+        return device, (plain(self),)
+
     def __int__(self) -> int:
         return int(self.item())
 
@@ -234,11 +237,11 @@ def _computed(name: str) -> Callable[..., Any]:
     method = getattr(np.ndarray, name)
 
     @wraps(method, assigned=("__name__",))
-    def compute(self: ndarray, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        return device(method(plain(self), *host(args), **host(kwargs)))
+    def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        return compute(method, args, kwargs)
 
-    compute.__doc__ = f"Do what NumPy's ``ndarray.{name}`` does."
-    return compute
+    call.__doc__ = f"Do what NumPy's ``ndarray.{name}`` does."
+    return call
 
 
 def _refused(name: str) -> property:

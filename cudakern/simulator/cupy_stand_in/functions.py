@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.arrays import device, host, ndarray, require_device, unwritten
+from cudakern.simulator.cupy_stand_in.arrays import (
+    compute,
+    device,
+    host,
+    ndarray,
+    require_device,
+    unwritten,
+)
 from cudakern.simulator.cupy_stand_in.devices import Device
 
 if TYPE_CHECKING:
@@ -41,11 +48,9 @@ class ufunc:  # noqa: N801  CuPy's name
         if method != "at":
             for value in args[: self._function.nin]:
                 require_device(f"cupy.{self.__name__}", value)
-        outputs = kwargs.get("out") if method == "__call__" else None
-        if isinstance(outputs, ndarray):
-            getattr(self._function, method)(*host(args), **host(kwargs))
-            return outputs
-        return device(getattr(self._function, method)(*host(args), **host(kwargs)))
+        out = kwargs.get("out") if method == "__call__" else None
+        result = compute(getattr(self._function, method), args, kwargs)
+        return out if isinstance(out, ndarray) else result
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name in {"accumulate", "at", "outer", "reduce", "reduceat"}:
@@ -80,18 +85,17 @@ def from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever NumPy ha
 
 def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
-    def compute(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if name in _STRICT:
             for value in args[0] if name == "concatenate" else args[:3]:
                 require_device(f"cupy.{name}", value)
-        args = tuple(map(_called_back, args))
-        result = function(*host(args), **host(kwargs))
+        result = compute(function, tuple(map(_called_back, args)), kwargs)
         if name in _TRUTHS:
-            result = np.bool_(result)
+            result = device(np.bool_(result))
         out = kwargs.get("out")
-        return out if isinstance(out, ndarray) else device(result)
+        return out if isinstance(out, ndarray) else result
 
-    return compute
+    return call
 
 
 def _called_back(value: Any) -> Any:  # noqa: ANN401
@@ -269,7 +273,7 @@ class vectorize:  # noqa: N801  CuPy's name
 
     def __call__(self, *args: Any) -> Any:  # noqa: ANN401
         """Compute."""
-        return device(self._function(*host(args)))
+        return compute(self._function, args, {})
 
 
 class _Archive:
@@ -355,7 +359,7 @@ def scatter_min(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
 def rsqrt(x: Any, out: Any = None) -> Any:  # noqa: ANN401
     """Return one over the square root."""
     require_device("cupyx.rsqrt", x)
-    result = device(1 / np.sqrt(host(x)))
+    result = compute(lambda y: 1 / np.sqrt(y), (x,), {})
     if out is None:
         return result
     out[...] = result

@@ -140,8 +140,12 @@ class Kernels:
     """The kernels that one user's text has become, by their whole text."""
 
     def __init__(self, name: str, options: tuple[str, ...]) -> None:
-        self._name, self._options = name, (*options, f"-I{_INCLUDE}")
+        self._name, self._options = name, options
         self._kept: dict[str, RawKernel] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be made anew where this is unpickled."""
+        return Kernels, (self._name, self._options)
 
     def find(self, text: str) -> RawKernel:
         """Return the kernel of a text, compiled if it has been called before."""
@@ -149,7 +153,8 @@ class Kernels:
         if kernel is None:
             while len(self._kept) >= _MOST_KEPT:
                 self._kept.pop(next(iter(self._kept)), None)
-            kernel = self._kept.setdefault(text, RawKernel(text, self._name, self._options))
+            options = (*self._options, f"-I{_INCLUDE}")
+            kernel = self._kept.setdefault(text, RawKernel(text, self._name, options))
         return kernel
 
     def texts(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from cudakern.simulator.cupy_stand_in.memory import BaseMemory, MemoryPointer, p
 from cudakern.simulator.ptx.compile import target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 #: Of `RawKernel.attributes`, those that only a GPU's machine code has.
@@ -55,6 +56,10 @@ def as_options(owner: str, options: object) -> tuple[str, ...]:
     return options
 
 
+def _made(make: Callable[[], Any]) -> Any:  # noqa: ANN401
+    return make()
+
+
 class RawKernel(raw.RawKernel):
     """A kernel given as CUDA C++, which the simulator runs.
 
@@ -65,6 +70,7 @@ class RawKernel(raw.RawKernel):
     """
 
     file_path = None
+    _made: Callable[[], RawKernel]
 
     def __init__(
         self,
@@ -87,6 +93,20 @@ class RawKernel(raw.RawKernel):
             jitify=bool(jitify),
         )
         self.backend = backend
+        self._made = partial(
+            RawKernel,
+            code,
+            name,
+            self.options,
+            backend,
+            translate_cucomplex,
+            enable_cooperative_groups=enable_cooperative_groups,
+            jitify=jitify,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be made anew where this is unpickled."""
+        return _made, (self._made,)
 
     def __call__(
         self,
@@ -164,6 +184,21 @@ class RawModule(raw.RawModule):
         )
         self.backend = backend
         self.file_path = path
+        self._made = partial(
+            RawModule,
+            code,
+            path=path,
+            options=self.options,
+            backend=backend,
+            translate_cucomplex=translate_cucomplex,
+            enable_cooperative_groups=enable_cooperative_groups,
+            name_expressions=name_expressions,
+            jitify=jitify,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be made anew where this is unpickled."""
+        return _made, (self._made,)
 
     def compile(self, log_stream: object = None) -> None:
         """Compile, with the errors of a kernel's call."""
@@ -175,6 +210,7 @@ class RawModule(raw.RawModule):
         self._library.symbol(name)
         kernel = RawKernel.of_module(self, self._library, name)
         kernel.backend = self.backend
+        kernel._made = partial(RawModule.get_function, self, name)  # noqa: SLF001  of this file
         return kernel
 
     def get_global(self, name: str) -> MemoryPointer:  # type: ignore[override]

@@ -277,3 +277,19 @@ def test_operators_of_the_package(cp):
         assert found.get().tolist() == [[2, 2], [2, 3]]
         assert most.get().tolist() == [3, 7, 11]
         assert out.get().tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_no_warnings_of_numpy(cp):
+    """CuPy gives none; here any would be an error."""
+    x = cp.asarray([-1.0, 0.0, 1e300])
+    for result in (cp.sqrt(x), 1 / x, np.log(x), x**3, x / 0, (x * x).sum(), cp.log(0.0)):
+        assert type(result) is cp.ndarray
+    assert cp.asarray([200], cp.uint8).sum(dtype=cp.uint8).item() == 200
+
+
+def test_programs_that_ask_whose_an_array_is(cp):
+    x = cp.zeros(3)
+    assert type(x).__module__ == cp.__name__ == "cupy"
+    assert str(type(x)) == "<class 'cupy.ndarray'>"
+    assert isinstance(x, cp.ndarray)
+    assert not isinstance(x.get(), cp.ndarray)

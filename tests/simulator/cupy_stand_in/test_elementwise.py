@@ -319,3 +319,11 @@ def test_memory_that_nothing_has_written(cp):
     forgets = cp.ElementwiseKernel("T x", "T y", "if (i) y = x", "forgets")
     with pytest.raises(ck.SimulatorError, match="copied: uninitialized"), ck.simulator.checked():
         copy(forgets(cp.ones(4)))
+
+
+def test_functions_of_complex_numbers(cp):
+    x = np.array([1 + 2j, -0.5j, 3], np.complex64)
+    text = "y = exp(x) * conj(x) + T(abs(x), real(x) - imag(x)) / sqrt(x) + norm(x) + x.real()"
+    result = cp.ElementwiseKernel("T x", "T y", text, "f")(cp.asarray(x)).get()
+    expected = np.exp(x) * x.conj() + (abs(x) + 1j * (x.real - x.imag)) / np.sqrt(x)
+    np.testing.assert_allclose(result, expected + abs(x) ** 2 + x.real, rtol=1e-5)

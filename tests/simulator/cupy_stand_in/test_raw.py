@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -130,3 +132,22 @@ def test_every_row_of_the_page_is_held_by_a_test():
     assert all(
         name in absent for name in ("cupyx.scipy", "cupyx.jit", "cupy.cuda.texture", "num_regs")
     )
+
+
+def test_kernels_are_pickled(cp):
+    code = 'extern "C" __global__ void f(int* x) { x[0] += FIVE; }'
+    module = cp.RawModule(code=code, options=("-DFIVE=5",))
+    x = cp.zeros(1, cp.int32)
+    for kernel in (
+        cp.RawKernel(code, "f", ("-DFIVE=5",)),
+        module.get_function("f"),
+        pickle.loads(pickle.dumps(module)).get_function("f"),  # noqa: S301  our own
+    ):
+        pickle.loads(pickle.dumps(kernel))((1,), (1,), (x,))  # noqa: S301
+    assert int(x[0]) == 15
+    added = cp.ElementwiseKernel("T x", "T y", "y = x + 1", "added")
+    total = cp.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
+    assert int(added(x)[0]) == int(total(x)) + 1
+    for kernel, expected in ((added, 16), (total, 15)):
+        again = pickle.loads(pickle.dumps(kernel))  # noqa: S301
+        assert int(again(x).ravel()[0]) == expected
