@@ -16,7 +16,7 @@ from cudakern.simulator import structures
 from cudakern.simulator.known_arrays import reached
 from cudakern.simulator.operands import group
 from cudakern.simulator.ptx.loaded import error_of, reraise
-from cudakern.simulator.source_lines import own_first, stack_of
+from cudakern.simulator.source_lines import column_of, own_first, stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -73,6 +73,7 @@ class Observed:
         #: Why the launch ended early, if that is not among the findings, and where.
         self.failure: SimulatorError | None = None
         self.failed_at: tuple[Source, ...] = ()
+        self.failed_column: int | None = None
 
 
 class Session:
@@ -168,6 +169,7 @@ def observe(
                 checking.add(observed)  # what was found until then
             raise failure
         observed.failure, observed.failed_at = failure, own_first(stack_of(report.site))
+        observed.failed_column = column_of(report.site)
         if checking is not None:
             checking.add(observed)
         for session in counting:

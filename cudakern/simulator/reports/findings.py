@@ -193,7 +193,7 @@ def findings_of(observed: Observed, sources: Sources) -> list[Finding]:
     """Return what a launch did wrong; add the texts of the files that this names."""
     findings = [_finding(observed, raw) for raw in _explained_last(observed.findings)]
     if observed.failure is not None:
-        findings.append(_failure(observed.failure, observed.failed_at))
+        findings.append(_failure(observed.failure, observed))
     return [_quoting(finding, observed, sources) for finding in findings]
 
 
@@ -238,11 +238,12 @@ def notes_of(observed: Observed) -> list[str]:
     return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
 
 
-def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
+def _failure(error: SimulatorError, observed: Observed) -> Finding:
+    stack = observed.failed_at
     source = stack[0] if stack else None
     message = f"{error.message} (block {error.block}, thread {error.thread})"
     place = (error.block, error.thread, source, stack, None, None)
-    return Finding(error.kind, error.kernel, *place, message)
+    return Finding(error.kind, error.kernel, *place, message, column=observed.failed_column)
 
 
 def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
