@@ -19,7 +19,7 @@ from cudakern.simulator.ptx.loaded import error_of, reraise
 from cudakern.simulator.source_lines import column_of, own_first, stack_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
 
@@ -94,6 +94,8 @@ class Session:
 
 #: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
 active: list[Session] = []
+#: Called after each launch that was observed, by its thread.
+watchers: list[Callable[[], None]] = []
 _running: list[bool] = []  # whether the checking runtime has a launch: its state is of one at most
 
 
@@ -140,6 +142,16 @@ def observe(
     such a launch or that the kernel has other parameters, SimulatorError that it could not start,
     or ended early and nobody checks it.
     """
+    try:
+        return _observe(kernel, size, arguments, cooperative=cooperative)
+    finally:
+        for watcher in [*watchers]:
+            watcher()
+
+
+def _observe(
+    kernel: LoadedKernel, size: Size, arguments: PackedArguments, *, cooperative: bool
+) -> bool:
     with _lock:
         if _running:
             requirement = "must not come from a signal's handler amid an observed launch"

@@ -132,8 +132,7 @@ class Run:
     def __enter__(self) -> Self:
         self._block = checked(self.seed, *self._options)
         self.report = self._block.__enter__()
-        self._observe = observation.observe
-        observation.observe = self._watched
+        observation.watchers.append(self._watch)
         self.is_open = True
         return self
 
@@ -141,7 +140,7 @@ class Run:
         self, _: object, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Fail if anything was found, at the launch that did it; a failure gets a note of that."""
-        observation.observe = self._observe
+        observation.watchers.remove(self._watch)
         self.is_open = False
         try:
             self._block.__exit__(None, None, None)
@@ -155,18 +154,15 @@ class Run:
         finally:
             self._place = None
 
-    def _watched(self, *args: Any, **options: Any) -> bool:  # noqa: ANN401
-        """Run a launch that this or another block observes.
+    def _watch(self) -> None:
+        """Count a launch that this or another block has observed.
 
         Keep the frames of the one that did the first thing that was found.
         """
         self.launches += 1
-        try:
-            return self._observe(*args, **options)
-        finally:
-            if self.report.findings and self._place is None:
-                self._place = self._traceback(sys._getframe(1))  # noqa: SLF001
-                self.called = [*_files(self._place)]
+        if self.report.findings and self._place is None:
+            self._place = self._traceback(sys._getframe(1))  # noqa: SLF001
+            self.called = [*_files(self._place)]
 
     def _traceback(self, frame: FrameType | None) -> TracebackType | None:
         """Return the traceback that an error would have at a call of this package.

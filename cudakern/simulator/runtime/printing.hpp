@@ -201,11 +201,12 @@ int ck_sim_vprintf(const char* format, const char* arguments, const ck_sim::Site
   return values.count;
 }
 
-void ck_sim_assert_failed(const char* message, const char* file, uint32_t line, const char*) {
+void ck_sim_assert_failed(const char* message, const char* file, uint32_t line,
+                          const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = current();
   char text[400];  // apart, as the kernel's strings may be out of bounds
   snprintf(text, sizeof text, "%s:%u: assertion `%s` must hold", file, line, message);
-  fail(w->launch, "assert", w->running->view, nullptr, "%s", text);
+  fail(w->launch, "assert", w->running->view, site, "%s", text);
   leave(w);
 }

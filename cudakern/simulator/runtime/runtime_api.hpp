@@ -327,7 +327,7 @@ CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments,
 /// __assertfail
 CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_assert_failed(const char* message,
                                                                   const char* file, uint32_t line,
-                                                                  const char* function);
+                                                                  const ck_sim::Site* site);
 CK_SIM_EXPORT char* ck_sim_malloc(uint64_t bytes);
 CK_SIM_EXPORT void ck_sim_free(char* address, const ck_sim::Site* site);
 

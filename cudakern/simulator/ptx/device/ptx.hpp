@@ -46,10 +46,9 @@ namespace ck_ptx {
 CK_INLINE void call_vprintf(const ck_sim::Site* site, char* r, char* format, char* arguments) {
   store<s32>(r, ck_sim_vprintf(load<char*>(format), load<char*>(arguments), site));
 }
-CK_INLINE void call_assertfail(const ck_sim::Site*, char* message, char* file, char* line,
-                               char* function, char*) {
-  ck_sim_assert_failed(load<char*>(message), load<char*>(file), load<u32>(line),
-                       load<char*>(function));
+CK_INLINE void call_assertfail(const ck_sim::Site* site, char* message, char* file, char* line,
+                               char*, char*) {
+  ck_sim_assert_failed(load<char*>(message), load<char*>(file), load<u32>(line), site);
 }
 CK_INLINE void call_malloc(const ck_sim::Site*, char* r, char* bytes) {
   store<char*>(r, ck_sim_malloc(load<u64>(bytes)));
