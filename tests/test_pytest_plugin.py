@@ -516,7 +516,7 @@ def test_methods_of_unittest(inner):
                 seen.append((report.seed, report.resident_blocks, report.launches))
 
             def test_late(self):
-                launch(0 if observation.active[-1].seed == 3 else 3)
+                launch(0 if observation.active[-1].seed == 3 else 4)
 
             def test_seen(self):
                 assert seen == [(3, 2, 1), (4, 2, 1)]
@@ -555,18 +555,23 @@ def test_methods_of_unittest(inner):
             "E *AssertionError: 'mine' != 'yours'",
             "*- cudakern -*",
             "seed 3",
-            "set: out_of_bounds: set.cu:1: write of 4 bytes*",
+            "set: out_of_bounds: set.cu:1: write of 4 bytes*element 3 of *",
         ]
     )
 
 
-def test_unittests_that_launch_nothing(inner):
+def test_unittests_without_findings(inner):
     result = inner("""
         import unittest
         from cudakern.simulator import observation
 
-        @pytest.mark.cudakern_checked
+        @pytest.mark.cudakern_checked(seeds=(3, 4))
         class TestCase(unittest.TestCase):
+            def test_wrong(self):
+                launch()
+                print("with seed", observation.active[-1].seed)
+                self.fail("at once")
+
             def test_nothing(self):
                 with self.subTest():
                     pass
@@ -580,7 +585,8 @@ def test_unittests_that_launch_nothing(inner):
                 assert not observation.active
     """)
     outcomes = result.parseoutcomes()
-    assert [outcomes[name] for name in ("passed", "failed", "skipped")] == [1, 1, 1]
+    assert [outcomes[name] for name in ("passed", "failed", "skipped")] == [1, 2, 1]
+    assert "with seed 4" not in result.stdout.str()
     result.stdout.fnmatch_lines(["cudakern_checked: the test must launch *"])
 
 
@@ -685,15 +691,14 @@ def test_frames_of_the_package_are_hidden(inner):
 def test_nothing_stays_hidden(inner):
     inner("""
         import contextlib
-        from cudakern import errors
+        from cudakern.simulator import raw
 
-        @pytest.mark.cudakern_checked
         def test_bad():
-            launch(3)
+            launch("a")
 
         def test_after():
             assert not hasattr(contextlib, "__tracebackhide__")
-            assert not hasattr(errors, "__tracebackhide__")
+            assert not hasattr(raw, "__tracebackhide__")
     """).assert_outcomes(passed=1, failed=1)
 
 
@@ -764,6 +769,16 @@ def test_findings_are_commands_for_github(inner, pytester, options):
         f"out_of_bounds: {kernel}.cu:{access} {what} {where}"
         for kernel, access, text in (("set", "1: write", "x[i]"), ("shift", "2: read", "x[n]"))
     ]
+
+
+def test_names_in_commands_for_github(inner, pytester, monkeypatch):
+    folder = pytester.mkdir("100%, a:b")
+    monkeypatch.chdir(folder)
+    text = KERNELS + "def test_it(cudakern_checked):\n    launch(3)\n"
+    (folder / "test_names.py").write_text(text)
+    result = inner("", "--cudakern-checked-github", f"--rootdir={pytester.path}", "test_names.py")
+    (command,) = [line for line in result.outlines if "::error" in line]
+    assert command.startswith("::error file=100%25%2C a%3Ab/test_names.py,line=6,col=66,title=")
 
 
 def test_commands_for_github_are_asked_for(inner):

@@ -79,7 +79,7 @@ def shown(browser, tmp_path):
     """Return a function that opens the page of a report in a browser."""
 
     def show(report, **options):
-        html.write(report, tmp_path / "report.html")
+        report.html(tmp_path / "report.html")
         return browser.open(tmp_path / "report.html", **options)
 
     return show
@@ -335,7 +335,7 @@ def test_a_file_is_written_as_a_whole(checked, tmp_path):
     link = tmp_path / "link.html"
     link.symlink_to(path)
     for given in (str(link), path):
-        html.write(checked, given)
+        checked.html(given)
         assert path.read_text(encoding="utf-8") == html.page(checked)
     assert link.is_symlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "link.html"]
@@ -347,7 +347,7 @@ def test_a_pipe_stays_one(checked, tmp_path):
     read = []
     thread = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
     thread.start()
-    html.write(checked, pipe)
+    checked.html(pipe)
     thread.join()
     assert read == [html.page(checked)]
     assert pipe.is_fifo()
@@ -374,7 +374,7 @@ def test_paths_that_cannot_be(checked, tmp_path, monkeypatch, path, error, messa
     (tmp_path / "d").mkdir()
     given = path.format("d") if isinstance(path, str) else path
     with pytest.raises(error) as caught:
-        html.write(checked, given)
+        checked.html(given)
     assert str(caught.value) == message.format("d")
 
 

@@ -101,6 +101,13 @@ def test_a_line_that_is_filled_in(placed, how):
     assert placed(text) == ("tests/test_f.py", 8, None, True)
 
 
+def test_the_same_line_of_another_kernel(placed):
+    other = "void g(int* x, int n) {\n  x[n] = 2;\n}\n"
+    text = f'A = """{other}"""\nB = """{KERNEL.replace("x[n] = 2", "x[n] = TWO")}"""\n'
+    assert placed(text)[:2] == ("tests/test_f.py", 9)
+    assert placed(text, other, 2)[:2] == ("tests/test_f.py", 2)
+
+
 @pytest.mark.parametrize("line", [3, 7])
 def test_lines_of_the_same_text_are_told_apart(placed, line):
     text = f'A = 1\nCODE = """\n{KERNEL}"""\n'

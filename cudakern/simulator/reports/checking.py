@@ -18,6 +18,7 @@ from cudakern.simulator.source_lines import Sources, take_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
     from types import ModuleType
 
     from rich.console import Console, ConsoleOptions
@@ -81,6 +82,25 @@ class CheckReport(observation.Session):
         text: str = _records().checked(self)
         return text
 
+    def html(self, path: str | PathLike[str]) -> None:
+        """Write the report as a page, which a browser shows without a network.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Of the file, in a folder that is there. A file that is there is replaced as a whole.
+
+        Raises
+        ------
+        DTypeError, BindingError
+            There can be no such file.
+        EngineUnavailableError
+            jinja2 is not installed.
+        """
+        from cudakern.simulator.reports import html  # noqa: PLC0415  few reports become pages
+
+        html.write(self, path)
+
     def _repr_html_(self) -> str:
         """Show the first findings in a notebook."""
         from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
@@ -142,6 +162,12 @@ class TrafficReport(observation.Session):
         """Return the report as JSON, for other tools, as ``report.schema.json`` says."""
         text: str = _records().traffic(self)
         return text
+
+    def html(self, path: str | PathLike[str]) -> None:
+        """Write the report as a page, as `CheckReport.html` does."""
+        from cudakern.simulator.reports import html  # noqa: PLC0415  few reports become pages
+
+        html.write(self, path)
 
     def _repr_html_(self) -> str:
         """Show the worst lines of the first kernels in a notebook."""

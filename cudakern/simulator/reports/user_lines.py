@@ -28,8 +28,6 @@ _PACKAGE = Path(__file__).parents[2]
 _LEAST = 8
 #: How much of a line must be right if something was filled in.
 _LIKE = 0.6
-#: What a line that is the same counts besides.
-_EXACT = 2**32
 _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".inl")
 #: Folders of other people's files, and how many others are looked into.
 _FOREIGN = {"build", "dist", "node_modules", "site-packages", "venv"}
@@ -135,11 +133,11 @@ def _copied(kernel: list[str], k: int, lines: list[str]) -> tuple[int, int]:
     most = sum(len(text.strip()) for text in kernel)
     found = (0, 0)
     for i, line in enumerate(lines):
-        is_exact, votes = kernel[k].strip() in line, begins[i - k]
-        if not is_exact and votes <= most // 2:
+        votes = begins[i - k]
+        if kernel[k].strip() not in line and votes <= most // 2:
             votes += _alike_around(kernel, k, lines, i) if _is_like(kernel[k], line) else -votes
         if votes >= _LEAST:
-            found = max(found, (votes + _EXACT * is_exact, i), key=lambda pair: pair[0])
+            found = max(found, (votes, i), key=lambda pair: pair[0])
     return found
 
 
