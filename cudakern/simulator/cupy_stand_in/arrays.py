@@ -105,10 +105,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         """Return a new array, or a view of memory."""
         if memptr is None:
             return unwritten(shape, dtype, order)
-        held = memptr.bytes_from_here()
-        shape = host(shape)
-        array: np.ndarray = np.ndarray(shape, dtype, held, 0, strides, order)  # type: ignore[arg-type]
-        return array.view(cls)
+        return memptr.array(host(shape), dtype, strides, order).view(cls)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Compute as NumPy does; TypeError for what CuPy does not compute with."""

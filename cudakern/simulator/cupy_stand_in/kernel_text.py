@@ -77,20 +77,19 @@ class Operands:
             self.arguments.append(scalar(value, dtype))
             self.declared.append(f"const {type_} {name}")
             return
-        type_ = type_ if is_output else f"const {type_}"
+        const = "" if is_output else "const "
         self.arguments.append(value)
-        self.declared.append(f"{type_}* {name}")
-        self.pointers.append(f"{type_}* const _{name} = {name};")
+        self.declared.append(f"{const}{type_}* {name}")
+        self.pointers.append(f"{const}{type_}* const _{name} = {name};")
         shape, strides = layout if layout[0] else ((1,), (value.itemsize,))
         contiguous = str(parameter.raw and value.flags.c_contiguous).lower()
         places = f"{self.sizes.put(*shape)}, {self.sizes.put(*strides)}"
         array = name if parameter.raw else f"_array_{name}"
-        self.arrays.append(
-            f"CArray<{type_}, {len(shape)}, {contiguous}> {array}(_{name}, {places});"
-        )
+        array_type = f"{const}CArray<{type_}, {len(shape)}, {contiguous}>"
+        self.arrays.append(f"{array_type} {array}(_{name}, {places});")
         if not parameter.raw:
             elements = self.outputs if is_output else self.inputs
-            elements.append(f"{type_}& {name} = {array}[{index}.get()];")
+            elements.append(f"{const}{type_}& {name} = {array}[{index}.get()];")
 
 
 def scalar(value: Any, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401

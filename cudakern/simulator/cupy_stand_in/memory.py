@@ -15,6 +15,8 @@ from cudakern.simulator.cupy_stand_in.devices import MODELLED_BYTES, Device
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from numpy.typing import DTypeLike
+
 
 def plain(array: np.ndarray) -> np.ndarray:
     """Return an array of the stand-in as one of NumPy's, on the same memory."""
@@ -121,6 +123,18 @@ class MemoryPointer:
         if self._offset < 0:
             return _at(address_of(self.mem.bytes) + self._offset, self.mem.size - self._offset)
         return self.mem.bytes[self._offset :]
+
+    def array(
+        self,
+        shape: Any,  # noqa: ANN401
+        dtype: DTypeLike,
+        strides: tuple[int, ...] | None,
+        order: Any,  # noqa: ANN401
+    ) -> np.ndarray:
+        """Return the array whose first element is here; its elements lie anywhere in the memory."""
+        if self._offset < 0:
+            return np.ndarray(shape, dtype, self.bytes_from_here(), 0, strides, order)
+        return np.ndarray(shape, dtype, self.mem.bytes, self._offset, strides, order)
 
     def copy_from_device(self, src: MemoryPointer, size: int) -> None:
         """Copy bytes from another pointer."""

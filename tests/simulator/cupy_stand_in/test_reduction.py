@@ -65,7 +65,7 @@ def test_several_inputs_outputs_and_a_structure(cp):
         "T least, int64 count",
         "Found(x * y * scale)",
         "Found(a, b)",
-        "least = a.least; count = a.count",
+        "least = a.least, count = a.count",
         "Found()",
         "found",
         reduce_type="Found",

@@ -13,7 +13,7 @@
 #endif
 
 // Where an element is: its indices along each dimension, by its position in row-major order.
-template <int _ndim>
+template <int _ndim, bool _use_32bit_indexing = false>
 class CIndexer {
  public:
   static const int ndim = _ndim;
@@ -43,17 +43,17 @@ class CIndexer {
   ptrdiff_t index_[_ndim];
 };
 
-// An array: by the position of an element in row-major order, or by its indices.
+// An array: by the position of an element in row-major order, or by its indices. A constant one
+// has constant elements.
 template <typename T, int _ndim, bool _c_contiguous = false, bool _use_32bit_indexing = false>
 class CArray {
  public:
   static const int ndim = _ndim;
   static const bool c_contiguous = _c_contiguous;
-  typedef T value_type;
 
   // Sizes are numbers of elements, strides of bytes.
-  __device__ CArray(T* data, const ptrdiff_t* shape, const ptrdiff_t* strides)
-      : data_(data), size_(1) {
+  __device__ CArray(const T* data, const ptrdiff_t* shape, const ptrdiff_t* strides)
+      : data_(const_cast<T*>(data)), size_(1) {
     for (int d = 0; d < _ndim; ++d) {
       shape_[d] = shape[d];
       strides_[d] = strides[d];
@@ -63,9 +63,20 @@ class CArray {
   __device__ ptrdiff_t size() const { return size_; }
   __device__ const ptrdiff_t* shape() const { return shape_; }
   __device__ const ptrdiff_t* strides() const { return strides_; }
-  __device__ T* data() const { return data_; }
 
-  __device__ T& operator[](ptrdiff_t position) const {
+  __device__ T& operator[](ptrdiff_t position) { return at(position); }
+  __device__ const T& operator[](ptrdiff_t position) const { return at(position); }
+  template <typename Index>
+  __device__ T& operator[](const Index (&index)[_ndim]) {
+    return at(index);
+  }
+  template <typename Index>
+  __device__ const T& operator[](const Index (&index)[_ndim]) const {
+    return at(index);
+  }
+
+ private:
+  __device__ T& at(ptrdiff_t position) const {
     if (_c_contiguous) return data_[position];
     ptrdiff_t offset = 0;
 #pragma unroll
@@ -73,18 +84,16 @@ class CArray {
       offset += position % shape_[d] * strides_[d];
       position /= shape_[d];
     }
-    return at(offset + position * strides_[0]);
+    return behind(offset + position * strides_[0]);
   }
   template <typename Index>
-  __device__ T& operator[](const Index (&index)[_ndim]) const {
+  __device__ T& at(const Index (&index)[_ndim]) const {
     ptrdiff_t offset = 0;
 #pragma unroll
     for (int d = 0; d < _ndim; ++d) offset += static_cast<ptrdiff_t>(index[d]) * strides_[d];
-    return at(offset);
+    return behind(offset);
   }
-
- private:
-  __device__ T& at(ptrdiff_t offset) const {
+  __device__ T& behind(ptrdiff_t offset) const {
     typedef unsigned long long Address;
     return *reinterpret_cast<T*>(reinterpret_cast<Address>(data_) + offset);
   }

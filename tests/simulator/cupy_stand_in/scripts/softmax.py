@@ -13,7 +13,7 @@ best = cp.ReductionKernel(
     "int64 where, T value",
     "Best(x * weights[_J], _J)",
     "Best(a, b)",
-    "where = a.at; value = a.x",
+    "where = a.at, value = a.x",
     "Best()",
     "best",
     reduce_type="Best",
