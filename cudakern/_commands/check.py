@@ -14,7 +14,7 @@ import runpy
 import signal
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
@@ -26,6 +26,7 @@ from cudakern import simulator
 from cudakern._commands import console
 from cudakern.errors import SimulatorError
 from cudakern.simulator.observation import observing
+from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.checking import CheckReport, TrafficReport
 from cudakern.simulator.reports.text import described, grouped, identity
 
@@ -69,7 +70,9 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"cudakern check: {refusal}\n")
         return _USAGE
     if options.html:
-        _pages().page(CheckReport())  # an error before the script runs
+        from cudakern.simulator.reports import html  # noqa: PLC0415  needs jinja2
+
+        html.page(CheckReport())  # an error before the script runs
     runs: list[_Run] = []
     for seed in options.seeds:
         if len(options.seeds) > 1:
@@ -99,8 +102,7 @@ def _together(reports: Sequence[CheckReport]) -> CheckReport:
         whole.sources |= report.sources
         whole.findings += report.findings
         whole.notes += [note for note in report.notes if note not in whole.notes]
-    groups = grouped(whole.findings)
-    whole.findings = [replace(group.first, threads=group.threads) for group in groups]
+    whole.findings = grouped(whole.findings)
     return whole
 
 
@@ -124,13 +126,7 @@ def _write_files(
         if report is not None and options.json:
             _beside(options.json, more).write_text(f"{report.json()}\n", encoding="utf-8")
         if report is not None and options.html:
-            _pages().write(report, _beside(options.html, more))
-
-
-def _pages() -> ModuleType:
-    from cudakern.simulator.reports import html  # noqa: PLC0415  needs jinja2
-
-    return html
+            report.html(_beside(options.html, more))
 
 
 def _beside(name: str, more: str) -> Path:
@@ -147,8 +143,8 @@ def _concluded(options: argparse.Namespace, checks: CheckReport, runs: Sequence[
         sys.stderr.write(f"cudakern: the script ended with status {status}\n")
     number, launches = len(checks.findings), checks.launches
     if number or launches:
-        found = f"{number} finding{'s' * (number > 1)}" if number else "nothing found"
-        of = f" in {launches} launch{'es' * (launches > 1)}" if launches else ""
+        found = plural(number, "finding") if number else "nothing found"
+        of = f" in {plural(launches, 'launch', 'es')}" if launches else ""
         console.show(f"cudakern: {found}{of}")
     else:
         cupy = "" if options.cupy else ", and with --cupy kernels of CuPy"

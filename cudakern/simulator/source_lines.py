@@ -99,8 +99,11 @@ def _part_of(text: str, source: str, file: str) -> str:
 
 
 def text_of(code: str, source: str, file: str) -> str:
-    """Return the text of a file of a module's code, empty if it is nowhere to be found."""
-    text = _part_of(code, source, file)
+    r"""Return the text of a file of a module's code, empty if it is nowhere to be found.
+
+    Its lines end in ``"\n"``.
+    """
+    text = _part_of(code.replace("\r\n", "\n"), source, file)
     if text:
         return text
     path = Path(file)

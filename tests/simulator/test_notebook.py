@@ -250,6 +250,16 @@ def lines_of(error):
     return [re.sub(r"\x1b\[[\d;]*m", "", line) for line in error._render_traceback_()]
 
 
+def test_lines_that_end_as_on_windows():
+    error = compile_error(code='extern "C" __global__ void f() {\r\n  y = 3;\r\n}\r\n')
+    assert lines_of(error)[2:6] == [
+        '  1 | extern "C" __global__ void f() {',
+        "> 2 |   y = 3;",
+        "    |   ^",
+        "  3 | }",
+    ]
+
+
 def test_an_error_of_ptx_has_its_lines():
     error = compile_error(code=PTX)
     assert lines_of(error) == [
@@ -287,7 +297,7 @@ def test_errors_without_findings_and_with_others_say_so():
     error.add_note("seen in the second batch")
     error.__cause__ = ValueError("too late\nfor this")
     assert lines_of(error) == [
-        "SimulatorError: f: nobody␛[2J runs (block (0, 0, 0), thread (1, 0, 0))",
+        r"SimulatorError: f: nobody\x1b[2J runs (block (0, 0, 0), thread (1, 0, 0))",
         "and then ValueError: too late",
         "seen in the second batch",
         "",

@@ -1,31 +1,28 @@
-"""Texts in which every character can be seen, as HTML may have them."""
+"""How reports write characters and numbers."""
 
 from __future__ import annotations
 
-import re
-
-#: Characters that HTML must not have, or that would have a line look like another: some change the
-#: direction of text.
-_UNSEEN = re.compile(
-    "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufdd0-\ufdef\ufeff\ufffe\uffff"
-    "\ud800-\udfff]"
-)
-_PICTURES = 0x2400
-_FIRST_PRINTED = 0x20
+#: Columns of a tab, as in ``html/page.css``.
+TAB = 4
 
 
-def visible(text: str) -> str:
+def visible(text: str, kept: str = "\t\n") -> str:
     r"""Return a text in which every character can be seen.
+
+    What is not printed, such as what moves a terminal's cursor or changes the direction of text,
+    becomes an escape sequence, unless it is one of those that are kept.
 
     Examples
     --------
     >>> from cudakern.simulator.reports.characters import visible
-    >>> visible("a\x00b\u202e")
-    'a␀b[U+202E]'
+    >>> print(visible("a\tb\x00c\u202e"))
+    a	b\x00c\u202e
     """
-    return _UNSEEN.sub(_picture, text)
+    return "".join(
+        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
+    )
 
 
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(_PICTURES + code) if code < _FIRST_PRINTED else f"[U+{code:04X}]"
+def plural(count: int, noun: str, ending: str = "s") -> str:
+    """Return a number of things."""
+    return f"{count:,} {noun}{'' if count == 1 else ending}"

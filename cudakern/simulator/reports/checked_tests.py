@@ -16,6 +16,7 @@ from cudakern._arguments import as_flag, as_integer, require_word
 from cudakern.errors import ArgumentError, CudakernError, SimulatorError, did_you_mean
 from cudakern.errors import shown as shown_value
 from cudakern.simulator import observation
+from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.checking import checked
 from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.text import described
@@ -190,8 +191,8 @@ def _files(traceback: TracebackType | None) -> Iterator[str]:
 
 
 def _note(findings: Sequence[Finding]) -> str:
-    first, more = findings[0], len(findings) - 1
-    rest = f" and {more} more finding{'s' if more > 1 else ''}" if more else ""
+    first = findings[0]
+    rest = f" and {plural(len(findings) - 1, 'more finding')}" if len(findings) > 1 else ""
     return f"cudakern found: {first.kernel}: {first.kind}: {shown(first.stack)}{rest}"
 
 

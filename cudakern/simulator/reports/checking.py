@@ -88,7 +88,7 @@ class CheckReport(observation.Session):
         Parameters
         ----------
         path : str or path-like
-            Of the file, in a folder that is there. A file that is there is replaced as a whole.
+            Of the file, in a folder that is there.
 
         Raises
         ------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern.errors import SimulatorError
 from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
+from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.places import (
     Space,
     called,
@@ -181,8 +182,7 @@ class Finding:
 def error_for(findings: list[Finding]) -> SimulatorError:
     """Return the error that a checked run with findings ends in."""
     first = findings[0]
-    more = len(findings) - 1
-    rest = f"; and {more} more finding{'s' if more > 1 else ''}" if more else ""
+    rest = f"; and {plural(len(findings) - 1, 'more finding')}" if len(findings) > 1 else ""
     message = f"{first.kind}: {first.message}{rest}"
     return SimulatorError(
         first.kind, first.kernel, first.block, first.thread, message, tuple(findings)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError, SimulatorError, reason
-from cudakern.simulator.reports.characters import visible
-from cudakern.simulator.reports.html.parts import array_name, plural
+from cudakern.simulator.reports.characters import TAB, plural, visible
+from cudakern.simulator.reports.html.parts import array_name, told
 from cudakern.simulator.reports.text import described, grouped
+from cudakern.simulator.reports.traffic import GLOBAL
 from cudakern.simulator.source_lines import text_of
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _FINDINGS, _KERNELS, _LINES = 5, 3, 8
 _COLUMNS = 110
 #: Lines of source around the one that a compiler names.
 _AROUND = 2
-#: Columns of a tab.
-_TAB = 4
 
 _LINE = "1px solid rgba(128,128,128,.4)"
 _TABLE = "border-collapse:collapse;margin:.3em 0"
@@ -88,21 +87,19 @@ def _told(findings: Iterable[Finding]) -> str:
     text = described(findings, color=True, width=_COLUMNS)
     parts, end = [], 0
     for match in _STYLED.finditer(text):
-        parts.append(escape(visible(text[end : match.start()])))
-        parts.append(
-            f'<span style="{_STYLES.get(match[1], "")}">{escape(visible(match[2]))}</span>'
-        )
+        parts.append(escape(text[end : match.start()]))
+        parts.append(f'<span style="{_STYLES.get(match[1], "")}">{escape(match[2])}</span>')
         end = match.end()
-    return f'<pre style="{_TEXT}">{"".join(parts)}{escape(visible(text[end:]))}</pre>'
+    return f'<pre style="{_TEXT}">{"".join(parts)}{escape(text[end:])}</pre>'
 
 
 def checked(report: CheckReport) -> str:
     """Return what a notebook shows of a checked report."""
-    groups = grouped(report.findings)
-    shown = [group.first for group in groups[:_FINDINGS]]
-    what = plural(len(groups), "finding") if groups else "nothing found"
+    findings = grouped(report.findings)
+    shown = findings[:_FINDINGS]
+    what = plural(len(findings), "finding") if findings else "nothing found"
     notes = report.notes[:_FINDINGS]
-    left = (len(groups) - len(shown), "finding"), (len(report.notes) - len(notes), "note")
+    left = (len(findings) - len(shown), "finding"), (len(report.notes) - len(notes), "note")
     return box(
         f"{what} in {plural(report.launches, 'launch', 'es')}",
         _told(shown) if shown else "",
@@ -120,7 +117,7 @@ def traffic(report: TrafficReport) -> str:
 
 def moved(kernel: KernelTraffic) -> str:
     """Return what a notebook shows of a kernel's traffic."""
-    every = kernel.total("load", "store", "atomic")
+    every = kernel.total(*GLOBAL)
     ran = f", of which {kernel.sampled:,} ran" if kernel.sampled != kernel.blocks else ""
     share = f", {every.efficiency:.0%} efficiency" if every.sectors else ""
     title = (
@@ -139,7 +136,6 @@ _HEADINGS = ("line", "access", "array", *map(Number, _NUMBERS))
 
 
 def _row(line: LineTraffic) -> tuple[str, ...]:
-    place = " < ".join(f"{file}:{at}" for file, at in line.stack[:2]) or "unknown line"
     rate = f"{line.wavefronts_per_request:.2f} wavefronts"
     if line.sectors:
         rate = f"{line.sectors_per_request:.2f} sectors"
@@ -150,7 +146,7 @@ def _row(line: LineTraffic) -> tuple[str, ...]:
         f"{line.bytes_moved:,}" if line.sectors else "",
         f"{line.efficiency:.0%}" if line.sectors else "",
     )
-    return place, line.kind, array_name(line), *map(Number, figures)
+    return told(line.source, line.stack[:2]), line.kind, array_name(line), *map(Number, figures)
 
 
 def _left_out(*counts: tuple[int, str]) -> str:
@@ -227,9 +223,9 @@ def _compiler_lines(error: KernelCompileError) -> Iterator[str]:
     yield ""
     for at, line in enumerate(around, start):
         mark = ">" if at == number else " "
-        yield f"{mark} {at:>{width}} | {visible(line).expandtabs(_TAB)}"
+        yield f"{mark} {at:>{width}} | {visible(line).expandtabs(TAB)}"
         if at == number and first["before"] is not None:
-            column = len((first["code"] or "")[: len(first["before"])].expandtabs(_TAB))
+            column = len((first["code"] or "")[: len(first["before"])].expandtabs(TAB))
             yield f"  {'':{width}} | {'':{column}}{_bold('^')}"
     if len(errors) > 1:
         yield f"and {plural(len(errors) - 1, 'more error')}: error.log has all"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.reports.findings import Finding
+from cudakern.simulator.reports.characters import TAB, visible
 from cudakern.simulator.source_lines import Source
 
 if TYPE_CHECKING:
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cudakern.simulator.reports.checking import CheckReport
-    from cudakern.simulator.reports.findings import OtherAccess
+    from cudakern.simulator.reports.findings import Finding, OtherAccess
 
 _INDENT = "  "
-_TAB = 4
 _CUT = "..."
 #: Columns where nothing tells how many there are, and the fewest that a line of source gets.
 _COLUMNS = 120
@@ -28,31 +27,8 @@ _LEAST = 20
 _FOUND, _OTHER, _STRONG, _QUIET = "1;31", "1;34", "1", "36"
 
 
-@dataclass(frozen=True)
-class Group:
-    """Findings of one kind at the same line, or pair of lines, of a kernel, about one array."""
-
-    first: Finding
-    threads: int  # that the finding with the most has
-
-    @property
-    def kind(self) -> str:
-        """As of a finding."""
-        return self.first.kind
-
-    @property
-    def kernel(self) -> str:
-        """As of a finding."""
-        return self.first.kernel
-
-    @property
-    def source(self) -> Source | None:
-        """As of a finding."""
-        return self.first.source
-
-
 def identity(finding: Finding) -> tuple[object, ...]:
-    """Return what the findings of a group have in common."""
+    """Return what findings have in common that are the same: kind, lines, kernel and array."""
     lines = [finding.source] if finding.other is None else [finding.source, finding.other.source]
     if finding.kind == "race":  # either of the two may have come first
         lines.sort(key=str)
@@ -60,17 +36,17 @@ def identity(finding: Finding) -> tuple[object, ...]:
     return (finding.kind, finding.kernel, finding.library, *lines, finding.array, told)
 
 
-def grouped(findings: Iterable[Finding]) -> list[Group]:
-    """Return findings in groups, in the order of their first ones.
+def grouped(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the first of all findings that are the same, with the most threads that any has.
 
     Launches of a kernel find the same again and again.
     """
-    groups: dict[tuple[object, ...], Group] = {}
+    found: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
-        known = groups.setdefault(identity(finding), Group(finding, finding.threads))
+        known = found.setdefault(identity(finding), finding)
         if finding.threads > known.threads:
-            groups[identity(finding)] = Group(known.first, finding.threads)
-    return [*groups.values()]
+            found[identity(finding)] = replace(known, threads=finding.threads)
+    return [*found.values()]
 
 
 def described(
@@ -82,11 +58,11 @@ def described(
 ) -> str:
     """Return findings as a terminal shows them; ``color`` adds nothing but ANSI's codes.
 
-    Each group has the one-line message of its first finding, then the lines of the source, cut to
-    ``width`` columns, by default the terminal's.
+    Each has its one-line message, then the lines of the source, cut to ``width`` columns, by
+    default the terminal's. Those that are the same are shown once.
     """
     page = _Page(color, width or shutil.get_terminal_size((_COLUMNS, 0)).columns)
-    blocks = ["\n".join(page.group(group)) for group in grouped(findings)]
+    blocks = ["\n".join(page.finding(finding)) for finding in grouped(findings)]
     between = "\n\n" if any("\n" in block for block in blocks) else "\n"
     told = between.join(blocks)
     remarks = "\n".join(map(_safe, notes))
@@ -122,15 +98,14 @@ class _Page:
     color: bool
     width: int
 
-    def group(self, group: Group) -> Iterator[str]:
-        """Yield the lines of a group."""
-        finding = group.first
+    def finding(self, finding: Finding) -> Iterator[str]:
+        """Yield the lines of a finding."""
         kernel, kind = _safe(finding.kernel), _safe(finding.kind)
         rest = _safe(str(finding)).removeprefix(f"{kernel}: {kind}: ")
         styled = self._styled
         yield f"{styled(_STRONG, kernel)}: {styled(_FOUND, kind)}: {styled(_STRONG, rest)}"
         other = finding.other
-        marks = [_mark(finding, _FOUND, group.threads, alone=other is None)]
+        marks = [_mark(finding, _FOUND, finding.threads, alone=other is None)]
         if other is not None:
             marks.append(_mark(other, _OTHER))
         if any(mark.code or mark.label for mark in marks):
@@ -203,8 +178,8 @@ def _by_line(marks: list[_Mark], room: int) -> list[list[_Mark]]:
 
 
 def _safe(text: str) -> str:
-    """Return a text without what moves a terminal's cursor, hides or reorders what it shows."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """Return a text that a terminal shows in one line, every character of it."""
+    return visible(text, kept="")
 
 
 def _cells(code: str, column: int | None) -> tuple[list[str], int]:
@@ -218,7 +193,7 @@ def _cells(code: str, column: int | None) -> tuple[list[str], int]:
     for c in code:
         starts.append(len(cells))
         if c == "\t":
-            cells += " " * (_TAB - len(cells) % _TAB)
+            cells += " " * (TAB - len(cells) % TAB)
         elif unicodedata.combining(c) and cells:
             cells[-1] += c
         elif unicodedata.east_asian_width(c) in "WF":

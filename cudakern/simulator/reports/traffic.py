@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32
+#: The kinds of requests to global memory.
+GLOBAL = ("load", "store", "atomic")
 _MEMORIES = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Memory")]
 _ACTIONS = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Action")]
 
@@ -236,12 +238,12 @@ class KernelTraffic:
     @property
     def sectors(self) -> int:
         """Sectors of global memory, of loads, stores and atomics together; not of local memory."""
-        return self.total("load", "store", "atomic").sectors
+        return self.total(*GLOBAL).sectors
 
     @property
     def bytes_requested(self) -> int:
         """Bytes of global memory that threads asked for."""
-        return self.total("load", "store", "atomic").bytes_requested
+        return self.total(*GLOBAL).bytes_requested
 
     @property
     def bytes_moved(self) -> int:
@@ -265,7 +267,7 @@ class KernelTraffic:
 
     def worst(self) -> list[LineTraffic]:
         """Return the lines, those first that move the most bytes which nobody asked for."""
-        return sorted(self.lines, key=lambda line: line.bytes_requested - line.bytes_moved)
+        return sorted(self.lines, key=used)
 
     @property
     def metrics(self) -> dict[str, int]:
@@ -295,6 +297,11 @@ class KernelTraffic:
         if memory != "local":
             found |= {name: _sum(lines) for name, lines in groups.items()}
         return found
+
+
+def used(line: LineTraffic) -> int:
+    """Return what sorts those lines first that move the most bytes which nobody asked for."""
+    return line.bytes_requested - line.bytes_moved
 
 
 def _sum(lines: Iterable[Requests]) -> Requests:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,8 @@ from cudakern.simulator.reports.checking import CheckReport
 from cudakern.simulator.reports.html import checked, moved
 
 if TYPE_CHECKING:
+    import os
+
     from jinja2 import Template
 
     from cudakern.simulator.reports.checking import TrafficReport
@@ -26,7 +27,7 @@ _PART = re.compile(r"(?<=[_/])(?=[^_/])")
 
 
 def write(report: CheckReport | TrafficReport, path: str | os.PathLike[str]) -> None:
-    """Write the page of a report; a file that is there already is replaced as a whole.
+    """Write the page of a report.
 
     DTypeError or BindingError tells that there can be no such file, EngineUnavailableError that
     jinja2 is missing.
@@ -39,17 +40,7 @@ def write(report: CheckReport | TrafficReport, path: str | os.PathLike[str]) -> 
     if file.is_dir() or not file.parent.is_dir():
         requirement = f"must be a file in a folder that is there; got {shown(file, str)}"
         raise BindingError(_NAME, "path", requirement)
-    content = page(report).encode()
-    file = file.resolve()
-    if file.exists() and not file.is_file():  # a device or a pipe
-        file.write_bytes(content)
-        return
-    beside = file.with_name(f".{file.name[:64]}.{os.getpid()}")
-    try:
-        beside.write_bytes(content)
-        beside.replace(file)
-    finally:
-        beside.unlink(missing_ok=True)
+    file.write_text(page(report), encoding="utf-8")
 
 
 def page(report: CheckReport | TrafficReport) -> str:

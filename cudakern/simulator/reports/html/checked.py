@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.reports.characters import visible
+from cudakern.simulator.reports.characters import TAB, plural, visible
 from cudakern.simulator.reports.html.arrows import ROW, Arrow, drawn
 from cudakern.simulator.reports.html.parts import (
     Cell,
@@ -16,7 +16,6 @@ from cudakern.simulator.reports.html.parts import (
     array_name,
     listed,
     number,
-    plural,
     told,
 )
 from cudakern.simulator.reports.text import grouped
@@ -24,9 +23,6 @@ from cudakern.simulator.reports.text import grouped
 if TYPE_CHECKING:
     from cudakern.simulator.reports.checking import CheckReport
     from cudakern.simulator.reports.findings import Finding, OtherAccess
-
-#: Columns of a tab.
-_TAB = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ class Source:
 def _indent(line: str, column: int | None) -> int:
     """Return how many characters are before a column, or else before the text of a line."""
     before = line[: column - 1] if column else line[: len(line) - len(line.lstrip())]
-    return len(visible(before).expandtabs(_TAB))
+    return len(visible(before).expandtabs(TAB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +118,7 @@ def view(report: CheckReport) -> View:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
     sources: dict[str, Source] = {}
-    findings = [replace(group.first, threads=group.threads) for group in grouped(report.findings)]
+    findings = grouped(report.findings)
     found = [_found(n, f, listings, sources) for n, f in enumerate(findings, 1)]
     for source in sources.values():
         source.finish()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.html.parts import (
     NO_NUMBER,
     Cell,
@@ -16,10 +17,9 @@ from cudakern.simulator.reports.html.parts import (
     array_name,
     efficiency,
     number,
-    plural,
     told,
 )
-from cudakern.simulator.reports.traffic import Requests
+from cudakern.simulator.reports.traffic import GLOBAL, Requests, used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 #: Most sectors, and most wavefronts, of a request of 32 lanes.
 _LANES = 32
-#: The kinds of requests to global memory.
-_GLOBAL = ("load", "store", "atomic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +122,13 @@ def view(report: TrafficReport) -> View:
         for kernel in kernels
         for line in kernel.lines
     ]
-    placed.sort(key=lambda each: each[1].bytes_requested - each[1].bytes_moved)
+    placed.sort(key=lambda each: used(each[1]))
     tables = [_by_kernel(kernels)]
     if kernels:
         tables += [_by_line(placed), _by_array(kernels)]
     every = Requests()
     for kernel in kernels:
-        every.include(kernel.total(*_GLOBAL))
+        every.include(kernel.total(*GLOBAL))
         for place in kernel.executed:
             listings.of(kernel.library, place, kernel.kernel)
     return View(
@@ -162,7 +160,7 @@ def _in_units(count: int) -> str:
 
 
 def _by_kernel(kernels: list[KernelTraffic]) -> Table:
-    totals = [kernel.total(*_GLOBAL) for kernel in kernels]
+    totals = [kernel.total(*GLOBAL) for kernel in kernels]
     most = _Most.of(totals)
     rows = []
     for kernel, total in zip(kernels, totals, strict=True):

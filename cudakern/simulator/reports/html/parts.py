@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from cudakern.simulator.source_lines import Source
 
 
-def lines_of(text: str) -> list[str]:
-    """Return the lines of a text as compilers count them."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines if lines[-1] else lines[:-1]
-
-
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell of a table."""
@@ -95,7 +89,7 @@ class Listings:
         if place is None or not self._sources.get(key):
             return None
         if key not in self.all:
-            lines = lines_of(self._sources[key])
+            lines = self._sources[key].removesuffix("\n").split("\n")
             self.all[key] = Listing(f"s{len(self.all) + 1}", place[0], library, lines)
         listing = self.all[key]
         if kernel not in listing.kernels:
@@ -120,11 +114,6 @@ def array_name(of: Finding | LineTraffic) -> str:
 def told(place: Source | None, stack: tuple[Source, ...] = ()) -> str:
     """Return a place in a source as tables show it."""
     return shown(stack or (() if place is None else (place,)))
-
-
-def plural(count: int, noun: str, ending: str = "s") -> str:
-    """Return a number of things."""
-    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def listed(names: Iterable[str]) -> str:
