@@ -175,3 +175,12 @@ def test_progress_on_a_terminal(terminal):
 def test_progress_elsewhere(capsys):
     work()
     assert capsys.readouterr().out == ""
+
+
+def test_what_standard_output_cannot_encode_is_escaped():
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with redirect_stdout(output):
+        console.show("é")
+        console.show_ansi(described)
+    output.flush()
+    assert output.buffer.getvalue() == b"\\xe9\nrace: [bold]x[/] \\xe9\n"

@@ -36,7 +36,7 @@ def show(text: str, style: str = "") -> None:
     """Print a text as it is; ``style`` is one of rich's, such as ``"bold"``."""
     console = _rich_console()
     if console is None:
-        sys.stdout.write(f"{text}\n")
+        _write(text)
     else:
         console.print(Text(text, style), soft_wrap=True)
 
@@ -45,11 +45,15 @@ def show_ansi(described: Callable[..., str]) -> None:
     """Print what a function returns, which is asked for ANSI's codes by ``color``."""
     console = _rich_console()
     if console is None:
-        coding = sys.stdout.encoding or "utf-8"
-        text = described(color=False).encode(coding, "backslashreplace").decode(coding)
-        sys.stdout.write(f"{text}\n")
+        _write(described(color=False))
     else:
         console.print(Text.from_ansi(described(color=True)), soft_wrap=True)
+
+
+def _write(text: str) -> None:
+    """Print a text, with escape sequences for what standard output cannot encode."""
+    coding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(f"{text.encode(coding, 'backslashreplace').decode(coding)}\n")
 
 
 def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
