@@ -170,6 +170,23 @@ def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: 
     return array(a, dtype, None, "F")
 
 
+def asfarray(a: Any, dtype: DTypeLike = np.float64) -> ndarray:  # noqa: ANN401
+    """Return an array of floats."""
+    dtype = np.dtype(dtype)
+    return array(a, dtype if dtype.kind in "fc" else np.float64, None)
+
+
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+    """Return whether each element is in another array."""
+    given = np.ravel(host(ar1)), host(ar2)
+    return compute(np.isin, given, {"assume_unique": assume_unique, "invert": invert})
+
+
+def msort(a: Any) -> Any:  # noqa: ANN401
+    """Return an array sorted along its first axis."""
+    return compute(np.sort, (a,), {"axis": 0})
+
+
 def asnumpy(
     a: Any,  # noqa: ANN401
     stream: object = None,

@@ -18,7 +18,7 @@ from cudakern.simulator.cupy_stand_in import devices, functions, memory, profili
 from cudakern.simulator.cupy_stand_in.absent import absent, only_in_numpy
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
-from cudakern.simulator.cupy_stand_in.names import NAMES
+from cudakern.simulator.cupy_stand_in.names import NAMES, OLD
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
 from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
 
@@ -61,8 +61,9 @@ _PINNED = {
 }
 _NVTX = ("Mark", "MarkC", "RangeEnd", "RangePop", "RangePush", "RangePushC", "RangeStart")
 _OWN_FUNCTIONS = (
-    "array asanyarray asarray ascontiguousarray asfortranarray asnumpy clear_memo empty empty_like "
-    "from_dlpack fuse get_array_module load memoize show_config ufunc vectorize"
+    "array asanyarray asarray ascontiguousarray asfarray asfortranarray asnumpy clear_memo empty "
+    "empty_like from_dlpack fuse get_array_module in1d load memoize msort show_config ufunc "
+    "vectorize"
 )
 _POOLS = ("get_default_memory_pool", "get_default_pinned_memory_pool")
 _CUPYX = ("rsqrt", "scatter_add", "scatter_max", "scatter_min")
@@ -75,12 +76,15 @@ OWN: dict[str, dict[str, Any]] = {
         "RawKernel": RawKernel,
         "RawModule": RawModule,
         "ReductionKernel": ReductionKernel,
+        "NINF": -np.inf,
         "__version__": VERSION,
         "fromDlpack": functions.from_dlpack,
         "is_available": devices.is_available,
         "ndarray": ndarray,
         **{name: getattr(functions, name) for name in _OWN_FUNCTIONS.split()},
         **{name: getattr(memory, name) for name in _POOLS},
+        **{name: functions.from_numpy(name, getattr(np, new)) for name, new in OLD.items()},
+        **{n: getattr(np.exceptions, n) for n in NAMES["exceptions"] if hasattr(np.exceptions, n)},
     },
     "cupy.cuda": {
         "Device": devices.Device,

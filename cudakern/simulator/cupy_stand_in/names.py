@@ -93,3 +93,24 @@ NAMES: dict[str, frozenset[str]] = {
     "polynomial.polyutils": frozenset(_POLYNOMIAL_POLYUTILS.split()),
     "exceptions": frozenset(_EXCEPTIONS.split()),
 }
+
+#: Names that NumPy 2 has given up and CuPy has not, with what they stand for in NumPy.
+OLD = {
+    "Inf": "inf",
+    "Infinity": "inf",
+    "NAN": "nan",
+    "NaN": "nan",
+    "PINF": "inf",
+    "alltrue": "all",
+    "cfloat": "complex128",
+    "complex_": "complex128",
+    "cumproduct": "cumprod",
+    "float_": "float64",
+    "infty": "inf",
+    "product": "prod",
+    "round_": "round",
+    "row_stack": "vstack",
+    "singlecomplex": "complex64",
+    "sometrue": "any",
+    "trapz": "trapezoid",
+}

@@ -293,3 +293,20 @@ def test_programs_that_ask_whose_an_array_is(cp):
     assert str(type(x)) == "<class 'cupy.ndarray'>"
     assert isinstance(x, cp.ndarray)
     assert not isinstance(x.get(), cp.ndarray)
+
+
+def test_names_that_numpy_has_given_up(cp):
+    x = cp.asarray([[3, 1], [2, 4]])
+    assert cp.alltrue(x).item() is True
+    assert cp.sometrue(x > 3).item() is True
+    assert cp.product(x).item() == 24
+    assert cp.cumproduct(x).tolist() == [3, 3, 6, 24]
+    assert cp.row_stack((x, x)).shape == (4, 2)
+    assert cp.msort(x).tolist() == [[2, 1], [3, 4]]
+    assert cp.in1d(x, cp.asarray([1, 4])).tolist() == [False, True, False, True]
+    assert cp.trapz(cp.asarray([1, 3])).item() == 2
+    assert cp.round_(cp.asarray(2.6)).item() == 3
+    assert cp.asfarray(x).dtype == cp.float_ == np.float64
+    assert (cp.Inf, cp.infty, cp.NINF) == (np.inf, np.inf, -np.inf)
+    assert np.isnan([cp.NaN, cp.NAN]).all()
+    assert issubclass(cp.AxisError, ValueError)
