@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -349,6 +350,8 @@ class RawKernel:
         )
 
     _max_shared: int | None = None
+    #: Whether it is told the strides of arrays, so that these explain no finding.
+    takes_strides = False
 
     def __repr__(self) -> str:
         """Show name, parameters and architecture; nothing is compiled for that."""
@@ -435,6 +438,9 @@ class RawKernel:
         names = self._library.parameter_names(self.name) if observed else None
         types = self._library.pointed(self.name, len(kernel.parameter_sizes))
         packed = pack(self.name, kernel, self._checked_arguments(args), types, names)
+        if self.takes_strides:
+            operands = (replace(operand, is_strided=False) for operand in packed.operands)
+            packed = replace(packed, operands=tuple(operands))
         cooperative = bool(self.enable_cooperative_groups)
         if observed:
             observation.observe(kernel, size, packed, cooperative=cooperative)

@@ -154,6 +154,7 @@ class Kernels:
                 self._kept.pop(next(iter(self._kept)), None)
             options = (*self._options, f"-I{_INCLUDE}")
             kernel = self._kept.setdefault(text, RawKernel(text, self._name, options))
+            kernel.takes_strides = True
         return kernel
 
     def texts(self) -> list[str]:
