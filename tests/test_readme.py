@@ -126,7 +126,7 @@ def test_each_readme_has_its_blocks():
     assert len(blocks(read("README.md"))) == 1
     assert len(blocks(read(REFERENCE))) == 4
     assert len(blocks(read(DESCRIPTORS))) == 1
-    assert len(blocks(read(STAND_IN))) == 2
+    assert len(blocks(read(STAND_IN))) == 3
     assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True] * 6 + [False]
     both, alone = tutorial()
     assert (len(both), len(alone)) == (9, 1)

@@ -104,7 +104,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
     ) -> Any:  # noqa: ANN401  of this class, as type checkers cannot know
         """Return a new array, or a view of memory."""
         if memptr is None:
-            return unwritten(shape, dtype, order)
+            return unwritten(shape, dtype, order).view(cls)
         return memptr.array(host(shape), dtype, strides, order).view(cls)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401

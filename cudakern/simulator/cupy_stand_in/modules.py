@@ -25,7 +25,7 @@ from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_ROOTS = ("cupy", "cupyx")
+_ROOTS = ("cupy", "cupy_backends", "cupyx")
 #: The version of CuPy whose names these are.
 VERSION = "14.2.0"
 
@@ -172,10 +172,14 @@ class _StandIn(ModuleType):
             else:
                 value = functions.from_numpy(name, value)
         else:
-            known = not name.startswith("_") and hasattr(self._numpy(), name)
-            message = only_in_numpy(full) if known else absent(full)
-            raise AttributeError(message, name=name, obj=self)
+            raise AttributeError(self.missing(name), name=name, obj=self)
         return self.__dict__.setdefault(name, value)
+
+    def missing(self, name: str) -> str:
+        """Return the message about a name that is not there."""
+        full = f"{self.__name__}.{name}"
+        known = not name.startswith("_") and hasattr(self._numpy(), name)
+        return only_in_numpy(full) if known else absent(full)
 
     def _numpy(self) -> Any:  # noqa: ANN401
         """Return the module of NumPy that has the names, if there is one."""
@@ -214,8 +218,10 @@ class _Finder(MetaPathFinder, Loader):
         if fullname.partition(".")[0] not in _ROOTS:
             return None
         if fullname not in OWN:
+            parent, _, name = fullname.rpartition(".")
+            message = module(parent).missing(name) if parent in OWN else absent(fullname)
             # Without a name: of one that has it, Python keeps the message to itself.
-            raise ModuleNotFoundError(absent(fullname))
+            raise ModuleNotFoundError(message)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:

@@ -15,7 +15,7 @@ from cudakern.simulator.cupy_stand_in.memory import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What C++ calls the elements of arrays. Those with a capital are classes of our header.
+#: What C++ calls the elements of arrays, with the classes of our headers.
 _TYPES = {
     "bool": "bool",
     "int8": "signed char",

@@ -310,3 +310,26 @@ def test_names_that_numpy_has_given_up(cp):
     assert (cp.Inf, cp.infty, cp.NINF) == (np.inf, np.inf, -np.inf)
     assert np.isnan([cp.NaN, cp.NAN]).all()
     assert issubclass(cp.AxisError, ValueError)
+
+
+def test_subclasses_of_programs(cp):
+    class Field(cp.ndarray):
+        def total(self):
+            return float(self.sum())
+
+    made = Field((2, 2), cp.float32)
+    made[...] = 1
+    assert type(made) is Field
+    assert made.total() == cp.ones(4).view(Field).total() == 4
+
+
+def test_names_that_a_check_gives_to_arrays(cp):
+    code = 'extern "C" __global__ void f(int** x) { x[0][threadIdx.x] = 0; }'
+    target = cp.ones(4, cp.int32)
+    table = cp.asarray([target.data.ptr], cp.uint64)
+    with (
+        pytest.raises(ck.SimulatorError, match="element 4 of target"),
+        ck.simulator.checked(arrays={"target": target}) as report,
+    ):
+        cp.RawKernel(code, "f")((1,), (5,), (table,))
+    assert report.findings[0].array == "target"

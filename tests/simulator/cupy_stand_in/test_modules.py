@@ -49,6 +49,8 @@ REFUSED = [
     ("import cupyx.scipy.ndimage", "in_place_of_cupy has no cupyx.scipy;"),
     ("from cupyx import jit", "in_place_of_cupy has no cupyx.jit;"),
     ("from cupy import no_such_name", "in_place_of_cupy has no cupy.no_such_name;"),
+    ("from cupy import geomspace", "CuPy has no cupy.geomspace, nor has in_place_of_cupy;"),
+    ("import cupy_backends.cuda", "in_place_of_cupy has no cupy_backends;"),
     ("import cupy.sparse", "in_place_of_cupy has no cupy.sparse;"),
     ("from cupy.cuda import texture", "in_place_of_cupy has no cupy.cuda.texture;"),
     ("import cupy; cupy.cuda.nccl", "in_place_of_cupy has no cupy.cuda.nccl;"),

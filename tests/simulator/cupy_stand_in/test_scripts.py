@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.processes import printed
+from tests.helpers.readmes import blocks, read
 
 SCRIPTS = Path(__file__).parent / "scripts"
+PAGE = "cudakern/simulator/cupy_stand_in/README.md"
 
 
 def run(monkeypatch, path):
@@ -144,3 +147,33 @@ def test_fault_is_found(monkeypatch, tmp_path, script, line, fault, kind, code):
         run(monkeypatch, path)
     found = [f for f in caught.value.findings if f.kind == kind]
     assert any(code in f.code for f in found), caught.value.findings
+
+
+TESTS = """
+import cupy as cp
+
+shift = cp.ElementwiseKernel("raw T x", "T y", "y = x[i + 1]", "shift")
+
+
+def test_right():
+    assert shift(cp.arange(4.0), size=3).get().tolist() == [1, 2, 3]
+
+
+def test_wrong():
+    assert shift(cp.arange(4.0), size=4).get().tolist()[:3] == [1, 2, 3]
+"""
+
+
+def test_tests_of_a_project(tmp_path):
+    """The page's file makes all of them tests of the simulator."""
+    conftest = next(code for code, _ in blocks(read(PAGE)) if "pytest_configure" in code)
+    (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
+    (tmp_path / "test_shift.py").write_text(TESTS, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--cudakern-checked=0,1"]
+    ran = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert ran.returncode == 1, ran.stdout
+    assert "2 failed, 2 passed" in ran.stdout
+    assert "shift: out_of_bounds" in ran.stdout
+    assert "y = x[i + 1]" in ran.stdout
