@@ -19,7 +19,7 @@ from cudakern.simulator.cupy_stand_in.arrays import (
 from cudakern.simulator.cupy_stand_in.devices import Device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Self
 
     from numpy.typing import DTypeLike
@@ -284,13 +284,33 @@ class vectorize:  # noqa: N801  CuPy's name
         cache: bool = False,  # noqa: FBT001, FBT002
         signature: str | None = None,
     ) -> None:
-        self._function = np.vectorize(
-            pyfunc, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature
-        )
+        del cache
+        if any(option is not None for option in (otypes, excluded, signature)):
+            message = "cupy.vectorize supports neither otypes nor excluded nor signature"
+            raise NotImplementedError(message)
+        self.pyfunc = pyfunc
+        self.__doc__ = doc or pyfunc.__doc__
 
     def __call__(self, *args: Any) -> Any:  # noqa: ANN401
         """Compute."""
-        return compute(self._function, args, {})
+        for value in args:
+            require_device("cupy.vectorize", value)
+        arrays = np.broadcast_arrays(*host(args))
+        results = [self.pyfunc(*each) for each in zip(*(a.flat for a in arrays), strict=True)]
+        if results and isinstance(results[0], tuple):
+            return tuple(
+                _of_one_type(column, arrays[0].shape) for column in zip(*results, strict=True)
+            )
+        return _of_one_type(results, arrays[0].shape)
+
+
+def _of_one_type(results: Sequence[Any], shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+    """Return results as an array; TypeError unless they are of one type, Python's numbers apart."""
+    dtypes = {result.dtype for result in results if isinstance(result, np.generic)}
+    if len(dtypes) > 1:
+        message = f"cupy.vectorize: results must be of one type; got {', '.join(map(str, dtypes))}"
+        raise TypeError(message)
+    return device(np.array(results, *dtypes).reshape(shape))
 
 
 class _Archive:
