@@ -17,9 +17,10 @@ from cudakern.simulator.arguments import empty
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.devices import Device
 from cudakern.simulator.cupy_stand_in.memory import MemoryPointer, plain, pointer_to
+from cudakern.simulator.cupy_stand_in.names import NO_LISTS, ONLY_IN_NUMPY, STRICT, STRICT_OF_MANY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import DTypeLike
 
@@ -51,13 +52,20 @@ def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
     if isinstance(value, np.generic):
         value = np.asarray(value)
     if isinstance(value, np.ndarray):
-        same = isinstance(value, ndarray) or value.dtype.hasobject
-        return value if same else np.ndarray.view(value, ndarray)
+        require_dtype(value.dtype)
+        return value if isinstance(value, ndarray) else np.ndarray.view(value, ndarray)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(device, value))
     if type(value) in {tuple, list}:
         return type(value)(map(device, value))
     return value
+
+
+def require_dtype(dtype: np.dtype[Any]) -> None:
+    """Raise ValueError for elements that no array of CuPy's has."""
+    if dtype.hasobject or dtype.kind in "SUMm":
+        message = f"Unsupported dtype {dtype}"
+        raise ValueError(message)
 
 
 def compute(function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401  any of NumPy's
@@ -73,6 +81,21 @@ def require_device(owner: str, value: object, error: type[Exception] = TypeError
         what = "a NumPy array" if is_foreign else f"a {type(value).__name__}"
         message = f"{owner}: CuPy takes its own arrays and scalars; got {what}; use cupy.asarray"
         raise error(message)
+
+
+def require_as_cupy(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise TypeError for arguments that a function of NumPy's takes and the one of CuPy's not."""
+    strict = args[: STRICT.get(name, 0)]
+    if args and name in STRICT_OF_MANY:
+        strict = args[0]
+    elif args and name in NO_LISTS and isinstance(args[0], list | tuple):
+        strict = args[:1]
+    for value in strict:
+        require_device(f"cupy.{name}", value)
+    for keyword in kwargs:
+        if name in ONLY_IN_NUMPY.get(keyword, ()):
+            message = f"CuPy has no {keyword} of cupy.{name}, nor has in_place_of_cupy"
+            raise TypeError(message)
 
 
 class ndarray(np.ndarray):  # noqa: N801  CuPy's name
@@ -121,9 +144,13 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         return given if isinstance(result, tuple) else given[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Have NumPy compute on plain views."""
+        """Call CuPy's function of that name; TypeError for what only NumPy has, as in CuPy."""
+        from cudakern.simulator.cupy_stand_in.modules import OWN, module  # noqa: PLC0415  a circle
+
         del types
-        return compute(func, args, kwargs)
+        name = f"cupy{func.__module__.removeprefix('numpy')}"
+        function = getattr(module(name), func.__name__, None) if name in OWN else None
+        return NotImplemented if function is None else function(*args, **kwargs)
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
         """Return elements; one of them is a view of no dimensions, and no scalar."""
@@ -235,6 +262,7 @@ def _computed(name: str) -> Callable[..., Any]:
 
     @wraps(method, assigned=("__name__",))
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        require_as_cupy(name, args, kwargs)
         return compute(method, args, kwargs)
 
     call.__doc__ = f"Do what NumPy's ``ndarray.{name}`` does."

@@ -13,7 +13,9 @@ from cudakern.simulator.cupy_stand_in.arrays import (
     device,
     host,
     ndarray,
+    require_as_cupy,
     require_device,
+    require_dtype,
     unwritten,
 )
 from cudakern.simulator.cupy_stand_in.devices import Device
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
 #: Functions whose result is a bool of Python's in NumPy, an array in CuPy.
 _TRUTHS = frozenset({"allclose", "array_equal", "array_equiv"})
-#: Functions that take CuPy's arrays alone.
-_STRICT = frozenset({"concatenate", "dot", "inner", "outer", "tensordot", "vdot", "where"})
 #: How many results of a memoized function are kept.
 _MOST_KEPT = 1024
 
@@ -86,9 +86,7 @@ def from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever NumPy ha
 def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if name in _STRICT:
-            for value in args[0] if name == "concatenate" else args[:3]:
-                require_device(f"cupy.{name}", value)
+        require_as_cupy(name, args, kwargs)
         result = compute(function, tuple(map(_called_back, args)), kwargs)
         if name in _TRUTHS:
             result = device(np.bool_(result))
@@ -121,14 +119,12 @@ def array(
     if not of_device or copy is None:
         copy = None if of_device else True
     made = np.array(host(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
-    if made.dtype.hasobject or made.dtype.kind in "SUMm":
-        message = f"Unsupported dtype {made.dtype}"
-        raise ValueError(message)
+    require_dtype(made.dtype)
     if (
         of_device
         and made.ndim == obj.ndim
         and made.dtype == obj.dtype
-        and np.may_share_memory(made, obj)
+        and np.may_share_memory(made, host(obj))
     ):
         return obj  # type: ignore[no-any-return]
     result: ndarray = device(made)
@@ -162,11 +158,13 @@ def asanyarray(
 
 def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
     """Return an array in row-major order."""
+    require_device("cupy.ascontiguousarray", a)
     return array(a, dtype, None, "C", ndmin=1)
 
 
 def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
     """Return an array in column-major order."""
+    require_device("cupy.asfortranarray", a)
     return array(a, dtype, None, "F")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _CUPY = """
     abs absolute acos acosh add all allclose amax amin angle any append apply_along_axis
     apply_over_axes arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax
@@ -113,4 +115,63 @@ OLD = {
     "singlecomplex": "complex64",
     "sometrue": "any",
     "trapz": "trapezoid",
+}
+
+_STRICT_OF_ONE = """
+    all any argmax argmin argwhere array_split ascontiguousarray asfortranarray broadcast_to clip
+    count_nonzero cumprod cumsum cumulative_prod cumulative_sum delete diag_indices_from ediff1d
+    expand_dims fft fft2 fftn fftshift flatnonzero hfft histogram hsplit ifft ifft2 ifftn ifftshift
+    ihfft irfft irfft2 irfftn median moveaxis nanargmax nanargmin nanmax nanmean nanmedian nanmin
+    nanprod nanstd nansum nanvar nonzero pinv ptp rfft rfft2 rfftn rollaxis searchsorted size split
+    trapezoid vsplit
+"""
+_STRICT_OF_TWO = """
+    copyto dot extract histogram2d inner interp kron lstsq matmul may_share_memory outer
+    polyadd polymul polysub putmask tensordot vdot
+"""
+#: How many arguments must be arrays of CuPy's, of functions that refuse others.
+STRICT: dict[str, int] = {
+    **dict.fromkeys(_STRICT_OF_ONE.split(), 1),
+    **dict.fromkeys(_STRICT_OF_TWO.split(), 2),
+    "where": 3,
+}
+#: Functions of arrays of CuPy's in a list or tuple, which may be no other ones.
+STRICT_OF_MANY = frozenset({"column_stack", "concat", "concatenate", "stack"})
+_NO_LISTS = """
+    amax amin argpartition argsort array_equal bincount choose convolve copy corrcoef
+    correlate cov det diagflat diagonal eig eigvals empty_like fill_diagonal flip fliplr flipud
+    full_like intersect1d isin lexsort matrix_rank matrix_transpose max mean min norm ones_like
+    pad partition percentile permute_dims prod put quantile ravel repeat reshape roll roots rot90
+    setdiff1d setxor1d slogdet sort squeeze std sum swapaxes take trace transpose
+    tril_indices_from trim_zeros triu_indices_from union1d unique var zeros_like
+"""
+#: Functions whose first argument must be no list, since they call its methods.
+NO_LISTS = frozenset(_NO_LISTS.split())
+
+_ONLY_IN_NUMPY = """
+    where: all amax amin any max mean min nanmax nanmean nanmin nanprod nanstd nansum nanvar prod std sum var
+    initial: amax amin max min nanmax nanmin nanprod nansum prod sum
+    correction: nanstd nanvar std var
+    keepdims: count_nonzero
+    order: argpartition argsort partition sort
+    stable: argsort sort
+    descending: argsort sort
+    device: arange astype eye fftfreq full full_like linspace ones ones_like rfftfreq zeros zeros_like
+    like: arange eye full identity ones require tri zeros
+    subok: as_strided broadcast_arrays broadcast_to copy
+    sparse: indices
+    kind: argpartition isin partition
+    axis: lexsort trim_zeros
+    weights: percentile quantile
+    sorted: unique
+    count: unpackbits
+    hermitian: matrix_rank pinv svd
+    rtol: matrix_rank pinv
+    upper: cholesky
+    out: fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn
+"""  # noqa: E501
+#: Functions that have a keyword in NumPy alone, by keyword.
+ONLY_IN_NUMPY: dict[str, frozenset[str]] = {
+    keyword: frozenset(functions.split())
+    for keyword, functions in re.findall(r"(\w+): (.*)", _ONLY_IN_NUMPY)
 }

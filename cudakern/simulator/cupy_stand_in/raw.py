@@ -119,6 +119,11 @@ class RawKernel(raw.RawKernel):
     ) -> None:
         """Run the kernel, at once in whatever stream."""
         del stream
+        sizes: dict[str, object] = {"grid": grid, "block": block}
+        for name, value in sizes.items():
+            if not isinstance(value, tuple):
+                message = f"{self.name}: CuPy takes {name} as a tuple; got {type(value).__name__}"
+                raise TypeError(message)
         super().__call__(grid, block, tuple(map(argument, args)), shared_mem=shared_mem)
 
     @property

@@ -1,0 +1,137 @@
+"""What NumPy would compute and CuPy refuses: scripts that pass here must run on a GPU."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+from cudakern.simulator.cupy_stand_in.names import NO_LISTS, ONLY_IN_NUMPY, STRICT, STRICT_OF_MANY
+
+REFUSED = """
+    cp.sum([1, 2]) | cp.mean([x[0, 0], x[0, 1]]) | cp.max((x[0], x[1])) | cp.linalg.norm([1, 2])
+    cp.any(h) | cp.cumsum(h, axis=0) | cp.stack([x, h]) | cp.column_stack([h, x]) | cp.fft.fft(h)
+    cp.clip(h, 0, 1) | cp.ascontiguousarray(h) | cp.asfortranarray(h) | cp.copyto(x, h)
+    x.dot(h.T) | cp.kron(x, h) | np.dot(x, h.T) | np.copyto(x, h) | np.stack([h, x])
+    np.geomspace(x[0, 0], x[1, 1]) | np.linalg.multi_dot([x, x.T]) | x.sum(where=x > 0)
+    cp.sum(x, where=x > 0) | cp.max(x, initial=0) | cp.zeros(3, like=x) | cp.isin(x, x, kind="sort")
+    x.argsort(stable=True) | cp.linalg.svd(x, hermitian=True) | np.sum(x, where=x > 0)
+    kernel(1, (1,), ()) | kernel((1,), 1, ()) | kernel([1], (1,), ()) | cp.exp([1.0])
+    cp.vectorize(lambda a: a if a > 1 else np.int8(0))(x) | cp.vectorize(abs)(h)
+"""
+UNSUPPORTED = """
+    cp.zeros(3, dtype=object) | cp.zeros(3, "S3") | x.astype(object) | x.astype("U3")
+    cp.full(2, "a") | cp.array([None]) | cp.arange(3).astype("M8[s]")
+"""
+
+
+@pytest.fixture
+def names(cp):
+    code = 'extern "C" __global__ void f() {}'
+    x = cp.arange(6.0).reshape(2, 3)
+    return {"cp": cp, "np": np, "x": x, "h": x.get(), "kernel": cp.RawKernel(code, "f")}
+
+
+def texts(table):
+    """Return the expressions of a table."""
+    return [text.strip() for line in table.strip().split("\n") for text in line.split(" | ")]
+
+
+@pytest.mark.parametrize("text", texts(REFUSED))
+def test_arguments_that_numpy_takes(names, text):
+    with pytest.raises(TypeError, match=r"CuPy|one type|no implementation found for 'numpy"):
+        eval(text, names)  # noqa: S307
+
+
+@pytest.mark.parametrize("text", texts(UNSUPPORTED))
+def test_elements_that_are_no_numbers(names, text):
+    with pytest.raises(ValueError, match="Unsupported dtype"):
+        eval(text, names)  # noqa: S307
+
+
+def test_axes_of_a_product_may_be_lists(cp):
+    x = cp.arange(6.0).reshape(2, 3)
+    assert cp.tensordot(x, x, ([0, 1], [0, 1])).item() == 55
+    assert cp.tile(x, [2, 1]).shape == (4, 3)
+    assert cp.delete(x, np.array([1]), axis=1).get().tolist() == [[0, 2], [3, 5]]
+
+
+def test_vectorize_keeps_types(cp):
+    x = cp.asarray([-1.0, 0.5, 2.0], cp.float32)
+    first = cp.vectorize(lambda a: max(a, 0))(x)  # the first result is an int of Python's
+    assert (first.dtype, first.get().tolist()) == ("f4", [0, 0.5, 2])
+    total, product = cp.vectorize(lambda a, b: (a + b, a * b))(x, 2)
+    assert (total.dtype, total.get().tolist()) == ("f8", [1, 2.5, 4])
+    assert product.get().tolist() == [-2, 1, 4]
+    with pytest.raises(NotImplementedError, match="neither otypes nor"):
+        cp.vectorize(abs, otypes="f")
+
+
+H, M = np.arange(4.0), np.eye(2)
+CALLS = (
+    (H,),
+    (M,),
+    (H, H),
+    (M, M),
+    (H, 1),
+    (H > 0, H),
+    (H > 0, H, H),
+    (H, H, H),
+    (H.astype(int),),
+    (H, (4,)),
+    (M, 0, 1),
+    (H, 0, 1),
+    (H.astype(int), (H, H, H, H)),
+    (H, H > 0, H),
+    (H > 0, H),
+    ((H, H),),
+    (M, (1, 0)),
+)
+
+
+def _both(name):
+    """Return CuPy's function and NumPy's."""
+    for below in (".fft", ".linalg", ""):
+        modules = [importlib.import_module(f"{package}{below}") for package in ("cupy", "numpy")]
+        if all(hasattr(module, name) for module in modules):
+            return [getattr(module, name) for module in modules]
+    raise AssertionError(name)
+
+
+def _call(function, name):
+    """Return arguments that a function of NumPy's takes."""
+    for args in CALLS:
+        try:
+            function(*args)
+        except (TypeError, ValueError, IndexError, np.linalg.LinAlgError):
+            continue
+        return args
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("name", sorted({*STRICT, *STRICT_OF_MANY} - {"dot"}))  # of one of each
+def test_cupy_refuses_arrays_of_numpy(name):
+    pytest.importorskip("cupy")
+    theirs, ours = _both(name)
+    with pytest.raises(Exception, match=r"."):  # of whatever class; without a GPU, too
+        theirs(*_call(ours, name))
+
+
+@pytest.mark.parametrize("name", sorted(NO_LISTS))
+def test_cupy_refuses_lists(name):
+    pytest.importorskip("cupy")
+    theirs, ours = _both(name)
+    first, *others = _call(ours, name)
+    with pytest.raises((AttributeError, TypeError)):
+        theirs(np.asarray(first).tolist(), *others)
+
+
+@pytest.mark.parametrize("keyword", ONLY_IN_NUMPY)
+def test_cupy_has_no_such_keywords(keyword):
+    pytest.importorskip("cupy")
+    for name in ONLY_IN_NUMPY[keyword]:
+        if name == "as_strided":
+            continue
+        assert keyword not in inspect.signature(_both(name)[0]).parameters
