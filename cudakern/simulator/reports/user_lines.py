@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).parents[2]
 #: Fewer characters in common, and a line is no likely copy of another.
 _LEAST = 8
+#: How many lines before and behind it tell which one is.
+_AROUND = 16
 #: How much of a line must be right if something was filled in.
 _LIKE = 0.6
 _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".inl")
@@ -69,7 +71,7 @@ class UserFiles:
             return None
         name, number = finding.source
         for path in (Path(name), self._item.config.rootpath / name):
-            lines = _lines(path)
+            lines = _text(path).split("\n")
             if len(lines) >= number and finding.code.strip() in lines[number - 1]:
                 return path.absolute(), number, finding.column
         return None
@@ -84,10 +86,10 @@ class UserFiles:
             kernel = [""] * number
         kernel[number - 1] = finding.code
         for paths in (self._near, self._beside(), self._imported(), self._below()):
-            found = [(*_copied(kernel, number - 1, _lines(path)), path) for path in paths]
+            found = [(*_copied(kernel, number - 1, _text(path)), path) for path in paths]
             likeness, i, path = max(found, key=lambda f: f[0], default=(0, 0, Path()))
             if likeness:
-                code, line = finding.code.strip(), _lines(path)[i]
+                code, line = finding.code.strip(), _text(path).split("\n")[i]
                 if finding.column is None or code not in line:
                     return path, i + 1, None
                 shift = line.index(code) - finding.code.index(code)
@@ -120,56 +122,52 @@ def _may_have_kernels(path: Path) -> bool:
     )
 
 
-def _copied(kernel: list[str], k: int, lines: list[str]) -> tuple[int, int]:
-    """Return how sure it is which of the lines is a copy of one of a kernel, and that line.
+def _copied(kernel: list[str], k: int, text: str) -> tuple[int, int]:
+    """Return how sure it is which line of a text is a copy of one of a kernel, and that line.
 
-    Each line that is found tells where the kernel begins. What fills in a line of the kernel makes
-    it another one, which then the others tell.
+    Each line around it that is found tells where the kernel begins. What fills in a line of the
+    kernel makes it another one, which then the others tell.
     """
     begins: Counter[int] = Counter()
-    for j, text in enumerate(map(str.strip, kernel)):
-        if text:
-            begins.update({i - j: len(text) for i, line in enumerate(lines) if text in line})
-    most = sum(len(text.strip()) for text in kernel)
-    found = (0, 0)
-    for i, line in enumerate(lines):
-        votes = begins[i - k]
-        if kernel[k].strip() not in line and votes <= most // 2:
-            votes += _alike_around(kernel, k, lines, i) if _is_like(kernel[k], line) else -votes
-        if votes >= _LEAST:
-            found = max(found, (votes, i), key=lambda pair: pair[0])
-    return found
-
-
-def _alike_around(kernel: list[str], k: int, lines: list[str], i: int) -> int:
-    """Return how many characters the lines before and behind have that are like others."""
-    pairs = [
-        (kernel[k + step], lines[i + step])
-        for step in (-1, 1)
-        if 0 <= k + step < len(kernel) and 0 <= i + step < len(lines)
+    lines: list[str] = []
+    around = [*enumerate(map(str.strip, kernel))][max(0, k - _AROUND) : k + _AROUND + 1]
+    for j, part in around:
+        if part and part in text:  # few files have any
+            lines = lines or text.split("\n")
+            begins.update({i - j: len(part) for i, line in enumerate(lines) if part in line})
+    most = sum(len(part) for _, part in around)
+    found = [
+        (votes, begin + k)
+        for begin, votes in begins.items()
+        if votes >= _LEAST
+        and 0 <= begin + k < len(lines)
+        and (votes > most // 2 or _is_like(kernel[k], lines[begin + k]))
     ]
-    return sum(len(text.strip()) for text, line in pairs if _is_like(text, line))
+    return max(found, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
 
 
-def _is_like(text: str, line: str) -> bool:
-    matcher = SequenceMatcher(None, text.strip(), line.strip(), autojunk=False)
+def _is_like(part: str, line: str) -> bool:
+    """Return whether one is in the other, or may have been before something was filled in."""
+    if part.strip() in line:
+        return True
+    matcher = SequenceMatcher(None, part.strip(), line.strip(), autojunk=False)
     return matcher.quick_ratio() > _LIKE and matcher.ratio() > _LIKE
 
 
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a file, none of one that has no text."""
+def _text(path: Path) -> str:
+    """Return the text of a file, none of one that has no text."""
     try:
         path = path.absolute()
         status = path.stat()
-        return _read(path, status.st_mtime_ns) if status.st_size <= _MOST_BYTES else []
+        return _read(path, status.st_mtime_ns) if status.st_size <= _MOST_BYTES else ""
     except (OSError, ValueError):
-        return []
+        return ""
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, _: int) -> list[str]:
-    """Return the lines of a file as it was at a time."""
-    return path.read_text(encoding="utf-8", errors="replace").split("\n")
+def _read(path: Path, _: int) -> str:
+    """Return the text of a file as it was at a time."""
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _below_root(path: Path, item: pytest.Item) -> str:
