@@ -100,7 +100,7 @@ def test_functions():
         line=5,
         linkage="extern",
     )
-    ret = Instruction("ret", (), None, 0, 6, ())
+    ret = Instruction("ret", (), None, 0, 6, (), ())
     assert f == Function(
         "f",
         is_entry=False,
@@ -218,7 +218,7 @@ def test_instructions():
     @%q setp.eq.and.u32 %p|%q, %r1, 5, !%p;
     atom.acq_rel.gpu.shared::cta.global.inc.u32 _, [%rd1+-8], 0xFFU;
     """)
-    assert first == Instruction("bra", (r("L"),), r("%p", 0, negated=True), 0, 5, ())
+    assert first == Instruction("bra", (r("L"),), r("%p", 0, negated=True), 0, 5, (), ())
     assert second.guard == r("%q")
     assert second.pairs == 1
     compared = (r("%r1"), Immediate(5), r("%p", 0, negated=True))
@@ -407,6 +407,7 @@ def test_places_are_stacks_of_inlined_calls():
     stacks = [instruction.stack for instruction in function.body]
     assert stacks == [(), (a,), (b, a), (header, b, a), (("", 5),)]
     assert [instruction.place for instruction in function.body[:4]] == [None, a, b, b]
+    assert [instruction.column for instruction in function.body[:4]] == [0, 3, 5, 5]
 
 
 def test_a_function_starts_without_a_place():

@@ -899,7 +899,7 @@ def test_sites_tell_the_calls_that_an_instruction_was_inlined_into():
       x[1] = twice(x); atomicAdd(x + 2, 1); }
     """
     text = translate(parse(compiled(code), "k"), "k", checked=True)
-    stacks = dict(re.findall(r'"(ld\.global|atom|red|st)[.\w]*", "([^"]*)"', text))
+    stacks = dict(re.findall(r'\d, "(ld\.global|atom|red|st)[.\w]*", "([^"]*)"', text))
     lines = {opcode: re.findall(r"rows\.cu:(\d+)", stack) for opcode, stack in stacks.items()}
     assert lines.pop("ld.global") == ["2", "4", "6"]
     assert set(map(tuple, lines.values())) == {("6",)}
