@@ -8,6 +8,7 @@ gets plain views, and what it returns becomes this class again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ _COMPUTED = (
 )
 #: Methods and attributes of NumPy's arrays that CuPy's do not have.
 _NOT_IN_CUPY = ("ctypes", "getfield", "resize", "setfield", "setflags", "to_device")
+_INTERFACE = "__cuda_array_interface__"
+_NO_INTERFACE = "other libraries would take the address for a GPU's; x.data.ptr is the host's"
 
 
 def host(value: Any) -> Any:  # noqa: ANN401  what any function takes
@@ -53,7 +56,13 @@ def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
         value = np.asarray(value)
     if isinstance(value, np.ndarray):
         require_dtype(value.dtype)
-        return value if isinstance(value, ndarray) else np.ndarray.view(value, ndarray)
+        if isinstance(value, ndarray):
+            return value
+        if not value.flags.writeable:
+            value = plain(value)
+            with suppress(ValueError):  # of memory that is read-only itself
+                value.flags.writeable = True  # as are all views in CuPy
+        return np.ndarray.view(value, ndarray)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(device, value))
     if type(value) in {tuple, list}:
@@ -269,13 +278,14 @@ def _computed(name: str) -> Callable[..., Any]:
     return call
 
 
-def _refused(name: str) -> property:
+def _refused(name: str, instead: str = "CuPy's arrays have none either") -> property:
     def refuse(_: ndarray) -> None:
-        raise AttributeError(absent(f"cupy.ndarray.{name}", "CuPy's arrays have none either"))
+        raise AttributeError(absent(f"cupy.ndarray.{name}", instead))
 
     return property(refuse)
 
 
+setattr(ndarray, _INTERFACE, _refused(_INTERFACE, _NO_INTERFACE))
 for _name in _COMPUTED.split():
     setattr(ndarray, _name, _computed(_name))
 for _name in _NOT_IN_CUPY:

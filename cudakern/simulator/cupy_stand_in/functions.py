@@ -180,6 +180,11 @@ def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) 
     return compute(np.isin, given, {"assume_unique": assume_unique, "invert": invert})
 
 
+def frombuffer(*args: Any, **kwargs: Any) -> ndarray:  # noqa: ANN401
+    """Return an array of the bytes of a buffer: a copy."""
+    return array(np.frombuffer(*args, **kwargs))
+
+
 def msort(a: Any) -> Any:  # noqa: ANN401
     """Return an array sorted along its first axis."""
     return compute(np.sort, (a,), {"axis": 0})

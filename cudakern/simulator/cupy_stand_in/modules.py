@@ -62,8 +62,8 @@ _PINNED = {
 _NVTX = ("Mark", "MarkC", "RangeEnd", "RangePop", "RangePush", "RangePushC", "RangeStart")
 _OWN_FUNCTIONS = (
     "array asanyarray asarray ascontiguousarray asfarray asfortranarray asnumpy clear_memo empty "
-    "empty_like from_dlpack fuse get_array_module in1d load memoize msort show_config ufunc "
-    "vectorize"
+    "empty_like from_dlpack frombuffer fuse get_array_module in1d load memoize msort show_config "
+    "ufunc vectorize"
 )
 _POOLS = ("get_default_memory_pool", "get_default_pinned_memory_pool")
 _CUPYX = ("rsqrt", "scatter_add", "scatter_max", "scatter_min")

@@ -333,3 +333,25 @@ def test_names_that_a_check_gives_to_arrays(cp):
     ):
         cp.RawKernel(code, "f")((1,), (5,), (table,))
     assert report.findings[0].array == "target"
+
+
+def test_views_can_be_written(cp):
+    """As CuPy's, where NumPy has views that are read-only."""
+    x = cp.zeros((3, 3))
+    x.diagonal()[...] = 5
+    cp.diagonal(x, 1)[:1] = 2
+    assert x.get().tolist() == [[5, 2, 0], [0, 5, 0], [0, 0, 5]]
+    row = cp.zeros(3)
+    cp.broadcast_to(row, (2, 3))[0] = 4
+    assert row.get().tolist() == [4, 4, 4]
+    data = b"\1\2\3"
+    held = cp.frombuffer(data, cp.uint8)
+    held += 1
+    assert (held.tolist(), data) == ([2, 3, 4], b"\1\2\3")
+
+
+def test_an_address_that_no_gpu_has(cp):
+    x = cp.zeros(3)
+    assert not hasattr(x, "__cuda_array_interface__")
+    with pytest.raises(AttributeError, match=r"no cupy\.ndarray\.__cuda_array_interface__; other"):
+        x.__cuda_array_interface__  # noqa: B018
