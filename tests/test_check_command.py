@@ -292,6 +292,15 @@ def test_a_script_of_cupy_without_the_option(tmp_path):
     assert result.stderr.endswith(f"cudakern: the script ended with status 1\n{NOTHING}")
 
 
+def test_a_script_of_cupy_without_kernels(tmp_path):
+    (tmp_path / "script.py").write_text("import cupy\ncupy.zeros(3)", encoding="utf-8")
+    result = python("-m", "cudakern", "check", "--cupy", "script.py", cwd=tmp_path)
+    assert result.stderr.endswith(
+        "nothing was checked; CuPy's RawKernel, ElementwiseKernel and ReductionKernel run there\n"
+    )
+    assert result.returncode == 1
+
+
 def test_forked_processes_are_checked(check):
     script = f"""
 if os.fork() == 0:

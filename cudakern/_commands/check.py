@@ -147,11 +147,12 @@ def _concluded(options: argparse.Namespace, checks: CheckReport, runs: Sequence[
         of = f" in {plural(launches, 'launch', 'es')}" if launches else ""
         console.show(f"cudakern: {found}{of}")
     else:
-        cupy = "" if options.cupy else ", and with --cupy kernels of CuPy"
-        sys.stderr.write(
-            "cudakern: nothing was launched in the simulator, so nothing was checked; RawKernel of "
-            f"cudakern.simulator and operators on NumPy arrays run there{cupy}\n"
-        )
+        what = "RawKernel of cudakern.simulator and operators on NumPy arrays run there"
+        what += ", and with --cupy kernels of CuPy"
+        if options.cupy:
+            what = "CuPy's RawKernel, ElementwiseKernel and ReductionKernel run there"
+        message = "nothing was launched in the simulator, so nothing was checked"
+        sys.stderr.write(f"cudakern: {message}; {what}\n")
     if ended_by:
         return _SIGNALLED + ended_by
     if number or not (launches or status):
