@@ -24,6 +24,7 @@ REFUSED = """
 UNSUPPORTED = """
     cp.zeros(3, dtype=object) | cp.zeros(3, "S3") | x.astype(object) | x.astype("U3")
     cp.full(2, "a") | cp.array([None]) | cp.arange(3).astype("M8[s]")
+    cp.zeros(3, "g") | x.astype("G")
 """
 
 
