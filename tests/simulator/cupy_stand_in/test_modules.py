@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.simulator.cupy_stand_in import profiling
 from cudakern.simulator.cupy_stand_in.modules import OWN, module
 from tests.helpers.processes import printed
 
@@ -278,6 +279,15 @@ def test_decorators_and_profilers(cp, capsys):
     cp.cuda.nvtx.RangePop()
     cp.show_config()
     assert "stand-in for CuPy" in capsys.readouterr().out
+
+
+def test_no_benchmark_goes_on_for_minutes(cp, monkeypatch):
+    from cupyx.profiler import benchmark  # noqa: PLC0415
+
+    monkeypatch.setattr(profiling, "_MOST_SECONDS", 0)
+    calls = []
+    assert benchmark(calls.append, (cp,)).cpu_times.shape == (1,)
+    assert len(calls) == 1
 
 
 def _signature(value):
