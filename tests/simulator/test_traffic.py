@@ -553,3 +553,17 @@ extern "C" __global__ void k(float* x, int wait) {
     assert report.kernels[0].stores == requests("4x32x4 to 4")
     assert report.kernels[0].loads == requests("2x32x4 to 4")
     assert report.kernels[0].atomics == Requests()
+
+
+def test_own_lines_come_before_those_of_headers():
+    code = """#include <cub/block/block_store.cuh>
+#line 1 "k.cu"
+extern "C" __global__ void k(int* x) {
+  int v[1] = {1};
+  cub::StoreDirectBlocked(threadIdx.x, x, v);
+}"""
+    with traffic() as report:
+        RawKernel(code, "k")((1,), (32,), (zeros(32, "int"),))
+    (line,) = report.kernels[0].lines
+    assert line.source == line.stack[0] == ("k.cu", 3)
+    assert re.match(r"k\.cu:3 \(in cub/block/block_store\.cuh:\d+\)  store  argument 0", str(line))

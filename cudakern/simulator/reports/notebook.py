@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError, SimulatorError, reason
 from cudakern.simulator.reports.characters import TAB, plural, visible
-from cudakern.simulator.reports.html.parts import array_name, told
+from cudakern.simulator.reports.html.parts import array_name
 from cudakern.simulator.reports.text import described, grouped
 from cudakern.simulator.reports.traffic import GLOBAL
+from cudakern.simulator.source_lines import shown as shown_place
 from cudakern.simulator.source_lines import text_of
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ def checked(report: CheckReport) -> str:
 def traffic(report: TrafficReport) -> str:
     """Return what a notebook shows of a traffic report."""
     parts = [moved(kernel) for kernel in report.kernels[:_KERNELS]]
-    title = f"memory traffic of {plural(len(report.kernels), 'kernel')}"
+    kernels = plural(len(report.kernels), "kernel")
+    title = f"memory traffic of {kernels}" if parts else "no launches"
     return box(title, *parts, more=_left_out((len(report.kernels) - len(parts), "kernel")))
 
 
@@ -146,7 +148,7 @@ def _row(line: LineTraffic) -> tuple[str, ...]:
         f"{line.bytes_moved:,}" if line.sectors else "",
         f"{line.efficiency:.0%}" if line.sectors else "",
     )
-    return told(line.source, line.stack[:2]), line.kind, array_name(line), *map(Number, figures)
+    return shown_place(line.stack[:2]), line.kind, array_name(line), *map(Number, figures)
 
 
 def _left_out(*counts: tuple[int, str]) -> str:

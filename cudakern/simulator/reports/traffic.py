@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import RETURNS
 from cudakern.simulator.reports.places import array_of, written
-from cudakern.simulator.source_lines import Source, stack_of
+from cudakern.simulator.source_lines import Source, own_first, shown, stack_of
 
 if TYPE_CHECKING:
     import ctypes
@@ -100,9 +100,10 @@ class LineTraffic(Requests):
         ``"load"``, ``"store"`` or ``"atomic"`` in global memory; ``"shared load"`` and so on;
         ``"local load"``, ``"local store"``; ``"constant load"``.
     source : (str, int) or None
-        File and line of the access.
+        File and line of the access; within a header, of the user's own that led there, as of
+        `Finding`.
     stack : tuple of (str, int)
-        The source, then where the inlined function it lies in was called, and so on.
+        The source, then where the inlined function it lies in was called, and so on; headers last.
     array : int, str or None
         Position among the kernel's arguments, or the name of an operator's tensor, of one of the
         ``arrays`` of `traffic`, of a shared array or of a global variable; None for local memory
@@ -313,7 +314,6 @@ def _sum(lines: Iterable[Requests]) -> Requests:
 
 def _cells(line: LineTraffic) -> tuple[str, ...]:
     """Return a line as texts: place, kind, array, requests, rate, efficiency."""
-    place = " < ".join(f"{name}:{number}" for name, number in line.stack[:2]) or "unknown line"
     array = "" if line.array is None else str(line.array)
     if isinstance(line.array, int):
         array = f"argument {line.array}" + (f" ({line.name})" if line.name else "")
@@ -322,7 +322,7 @@ def _cells(line: LineTraffic) -> tuple[str, ...]:
     else:
         rate = f"{line.sectors_per_request:.2f} sectors/request"
     efficiency = f"{line.efficiency:.0%} efficiency" if line.sectors else ""
-    return place, line.kind, array, f"{line.requests} requests", rate, efficiency
+    return shown(line.stack[:2]), line.kind, array, f"{line.requests} requests", rate, efficiency
 
 
 def _table(lines: list[LineTraffic]) -> Iterator[str]:
@@ -356,7 +356,7 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
     """Return what a launch moved, by source line."""
     result = []
     for raw in observed.traffic:
-        stack = stack_of(raw.site)
+        stack = own_first(stack_of(raw.site))
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
         kind = f"{_MEMORIES[raw.memory]} {_ACTIONS[raw.action]}".removeprefix("global ")
         source, array = stack[0] if stack else None, array_of(observed, raw)

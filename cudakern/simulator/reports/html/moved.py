@@ -17,9 +17,9 @@ from cudakern.simulator.reports.html.parts import (
     array_name,
     efficiency,
     number,
-    told,
 )
 from cudakern.simulator.reports.traffic import GLOBAL, Requests, used
+from cudakern.simulator.source_lines import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,16 +123,13 @@ def view(report: TrafficReport) -> View:
         for line in kernel.lines
     ]
     placed.sort(key=lambda each: used(each[1]))
-    tables = [_by_kernel(kernels)]
-    if kernels:
-        tables += [_by_line(placed), _by_array(kernels)]
     every = Requests()
     for kernel in kernels:
         every.include(kernel.total(*GLOBAL))
         for place in kernel.executed:
             listings.of(kernel.library, place, kernel.kernel)
     return View(
-        title=f"Memory traffic of {plural(len(kernels), 'kernel')}",
+        title=f"Memory traffic of {plural(len(kernels), 'kernel')}" if kernels else "No launches",
         facts={
             "launches": f"{sum(kernel.launches for kernel in kernels):,}",
             "bytes requested": _in_units(every.bytes_requested),
@@ -140,7 +137,7 @@ def view(report: TrafficReport) -> View:
             "efficiency": efficiency(every).text,
             "instructions of warps": f"{sum(kernel.instruction_count for kernel in kernels):,}",
         },
-        tables=tables,
+        tables=[_by_kernel(kernels), _by_line(placed), _by_array(kernels)] if kernels else [],
         details=[_details(kernel) for kernel in kernels],
         sources=sorted(
             (_source(listing, placed, kernels) for listing in listings.all.values()),
@@ -195,7 +192,7 @@ def _by_line(placed: _Placed) -> Table:
     rows = [
         (
             Cell(
-                told(line.source, line.stack[:2]),
+                shown(line.stack[:2]),
                 link=place[0].anchor(place[1]) if place else "",
                 is_code=True,
             ),
