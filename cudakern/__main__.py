@@ -78,9 +78,10 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     check.description = CHECK
     check.epilog = STATUS
     check.add_argument("script", metavar="FILE.py", help="the script, or with -m a module")
-    check.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="arguments", help="what the script is given"
+    rest = check.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="what the script is given"
     )
+    rest.required = False
     check.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m")
     check.add_argument(
         "--cupy",

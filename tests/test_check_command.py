@@ -414,8 +414,11 @@ ck.simulator.RawKernel(code, "f")((1,), (1,), (np.zeros(1, np.int32),))"""
             "FILE must be a Python script; 'kernels/gather.cu' is CUDA C++: check what launches it",
         ),
         (["-m", "no_such.module"], "-m needs the name of a module; there is no 'no_such.module'"),
-        (["--html", "no/x.html", "x.py"], "'no/x.html' must be a file that can be written"),
-        (["--json", "tests", "x.py"], "'tests' must be a file that can be written"),
+        (
+            ["--html", "no/x.html", "x.py"],
+            "--html must be a file that can be written; got 'no/x.html'",
+        ),
+        (["--json", "tests", "x.py"], "--json must be a file that can be written; got 'tests'"),
     ],
 )
 def test_words_that_name_nothing_to_run(capsys, monkeypatch, words, message):
@@ -428,7 +431,7 @@ def test_words_that_name_nothing_to_run(capsys, monkeypatch, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "the following arguments are required: FILE.py, arguments"),
+        ([], "the following arguments are required: FILE.py"),
         (
             ["--seeds", "a", "x.py"],
             "argument --seeds: must be integers separated by commas; got 'a'",

@@ -162,10 +162,9 @@ def _concluded(options: argparse.Namespace, checks: CheckReport, runs: Sequence[
 
 def _refusal(options: argparse.Namespace) -> str:
     """Return why nothing can run, if so."""
-    for name in filter(None, (options.html, options.json)):
-        folder = Path(name).absolute().parent
-        if not os.access(folder, os.W_OK) or Path(name).is_dir():
-            return f"{name!r} must be a file that can be written"
+    for option, name in (("--html", options.html), ("--json", options.json)):
+        if name and (not os.access(Path(name).absolute().parent, os.W_OK) or Path(name).is_dir()):
+            return f"{option} must be a file that can be written; got {name!r}"
     if options.module:
         known = find_spec(options.script.partition(".")[0]) is not None
         return "" if known else f"-m needs the name of a module; there is no {options.script!r}"

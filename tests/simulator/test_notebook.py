@@ -83,7 +83,7 @@ def test_nothing_found():
     assert text_of(report) == "nothing found in 0 launches"
     with ck.simulator.traffic() as report:
         pass
-    assert text_of(report) == "memory traffic of 0 kernels"
+    assert text_of(report) == "no launches"
 
 
 def test_a_report_of_traffic(traffic):
