@@ -78,9 +78,15 @@ def require_dtype(dtype: np.dtype[Any]) -> None:
 
 
 def compute(function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401  any of NumPy's
-    """Return what a function of NumPy's gives for plain views, without its warnings, as CuPy."""
+    """Return what a function of NumPy's gives for plain views, without its warnings, as CuPy.
+
+    An array that it was given and returns, an output above all, is the same object.
+    """
+    given, passed = (*args, *kwargs.values()), (*map(host, args), *map(host, kwargs.values()))
+    keywords = dict(zip(kwargs, passed[len(args) :], strict=True))
     with np.errstate(all="ignore"):
-        return device(function(*host(args), **host(kwargs)))
+        result = function(*passed[: len(args)], **keywords)
+    return next((g for g, p in zip(given, passed, strict=True) if p is result), device(result))
 
 
 def require_device(owner: str, value: object, error: type[Exception] = TypeError) -> None:

@@ -48,9 +48,7 @@ class ufunc:  # noqa: N801  CuPy's name
         if method != "at":
             for value in args[: self._function.nin]:
                 require_device(f"cupy.{self.__name__}", value)
-        out = kwargs.get("out") if method == "__call__" else None
-        result = compute(getattr(self._function, method), args, kwargs)
-        return out if isinstance(out, ndarray) else result
+        return compute(getattr(self._function, method), args, kwargs)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name in {"accumulate", "at", "outer", "reduce", "reduceat"}:
@@ -90,8 +88,7 @@ def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         result = compute(function, tuple(map(_called_back, args)), kwargs)
         if name in _TRUTHS:
             result = device(np.bool_(result))
-        out = kwargs.get("out")
-        return out if isinstance(out, ndarray) else result
+        return result
 
     return call
 

@@ -157,6 +157,10 @@ def test_outputs_come_back(cp):
     assert cp.sum(x, out=out[0]) is not None
     assert out.get().tolist() == [3, 2, 3]
     assert np.multiply(x, 2, out=out) is out
+    total = cp.empty(())
+    assert cp.exp(x, out) is cp.clip(x, 0, 1, out) is x.clip(0, 1, out=out) is out
+    assert x.sum(None, None, total) is cp.mean(x, out=total) is total
+    assert x.astype(float, copy=False) is x
     same = x
     same += 1
     same **= 2
