@@ -497,6 +497,25 @@ def test_arrows_end_in_the_rows_of_both_marks(checked, shown):
             assert x <= row["x"] + 1
 
 
+def test_carets_stand_below_their_columns_behind_tabs(checked, shown):
+    first = checked.findings[0]
+    text = "\t/*\t*/ x[0];"
+    finding = replace(first, source=("k.cu", 1), column=text.index("x") + 1, other=None)
+    page = shown(made_up(checked, [finding], {(first.library, "k.cu"): text}))
+    x, caret = page.evaluate(
+        """(at) => {
+          const text = document.querySelector("#s1-1 code").firstChild;
+          const range = document.createRange();
+          range.setStart(text, at);
+          range.setEnd(text, at + 1);
+          const boxes = [range, document.querySelector("#s1-1 i")];
+          return boxes.map((each) => each.getBoundingClientRect().left);
+        }""",
+        text.index("x"),
+    )
+    assert caret == pytest.approx(x, abs=1)
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_stands_out(report, shown, dark):
     page = shown(report, dark=dark)
