@@ -107,7 +107,7 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
 def make_known(array: np.ndarray) -> None:
     """Have launches reach an array by its address, wherever they have that from, while it lives.
 
-    It is the owner of its memory. What in it holds the pattern of `empty` counts as unwritten.
+    It is no view of another one. What in it holds the pattern of `empty` counts as unwritten.
     """
     global _latest  # noqa: PLW0603
     if _unwritten.get(id(array)) is not array:
@@ -138,7 +138,7 @@ def empty_array(key: int) -> np.ndarray | None:
 
 
 def _bytes_of(owner: np.ndarray) -> np.ndarray:
-    return owner.reshape(-1).view(np.uint8)
+    return np.ndarray.view(owner, np.ndarray).reshape(-1).view(np.uint8)
 
 
 def _fill(flat: np.ndarray) -> None:
@@ -148,10 +148,15 @@ def _fill(flat: np.ndarray) -> None:
     flat[whole:] = _PATTERN[: flat.size - whole]
 
 
-def _owner(array: np.ndarray) -> np.ndarray:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """Return the array that an array is a view of in the end, though it be `as_strided`."""
+    while isinstance(base := _base(array.base), np.ndarray):
+        array = base
     return array
+
+
+def _base(base: object) -> object:
+    return base if isinstance(base, np.ndarray) else getattr(base, "base", None)
 
 
 def address_of(array: np.ndarray) -> int:
@@ -178,14 +183,15 @@ def operand_of(
 
     It looks for what nothing has written, unless told not to.
     """
-    owner = _owner(array)
+    owner = owner_of(array)
     address = address_of(array)
     layout = Layout(array.shape, array.strides, array.itemsize)
     phase = (address - address_of(owner)) % 512
     if (phase - address) % _MAX_ALIGNMENT:
         phase = address % _MAX_ALIGNMENT
     unwritten: np.ndarray | bool = False
-    if looks and owner.size and _unwritten.get(id(owner)) is owner:
+    is_known = owner.flags.c_contiguous and _unwritten.get(id(owner)) is owner
+    if looks and owner.size and is_known:
         low, high = layout.span
         first = address + low - address_of(owner)
         held = _bytes_of(owner)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.arguments import address_of, empty, make_known
+from cudakern.simulator.arguments import address_of, empty, make_known, owner_of, span_of
 from cudakern.simulator.cupy_stand_in.devices import MODELLED_BYTES, Device
 
 if TYPE_CHECKING:
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 def plain(array: np.ndarray) -> np.ndarray:
     """Return an array of the stand-in as one of NumPy's, on the same memory."""
     return np.ndarray.view(array, np.ndarray)
-
-
-def owner_of(array: np.ndarray) -> np.ndarray:
-    """Return the array that an array is a view of in the end."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 class BaseMemory:
@@ -47,9 +40,7 @@ class BaseMemory:
     @property
     def ptr(self) -> int:
         """Address of the first byte, by which kernels reach the memory from now on."""
-        owner = owner_of(self.bytes)
-        if owner.base is None:
-            make_known(owner)
+        make_known(owner_of(self.bytes))
         return address_of(self.bytes)
 
     @property
@@ -81,7 +72,7 @@ class UnownedMemory(BaseMemory):
 def _at(address: int, size: int, owner: object = None) -> np.ndarray:
     """Return the bytes at an address, which keep their owner."""
     interface = {"data": (address, False), "shape": (size,), "typestr": "|u1", "version": 3}
-    return np.asarray(SimpleNamespace(__array_interface__=interface, owner=owner))
+    return np.asarray(SimpleNamespace(__array_interface__=interface, base=owner))
 
 
 class MemoryPointer:
@@ -185,11 +176,8 @@ class MemoryPointer:
 def pointer_to(array: np.ndarray) -> MemoryPointer:
     """Return the pointer to an array's first element, into all of the memory that it lies in."""
     owner = owner_of(array)
-    flat = plain(owner if owner.flags.c_contiguous else owner.T)
-    if not flat.flags.c_contiguous or owner.base is not None:  # nobody knows where that starts
-        return MemoryPointer(BaseMemory(_at(address_of(array), array.nbytes, array)), 0)
-    held = flat.reshape(-1).view(np.uint8)
-    return MemoryPointer(BaseMemory(held), address_of(array) - address_of(held))
+    low, high = span_of(owner)
+    return MemoryPointer(BaseMemory(_at(low, high - low, owner)), address_of(array) - low)
 
 
 def alloc(size: int) -> MemoryPointer:

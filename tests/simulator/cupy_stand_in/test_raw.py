@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -67,6 +69,32 @@ def test_addresses_in_arrays(cp, module):
     y = cp.zeros(8, dtype=cp.float32)
     module.get_function("sums")((1,), (8,), (table, y, 4))
     assert y.get().tolist() == [6] * 8
+
+
+HELD = """
+    x.copy() | copy.deepcopy(x) | pickle.loads(pickle.dumps(x, 5)) | x[::-2] | cp.from_dlpack(x)
+    cp.lib.stride_tricks.as_strided(x, (4, 4), (4, 4)) | cp.zeros((2, 3, 4), cp.float32).transpose(1, 2, 0)
+    cp.empty_like(cp.zeros((2, 3, 4), cp.float32).transpose(1, 2, 0)) | cp.asarray(np.ones((3, 3), "f4", "F"))
+    cp.frombuffer(bytes(16), "f4") | cp.ndarray(4, "f4", cp.cuda.MemoryPointer(unowned, 0))
+    cp.ndarray(4, "f4", x.data + 8) | cp.fft.fft(x).real.astype("f4") | (x + 1j).astype("F").imag
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    "text", [t.strip() for line in HELD.split("\n") for t in line.split(" | ") if t]
+)
+def test_addresses_of_any_array(cp, module, text):
+    x = cp.arange(8, dtype=cp.float32)
+    unowned = cp.cuda.UnownedMemory(x.data.ptr, x.nbytes, x)
+    names = {"cp": cp, "np": np, "x": x, "copy": copy, "pickle": pickle, "unowned": unowned}
+    held = eval(text, names)  # noqa: S307
+    held[...] = 3
+    table, y = cp.asarray([held.data.ptr], dtype=cp.uint64), cp.zeros(1, dtype=cp.float32)
+    for seed in (None, 0):
+        with ck.simulator.checked(seed) if seed is not None else nullcontext():
+            module.get_function("sums")((1,), (1,), (table, y, 1))
+    assert y.get().tolist() == [6]
+    assert held.data.ptr == held.__array_interface__["data"][0]
 
 
 def test_a_fault_by_an_address_in_an_array(cp, module):
