@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cudakern._forks import Lock
 from cudakern.errors import KernelCompileError
@@ -133,6 +134,7 @@ OWN: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("MRG32k3a", "Philox4x3210", "XORWOW"), np.random.Philox),
     },
     "cupy.testing": {},
+    "cupy.typing": {"ArrayLike": ArrayLike, "DTypeLike": DTypeLike, "NDArray": NDArray},
     "cupyx": {
         **{name: getattr(functions, name) for name in _CUPYX},
         "empty_like_pinned": functions.empty_like_pinned,

@@ -32,6 +32,7 @@ from cupy.cuda.memory import MemoryPool
 from cupy.lib.stride_tricks import as_strided
 from cupy.linalg import norm
 from cupy.random import default_rng
+from cupy.typing import ArrayLike, DTypeLike, NDArray
 from cupyx import scatter_add, rsqrt
 from cupyx.profiler import benchmark, time_range
 """
