@@ -323,6 +323,21 @@ def test_seeds_must_be_integers(inner, seeds):
     result.stderr.fnmatch_lines([f"*{message}"])
 
 
+def test_a_kernel_that_does_not_compile_is_shown_by_its_lines(inner):
+    result = inner("""
+        def test_wrong():
+            RawKernel('extern "C" __global__ void f() {\\n  y = 3;\\n}\\n', "f")((1,), (1,), ())
+    """)
+    lines = [*result.stdout.lines]
+    start = lines.index(next(line for line in lines if "- cudakern -" in line))
+    assert lines[start + 1 : start + 5] == [
+        '  1 | extern "C" __global__ void f() {',
+        "> 2 |   y = 3;",
+        "    |   ^",
+        "  3 | }",
+    ]
+
+
 def test_the_marker_and_the_option_are_described(inner):
     inner("", "--markers").stdout.fnmatch_lines(["@pytest.mark.cudakern_checked(seeds=(0,), *"])
     described = ["*--cudakern-checked=SEEDS*", "*--cudakern-checked-strict*"]

@@ -24,11 +24,11 @@ from typing import IO, TYPE_CHECKING
 
 from cudakern import simulator
 from cudakern._commands import console
-from cudakern.errors import SimulatorError
+from cudakern.errors import CudakernError, KernelCompileError, SimulatorError
 from cudakern.simulator.observation import observing
 from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.checking import CheckReport, TrafficReport
-from cudakern.simulator.reports.text import described, grouped, identity
+from cudakern.simulator.reports.text import compiler_lines, described, grouped, identity
 
 if TYPE_CHECKING:
     import argparse
@@ -299,9 +299,11 @@ def _script(options: argparse.Namespace, seed: int, log: int) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001  whatever ends the script
-        traceback = _of_script(error.__traceback__)
+        traceback = _of_script(error)
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
-        if isinstance(error, SimulatorError):
+        if isinstance(error, KernelCompileError):
+            sys.stderr.writelines(f"{line}\n" for line in compiler_lines(error))
+        elif isinstance(error, SimulatorError):
             recorder.write(error.findings)  # of a `checked` in the script
         return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
@@ -325,8 +327,21 @@ def _hand_over(recorder: _Recorder, traffic: TrafficReport, process: int) -> Non
         recorder.write((), traffic=traffic)
 
 
-def _of_script(traceback: TracebackType | None) -> TracebackType | None:
-    """Return the part of a traceback that begins in the script."""
+def _of_script(error: BaseException) -> TracebackType | None:
+    """Return the part of a traceback that begins in the script, and ends there.
+
+    That is where it calls the package, if this package raises the error.
+    """
+    traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename in _OURS:
         traceback = traceback.tb_next
+    if isinstance(error, CudakernError):
+        part, last = traceback, None
+        while part is not None:
+            module = str(part.tb_frame.f_globals.get("__name__"))
+            if module.partition(".")[0] not in {"cudakern", "contextlib"}:
+                last = part
+            part = part.tb_next
+        if last is not None:
+            last.tb_next = None
     return traceback

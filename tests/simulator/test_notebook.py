@@ -269,7 +269,6 @@ def test_an_error_of_ptx_has_its_lines():
         "  5 | {",
         "> 6 |   add.foo %a, %b;",
         "  7 | }",
-        "  8 | ",
         "",
     ]
 

@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cudakern._arguments import as_flag, as_integer, require_word
-from cudakern.errors import ArgumentError, CudakernError, SimulatorError, did_you_mean
+from cudakern.errors import (
+    ArgumentError,
+    CudakernError,
+    KernelCompileError,
+    SimulatorError,
+    did_you_mean,
+)
 from cudakern.errors import shown as shown_value
 from cudakern.simulator import observation
 from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.checking import checked
 from cudakern.simulator.reports.findings import Finding
-from cudakern.simulator.reports.text import described
+from cudakern.simulator.reports.text import compiler_lines, described
 from cudakern.simulator.reports.user_lines import Place, UserFiles
 from cudakern.simulator.source_lines import shown
 
@@ -234,9 +240,16 @@ def complete(
         report.outcome = "failed"
         report.longrepr = _alone(_failure(_NOTHING), item)
     error = None if call.excinfo is None else call.excinfo.value
-    told = _findings(next((e.findings for e in _chain(error) if isinstance(e, SimulatorError)), ()))
+    errors = [*_chain(error)]
+    told = _findings(next((e.findings for e in errors if isinstance(e, SimulatorError)), ()))
     found = _findings(run.report.findings if run is not None else ())
-    if not report.failed or not (found or told):
+    if not report.failed:
+        return
+    compiled = next((e for e in errors if isinstance(e, KernelCompileError)), None)
+    excerpt = "" if compiled is None else "\n".join(compiler_lines(compiled))
+    if excerpt:
+        _add_section(report, excerpt, item)
+    if not (found or told):
         return
     if _is_expected(item):
         report.outcome = "skipped"
@@ -248,8 +261,7 @@ def complete(
     called = (*(run.called if run else ()), *_files(error.__traceback__ if error else None))
     files = UserFiles(item, sources, called)
     places = {finding: files.place(finding) for finding in found or told}
-    if item.config.getoption("tbstyle", "auto") != "line":
-        _add_section(report, "\n".join(_section(places, told, run)))
+    _add_section(report, "\n".join(_section(places, told, run)), item)
     properties = [pair for finding, place in places.items() for pair in _properties(finding, place)]
     item.user_properties += properties
     report.user_properties += properties
@@ -299,8 +311,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = before if error.__cause__ is None else error.__cause__
 
 
-def _add_section(report: pytest.TestReport, text: str) -> None:
+def _add_section(report: pytest.TestReport, text: str, item: pytest.Item) -> None:
     """Add to what is shown of a failure; sections of the report are what --show-capture shows."""
+    if item.config.getoption("tbstyle", "auto") == "line":
+        return
     add = getattr(report.longrepr, "addsection", None)
     if add is None:
         report.sections.append((_SECTION, text))

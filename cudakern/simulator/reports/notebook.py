@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError, SimulatorError, reason
-from cudakern.simulator.reports.characters import TAB, plural, visible
+from cudakern.simulator.reports.characters import plural, visible
 from cudakern.simulator.reports.html.parts import array_name
-from cudakern.simulator.reports.text import described, grouped
+from cudakern.simulator.reports.text import compiler_lines, described, grouped
 from cudakern.simulator.reports.traffic import GLOBAL
 from cudakern.simulator.source_lines import shown as shown_place
-from cudakern.simulator.source_lines import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 _FINDINGS, _KERNELS, _LINES = 5, 3, 8
 #: Columns of findings.
 _COLUMNS = 110
-#: Lines of source around the one that a compiler names.
-_AROUND = 2
 
 _LINE = "1px solid rgba(128,128,128,.4)"
 _TABLE = "border-collapse:collapse;margin:.3em 0"
@@ -164,7 +161,8 @@ def of_error(error: SimulatorError | KernelCompileError) -> list[str]:
     """
     head = f"{_bold(type(error).__name__)}: "
     if isinstance(error, KernelCompileError):
-        shown = [head + visible(str(error)), *_compiler_lines(error)]
+        lines = [*compiler_lines(error, color=True)]
+        shown = [head + visible(str(error)), *([""] if lines else []), *lines]
     elif error.findings:
         count = plural(len(grouped(error.findings)), "finding")
         shown = [head + count, "", described(error.findings, width=_COLUMNS)]
@@ -199,35 +197,3 @@ def _named(file: str) -> str:
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     names = None if shell is None else shell.compile.format_code_name(file)
     return file if names is None else " ".join(names)
-
-
-#: Where a compiler says an error is, and its words.
-_ERROR = re.compile(
-    r"^(?P<file>[^\n]+?)(?:\((?P<line>\d+)\)|:(?P<other>\d+)): (?:catastrophic )?error\b[^\n]*"
-    r"(?:\n  (?P<code>[^\n]*)\n  (?P<before>\s*)\^)?",
-    re.MULTILINE,
-)
-
-
-def _compiler_lines(error: KernelCompileError) -> Iterator[str]:
-    """Yield the source lines around a compiler's first error."""
-    errors = [*_ERROR.finditer(error.log)]
-    if not errors:
-        return
-    first = errors[0]
-    number = int(first["line"] or first["other"])
-    text = text_of(error.text, error.source, first["file"])
-    start = max(1, number - _AROUND)
-    around = text.split("\n")[start - 1 : number + _AROUND]
-    if not text or number >= start + len(around):  # the log may have the line alone
-        around, start = [first["code"]] if first["code"] else [], number
-    width = len(str(start + len(around)))
-    yield ""
-    for at, line in enumerate(around, start):
-        mark = ">" if at == number else " "
-        yield f"{mark} {at:>{width}} | {visible(line).expandtabs(TAB)}"
-        if at == number and first["before"] is not None:
-            column = len((first["code"] or "")[: len(first["before"])].expandtabs(TAB))
-            yield f"  {'':{width}} | {'':{column}}{_bold('^')}"
-    if len(errors) > 1:
-        yield f"and {plural(len(errors) - 1, 'more error')}: error.log has all"

@@ -1,20 +1,22 @@
-"""Findings as a terminal shows them: each with its line of the source, and a race with both."""
+"""What a terminal shows: findings, each with its line of the source, and errors of compilers."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.reports.characters import TAB, visible
-from cudakern.simulator.source_lines import Source
+from cudakern.simulator.reports.characters import TAB, plural, visible
+from cudakern.simulator.source_lines import Source, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.text import Text
 
+    from cudakern.errors import KernelCompileError
     from cudakern.simulator.reports.checking import CheckReport
     from cudakern.simulator.reports.findings import Finding, OtherAccess
 
@@ -23,6 +25,14 @@ _CUT = "..."
 #: Columns where nothing tells how many there are, and the fewest that a line of source gets.
 _COLUMNS = 120
 _LEAST = 20
+#: Lines of source around the one that a compiler names.
+_AROUND = 2
+#: Where a compiler says an error is, and its words.
+_ERROR = re.compile(
+    r"^(?P<file>[^\n]+?)(?:\((?P<line>\d+)\)|:(?P<other>\d+)): (?:catastrophic )?error\b[^\n]*"
+    r"(?:\n  (?P<code>[^\n]*)\n  (?P<before>\s*)\^)?",
+    re.MULTILINE,
+)
 #: ANSI's numbers of styles.
 _FOUND, _OTHER, _STRONG, _QUIET = "1;31", "1;34", "1", "36"
 
@@ -79,6 +89,33 @@ def as_rich(report: CheckReport, width: int) -> Text:
     return Text.from_ansi(found)
 
 
+def compiler_lines(error: KernelCompileError, *, color: bool = False) -> Iterator[str]:
+    """Yield the source lines around a compiler's first error, if it names one."""
+    errors = [*_ERROR.finditer(error.log)]
+    if not errors:
+        return
+    first = errors[0]
+    number = int(first["line"] or first["other"])
+    text = text_of(error.text, error.source, first["file"])
+    start = max(1, number - _AROUND)
+    around = text.removesuffix("\n").split("\n")[start - 1 : number + _AROUND]
+    if not text or number >= start + len(around):  # the log may have the line alone
+        around, start = [first["code"]] if first["code"] else [], number
+    width = len(str(start + len(around) - 1))
+    for at, line in enumerate(around, start):
+        mark = ">" if at == number else " "
+        yield f"{mark} {at:>{width}} | {visible(line).expandtabs(TAB)}"
+        if at == number and first["before"] is not None:
+            column = len((first["code"] or "")[: len(first["before"])].expandtabs(TAB))
+            yield f"  {'':{width}} | {'':{column}}{_styled(_STRONG, '^', color=color)}"
+    if len(errors) > 1:
+        yield f"and {plural(len(errors) - 1, 'more error')}: error.log has all"
+
+
+def _styled(style: str, text: str, *, color: bool) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if color and text else text
+
+
 @dataclass(frozen=True)
 class _Mark:
     """Where a line of the source is pointed at, and what is said of that."""
@@ -115,7 +152,7 @@ class _Page:
                 yield from self._excerpt(together, gutter, room)
 
     def _styled(self, style: str, text: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if self.color and text else text
+        return _styled(style, text, color=self.color)
 
     def _excerpt(self, marks: Sequence[_Mark], gutter: int, room: int) -> Iterator[str]:
         """Yield a line of the source and, below it, what happens there."""
