@@ -13,6 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from types import FrameType
 
 #: Words longer than this are no misspelt names.
 _LONGEST = 40
@@ -156,6 +157,15 @@ class DTypeError(CudakernError, TypeError):
 def dtype_error(operator: str, field: str, requirement: str) -> DTypeError:
     """Return an error that names an operator and one of its fields."""
     return DTypeError(f"{operator}: {field} {requirement}")
+
+
+def is_inside(frame: FrameType, *others: str) -> bool:
+    """Return whether a call is of this package or of contextlib, which runs its blocks.
+
+    It says nothing of the user's own program then. So do those of the other packages.
+    """
+    module = str(frame.f_globals.get("__name__"))
+    return module.partition(".")[0] in {"cudakern", "contextlib", *others}
 
 
 class IndexRangeError(CudakernError, IndexError):

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING
 
 from cudakern import simulator
 from cudakern._commands import console
-from cudakern.errors import CudakernError, KernelCompileError, SimulatorError
+from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
 from cudakern.simulator.observation import observing
 from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.checking import CheckReport, TrafficReport
@@ -338,9 +338,7 @@ def _of_script(error: BaseException) -> TracebackType | None:
     if isinstance(error, CudakernError):
         part, last = traceback, None
         while part is not None:
-            module = str(part.tb_frame.f_globals.get("__name__"))
-            if module.partition(".")[0] not in {"cudakern", "contextlib"}:
-                last = part
+            last = last if is_inside(part.tb_frame) else part
             part = part.tb_next
         if last is not None:
             last.tb_next = None

@@ -19,6 +19,7 @@ from cudakern.errors import (
     KernelCompileError,
     SimulatorError,
     did_you_mean,
+    is_inside,
 )
 from cudakern.errors import shown as shown_value
 from cudakern.simulator import observation
@@ -181,14 +182,10 @@ class Run:
             file = frame.f_code.co_filename
             is_own = file.startswith(self._folder) and "site-packages" not in file
             is_innermost = traceback is None
-            if not _is_of_package(frame.f_globals.get("__name__")) and (is_own or is_innermost):
+            if not is_inside(frame) and (is_own or is_innermost):
                 traceback = TracebackType(traceback, frame, frame.f_lasti, frame.f_lineno or 0)
             frame = frame.f_back
         return traceback
-
-
-def _is_of_package(module: object) -> bool:
-    return str(module).partition(".")[0] == "cudakern"
 
 
 def _files(traceback: TracebackType | None) -> Iterator[str]:
@@ -214,7 +211,7 @@ def without_frames(error: BaseException | None) -> Iterator[bool]:
         for shown_error in _chain(error)
         if isinstance(shown_error, CudakernError)
         for frame, _ in walk_tb(shown_error.__traceback__)
-        if _is_of_package(name := frame.f_globals.get("__name__")) or name == "contextlib"
+        if is_inside(frame)
     ]
     for space in spaces:
         space["__tracebackhide__"] = _is_on_purpose

@@ -5,15 +5,13 @@ Text has the notebook's own colours, light or dark, and nothing needs a script o
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 import traceback
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.errors import KernelCompileError, SimulatorError, reason
+from cudakern.errors import KernelCompileError, SimulatorError, is_inside, reason
 from cudakern.simulator.reports.characters import plural, visible
 from cudakern.simulator.reports.html.parts import array_name
 from cudakern.simulator.reports.text import compiler_lines, described, grouped
@@ -22,7 +20,6 @@ from cudakern.simulator.source_lines import shown as shown_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from types import ModuleType
 
     from cudakern.simulator.reports.checking import CheckReport, TrafficReport
     from cudakern.simulator.reports.findings import Finding
@@ -176,20 +173,15 @@ def of_error(error: SimulatorError | KernelCompileError) -> list[str]:
 
 def _calls(error: Exception) -> Iterator[str]:
     """Yield the calls that led to an error, without those of the package and of IPython."""
-    folders = [f"{Path(module.__file__ or '').parent}/" for module in _inside()]
-    for frame in traceback.extract_tb(error.__traceback__):
-        if not frame.filename.startswith((*folders, contextlib.__file__)):
-            yield f"{_bold(f'{_named(frame.filename)}, line {frame.lineno}')}: {frame.line}"
+    calls = traceback.extract_tb(error.__traceback__)
+    for (frame, _), call in zip(traceback.walk_tb(error.__traceback__), calls, strict=True):
+        if not is_inside(frame, "IPython"):
+            yield f"{_bold(f'{_named(call.filename)}, line {call.lineno}')}: {call.line}"
 
 
 def _bold(text: str) -> str:
     """Return a text in bold, which is read on any background, unlike in a colour."""
     return f"\x1b[1m{text}\x1b[0m"
-
-
-def _inside() -> list[ModuleType]:
-    """Return the packages whose calls say nothing of the user's own program."""
-    return [sys.modules[name] for name in ("cudakern", "IPython") if name in sys.modules]
 
 
 def _named(file: str) -> str:
