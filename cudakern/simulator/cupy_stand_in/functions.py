@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 #: Functions whose result is a bool of Python's in NumPy, an array in CuPy.
 _TRUTHS = frozenset({"allclose", "array_equal", "array_equiv"})
+#: Which functions have a method, where not all do.
+_METHODS = {
+    "accumulate": ("add", "multiply"),
+    "at": ("add", "bitwise_and", "bitwise_or", "bitwise_xor", "maximum", "minimum", "subtract"),
+    "reduce": ("add", "multiply"),
+    "reduceat": ("add",),
+}
 #: How many results of a memoized function are kept.
 _MOST_KEPT = 1024
 
@@ -45,6 +52,9 @@ class ufunc:  # noqa: N801  CuPy's name
         return self._computed("__call__", args, kwargs)
 
     def _computed(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        if self.__name__ not in _METHODS.get(method, (self.__name__,)):
+            message = f"CuPy has no cupy.{self.__name__}.{method}, nor has in_place_of_cupy"
+            raise NotImplementedError(message)
         if method != "at":
             for value in args[: self._function.nin]:
                 require_device(f"cupy.{self.__name__}", value)
@@ -113,6 +123,9 @@ def array(
     """Return an array of the stand-in, which shares no memory with one of NumPy's."""
     del subok, blocking
     of_device = isinstance(obj, ndarray)
+    if isinstance(obj, list | tuple) and len({*_are_device(obj)}) > 1:
+        message = "cupy.array: a list must hold arrays of CuPy's alone, or none; use x.item()"
+        raise TypeError(message)
     if not of_device or copy is None:
         copy = None if of_device else True
     made = np.array(host(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
@@ -126,6 +139,15 @@ def array(
         return obj  # type: ignore[no-any-return]
     result: ndarray = device(made)
     return result
+
+
+def _are_device(obj: Any) -> Iterator[bool]:  # noqa: ANN401
+    """Yield whether elements of nested lists are arrays of the stand-in."""
+    if isinstance(obj, list | tuple):
+        for element in obj:
+            yield from _are_device(element)
+    else:
+        yield isinstance(obj, ndarray)
 
 
 def asarray(

@@ -118,9 +118,9 @@ OLD = {
 }
 
 _STRICT_OF_ONE = """
-    all any argmax argmin argwhere array_split ascontiguousarray asfortranarray broadcast_to clip
+    all any argmax argmin argwhere array_split ascontiguousarray asfortranarray broadcast_to
     count_nonzero cumprod cumsum cumulative_prod cumulative_sum delete diag_indices_from ediff1d
-    expand_dims fft fft2 fftn fftshift flatnonzero hfft histogram hsplit ifft ifft2 ifftn ifftshift
+    expand_dims fft fft2 fftn flatnonzero hfft histogram hsplit ifft ifft2 ifftn
     ihfft irfft irfft2 irfftn median moveaxis nanargmax nanargmin nanmax nanmean nanmedian nanmin
     nanprod nanstd nansum nanvar nonzero pinv ptp rfft rfft2 rfftn rollaxis searchsorted size split
     trapezoid vsplit
@@ -138,7 +138,7 @@ STRICT: dict[str, int] = {
 #: Functions of arrays of CuPy's in a list or tuple, which may be no other ones.
 STRICT_OF_MANY = frozenset({"column_stack", "concat", "concatenate", "stack"})
 _NO_LISTS = """
-    amax amin argpartition argsort array_equal bincount choose convolve copy corrcoef
+    amax amin argpartition argsort array_equal bincount choose clip convolve copy corrcoef
     correlate cov det diagflat diagonal eig eigvals empty_like fill_diagonal flip fliplr flipud
     full_like intersect1d isin lexsort matrix_rank matrix_transpose max mean min norm ones_like
     pad partition percentile permute_dims prod put quantile ravel repeat reshape roll roots rot90

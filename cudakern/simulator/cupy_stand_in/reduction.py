@@ -86,7 +86,7 @@ class ReductionKernel:
         keepdims: bool = False,
         stream: object = None,
     ) -> Any:  # noqa: ANN401
-        """Run the kernel; return its outputs.
+        """Run the kernel; return its first output, as CuPy does: others must be given.
 
         Parameters
         ----------
@@ -135,8 +135,7 @@ class ReductionKernel:
         if prod(result):
             flat = [array.reshape(kept) for array in outputs]  # a view: axes of size 1 go
             self._launch(inputs, flat, types, shape, axes)
-        results = returned or tuple(map(device, outputs))
-        return results[0] if len(results) == 1 else tuple(results)
+        return returned[0] if returned else device(outputs[0])
 
     def _check_raw(self, inputs: list[Any], axes: tuple[int, ...]) -> None:
         """Raise NotImplementedError where CuPy documents that raw inputs have no meaning."""

@@ -27,10 +27,10 @@ ARRAYS = """
     x.nonzero()[0] | x.dot(x[0].T) | x.ptp() | x.round(1) | x.take(cp.asarray([1]))
     x.view(cp.int32) | x.squeeze() | x.diagonal() | x.trace() | x.conj() | x.repeat(2)
     x.transpose(2, 0, 1) | cp.sum(x) | cp.sqrt(x) | cp.sqrt(2.0) | cp.add.reduce(x)
-    cp.maximum.accumulate(x) | cp.exp(x) | cp.where(x > 1, x, 0) | cp.stack([x, x])
+    cp.add.accumulate(x) | cp.exp(x) | cp.where(x > 1, x, 0) | cp.stack([x, x])
     cp.concatenate((x, x)) | cp.einsum("ijk->k", x) | cp.zeros(3) | cp.ones((2, 2))
     cp.full(2, 7) | cp.arange(3) | cp.linspace(0, 1, 3) | cp.eye(2) | cp.zeros_like(x)
-    cp.empty_like(x) | cp.asarray([1, 2]) | cp.array([x[0, 0, 0], 1]) | cp.r_[1, 2]
+    cp.empty_like(x) | cp.asarray([1, 2]) | cp.array([x[0, 0, 0], x[0, 0, 1]]) | cp.r_[1, 2]
     cp.mgrid[0:2, 0:3] | cp.meshgrid(x[0, 0], x[0, 0])[1] | cp.histogram(x.ravel())[0]
     cp.ptp(x) | cp.unique(x, return_counts=True)[1] | cp.linalg.norm(x) | cp.linalg.svd(x[0])[1]
     cp.fft.fft(x) | cp.linalg.qr(x[0])[0] | cp.allclose(x, x) | cp.array_equal(x, x)

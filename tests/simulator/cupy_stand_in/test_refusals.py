@@ -13,13 +13,18 @@ from cudakern.simulator.cupy_stand_in.names import NO_LISTS, ONLY_IN_NUMPY, STRI
 REFUSED = """
     cp.sum([1, 2]) | cp.mean([x[0, 0], x[0, 1]]) | cp.max((x[0], x[1])) | cp.linalg.norm([1, 2])
     cp.any(h) | cp.cumsum(h, axis=0) | cp.stack([x, h]) | cp.column_stack([h, x]) | cp.fft.fft(h)
-    cp.clip(h, 0, 1) | cp.ascontiguousarray(h) | cp.asfortranarray(h) | cp.copyto(x, h)
+    cp.clip([1, 2], 0, 1) | cp.array([x[0, 0], 1]) | cp.asarray([[x[0, 0]], [2]])
+    cp.ascontiguousarray(h) | cp.asfortranarray(h) | cp.copyto(x, h)
     x.dot(h.T) | cp.kron(x, h) | np.dot(x, h.T) | np.copyto(x, h) | np.stack([h, x])
     np.geomspace(x[0, 0], x[1, 1]) | np.linalg.multi_dot([x, x.T]) | x.sum(where=x > 0)
     cp.sum(x, where=x > 0) | cp.max(x, initial=0) | cp.zeros(3, like=x) | cp.isin(x, x, kind="sort")
     x.argsort(stable=True) | cp.linalg.svd(x, hermitian=True) | np.sum(x, where=x > 0)
     kernel(1, (1,), ()) | kernel((1,), 1, ()) | kernel([1], (1,), ()) | cp.exp([1.0])
     cp.vectorize(lambda a: a if a > 1 else np.int8(0))(x) | cp.vectorize(abs)(h)
+"""
+METHODS = """
+    cp.maximum.accumulate(x) | cp.maximum.reduce(x) | cp.multiply.reduceat(x, [0])
+    cp.multiply.at(x, 0, 2)
 """
 UNSUPPORTED = """
     cp.zeros(3, dtype=object) | cp.zeros(3, "S3") | x.astype(object) | x.astype("U3")
@@ -43,6 +48,12 @@ def texts(table):
 @pytest.mark.parametrize("text", texts(REFUSED))
 def test_arguments_that_numpy_takes(names, text):
     with pytest.raises(TypeError, match=r"CuPy|one type|no implementation found for 'numpy"):
+        eval(text, names)  # noqa: S307
+
+
+@pytest.mark.parametrize("text", texts(METHODS))
+def test_methods_of_functions(names, text):
+    with pytest.raises(NotImplementedError, match="CuPy has no "):
         eval(text, names)  # noqa: S307
 
 

@@ -52,5 +52,6 @@ if __name__ == "__main__":
     cp.testing.assert_allclose(total, np.ones((5, 4)), rtol=1e-5)
     by_class = cp.moveaxis(probability, -1, 0)  # a view whose rows are apart
     weights = cp.linspace(1, 2, 30, dtype=cp.float64)
-    where, value = best(by_class, weights, axis=0)
+    where, value = cp.empty((5, 4), cp.int64), cp.empty((5, 4), cp.float32)
+    best(by_class, weights, where, value, axis=0)
     print(f"class {where[0, 0]} of weight {value[0, 0]:.3f}")
