@@ -19,6 +19,9 @@ Sources = dict[tuple[str, str], str]
 #: Longer ones are not shown.
 _MOST_BYTES, _MOST_LINES = 2**24, 2**18
 _DIRECTIVE = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d{1,9})(?:[ \t]+"([^"]*)")?')
+#: What is in brackets; and what assigns to an element, whose brackets are filled with "#".
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
+_ASSIGNMENT = re.compile(r"[#\s]+(?:\.\w+[#\s]*)*(?P<operation>[-+*/%&|^]|<<|>>)?=(?!=)")
 
 Source = tuple[str, int]
 
@@ -65,6 +68,33 @@ def shown(stack: tuple[Source, ...]) -> str:
 def column_of(pointer: ctypes._Pointer[ctypes.Structure]) -> int | None:
     """Return where in the line of a site its statement begins, from 1."""
     return (pointer.contents.column or None) if pointer else None
+
+
+def indexed_at(code: str, name: str, access: str) -> int | None:
+    """Return where in a line an array is first indexed for an access, from 1; None if it is not.
+
+    Examples
+    --------
+    >>> from cudakern.simulator.source_lines import indexed_at
+    >>> code = "s[t] = s[t + 1];"
+    >>> indexed_at(code, "s", "write"), indexed_at(code, "s", "read"), indexed_at(code, "x", "read")
+    (1, 8, None)
+    """
+    pattern = rf"(?<![\w.]){re.escape(name)}\s*(?=\[)"
+    matches = [*re.finditer(pattern, code)] if name else []
+    flat, before = code, ""
+    while flat != before:
+        flat, before = _BRACKETS.sub(lambda match: "#" * len(match[0]), flat), flat
+    assigned = {  # what is within an index is only read
+        match: None if flat[match.start()] == "#" else _ASSIGNMENT.match(flat, match.end())
+        for match in matches
+    }
+    fitting = matches
+    if access == "write":
+        fitting = [match for match, by in assigned.items() if by]
+    elif access == "read":
+        fitting = [match for match, by in assigned.items() if not by or by["operation"]]
+    return next((match.start() + 1 for match in (*fitting, *matches)), None)
 
 
 def take_texts(sources: Sources, library: str, ptx: Ptx, stack: Iterable[Source]) -> None:

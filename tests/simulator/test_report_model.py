@@ -13,6 +13,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked, empty, traffic
 from cudakern.simulator.reports import records
+from cudakern.simulator.source_lines import indexed_at
 
 
 @pytest.fixture(scope="module")
@@ -377,3 +378,24 @@ def test_the_schema_refuses_other_names(conforms):
     for wrong in ({**record, "more": 1}, {**record, "findings": [{"kind": "race"}]}):
         with pytest.raises(fastjsonschema.JsonSchemaException):
             conforms(wrong)
+
+
+@pytest.mark.parametrize(
+    ("code", "write", "read"),
+    [
+        ("a = x[i];", 5, 5),
+        ("x[i] = 1;", 1, 1),
+        ("x[i] = x[i + 1];", 1, 8),
+        ("x[x[i]] = 2;", 1, 3),
+        ("if (x[i] == 1) x[j].y = 2;", 16, 5),
+        ("a = x[i]; x [j][k] = a;", 11, 5),
+        ("x[i] += x[i + n];", 1, 1),
+        ("y[x[i]] <<= 1; x[y[i]] >>= 1;", 16, 3),
+        ("x[f(i,", 1, 1),
+        ("max[i] = p.x[i];", None, None),
+    ],
+)
+def test_where_in_a_line_an_array_is_accessed(code, write, read):
+    assert indexed_at(code, "x", "write") == write
+    assert indexed_at(code, "x", "read") == read
+    assert indexed_at(code, "", "read") is None

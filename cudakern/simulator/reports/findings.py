@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from cudakern.simulator.source_lines import (
     Source,
     Sources,
     column_of,
+    indexed_at,
     line_of,
     own_first,
     shown,
@@ -207,18 +207,18 @@ def _quoting(finding: Finding, observed: Observed, sources: Sources) -> Finding:
         take_texts(sources, library, module.ptx, other.stack)
         code = line_of(sources, library, other.source)
         is_race = finding.kind == "race"
-        column = _column(code, name if is_race else "", other.column)
+        column = _column(code, name if is_race else "", other.access, other.column)
         other = replace(other, code=code, column=column)
     code = line_of(sources, library, finding.source)
-    column = _column(code, name, finding.column)
+    column = _column(code, name, finding.access, finding.column)
     return replace(finding, code=code, column=column, other=other, library=library, name=name)
 
 
-def _column(code: str, name: str, statement: int | None) -> int | None:
+def _column(code: str, name: str, access: str, statement: int | None) -> int | None:
     """Return where an array is indexed in a line, or else where its statement begins."""
-    match = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[", code) if name else None
-    if match:
-        return match.start() + 1
+    indexed = indexed_at(code, name, access)
+    if indexed is not None:
+        return indexed
     before = code.encode()[: (statement or 1) - 1]  # NVRTC counts bytes
     return None if statement is None else len(before.decode(errors="ignore")) + 1
 
