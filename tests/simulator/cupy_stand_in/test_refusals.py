@@ -103,13 +103,18 @@ CALLS = (
 )
 
 
+#: That NumPy 2.0 has not.
+NEW_IN_NUMPY = {"cumulative_prod", "cumulative_sum"}
+
+
 def _both(name):
     """Return CuPy's function and NumPy's."""
     for below in (".fft", ".linalg", ""):
         modules = [importlib.import_module(f"{package}{below}") for package in ("cupy", "numpy")]
         if all(hasattr(module, name) for module in modules):
             return [getattr(module, name) for module in modules]
-    raise AssertionError(name)
+    assert name in NEW_IN_NUMPY
+    pytest.skip(f"this NumPy has no {name}")
 
 
 def _call(function, name):
