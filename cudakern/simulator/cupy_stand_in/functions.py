@@ -261,7 +261,8 @@ def get_array_module(*args: object) -> ModuleType:
 def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:  # noqa: ANN401, FBT001
     """Return an array that shares memory with one of another library, on the host."""
     del device
-    made: np.ndarray = np.from_dlpack(host(array))
+    given = host(array)  # NumPy before 2.1 gives its own arrays back as read-only ones
+    made: np.ndarray = given.view() if isinstance(given, np.ndarray) else np.from_dlpack(given)
     return np.ndarray.view(made.copy() if copy else made, ndarray)
 
 
