@@ -18,7 +18,13 @@ from cudakern.simulator.arguments import empty
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.devices import Device
 from cudakern.simulator.cupy_stand_in.memory import MemoryPointer, plain, pointer_to
-from cudakern.simulator.cupy_stand_in.names import NO_LISTS, ONLY_IN_NUMPY, STRICT, STRICT_OF_MANY
+from cudakern.simulator.cupy_stand_in.names import (
+    NO_LISTS,
+    ONLY_IN_NUMPY,
+    SHAPED,
+    STRICT,
+    STRICT_OF_MANY,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,6 +104,14 @@ def require_device(owner: str, value: object, error: type[Exception] = TypeError
         raise error(message)
 
 
+def require_integers(name: str, shape: object) -> None:
+    """Raise TypeError if a shape is an array of the stand-in or has one."""
+    sizes = shape if isinstance(shape, list | tuple) else [shape]
+    if any(isinstance(size, ndarray) for size in sizes):
+        message = f"cupy.{name}: CuPy takes integers for a shape; got a cupy.ndarray; use int(n)"
+        raise TypeError(message)
+
+
 def require_as_cupy(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise TypeError for arguments that a function of NumPy's takes and the one of CuPy's not."""
     strict = args[: STRICT.get(name, 0)]
@@ -107,6 +121,8 @@ def require_as_cupy(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
         strict = args[:1]
     for value in strict:
         require_device(f"cupy.{name}", value)
+    if args and name in SHAPED:
+        require_integers(name, args[0])
     for keyword in kwargs:
         if name in ONLY_IN_NUMPY.get(keyword, ()):
             message = f"CuPy has no {keyword} of cupy.{name}, nor has in_place_of_cupy"
@@ -204,6 +220,9 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
             message = f"cupy.ndarray.set takes {self.dtype} of shape {self.shape}; "
             message += f"got {arr.dtype} of shape {arr.shape}"
             raise TypeError(message) if arr.dtype != self.dtype else ValueError(message)
+        if not self.flags.forc:
+            message = "cupy.ndarray.set: Cannot set to non-contiguous array"
+            raise RuntimeError(message)
         plain(self)[...] = arr
 
     @property
@@ -249,13 +268,13 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         return device, (plain(self),)
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_only(self))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_only(self))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(_only(self))
 
     def __index__(self) -> int:
         message = "cupy.ndarray cannot be interpreted as an integer; use int(x)"
@@ -284,6 +303,14 @@ def _computed(name: str) -> Callable[..., Any]:
     return call
 
 
+def _only(array: ndarray) -> Any:  # noqa: ANN401  a number
+    """Return the number that an array of no dimensions holds; TypeError for another array."""
+    if array.ndim:
+        message = "CuPy converts arrays of no dimensions alone to Python's numbers; use x.item()"
+        raise TypeError(message)
+    return array.item()
+
+
 def _refused(name: str, instead: str = "CuPy's arrays have none either") -> property:
     def refuse(_: ndarray) -> None:
         raise AttributeError(absent(f"cupy.ndarray.{name}", instead))
@@ -303,7 +330,7 @@ def unwritten(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray
     if order not in {"C", "F"}:
         message = f"order must be C or F; got {order!r}"
         raise ValueError(message)
-    shape = host(shape)
+    require_integers("empty", shape)
     sizes = tuple(map(int, shape)) if np.ndim(shape) else (int(shape),)
     array = empty(sizes[::-1] if order == "F" else sizes, dtype)
     result: ndarray = device(array.T if order == "F" else array)

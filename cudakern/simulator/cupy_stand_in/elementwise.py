@@ -121,10 +121,8 @@ class ElementwiseKernel:
         if size is not None:
             return (int(size),)
         if shape is None:
-            if any(isinstance(value, np.ndarray) for value in values):
-                message = f"{self.name}: size must be given if all arrays are raw"
-                raise ValueError(message)
-            return ()
+            message = f"{self.name}: size must be given if no array is, or all are raw"
+            raise ValueError(message)
         return shape
 
     def _check_outputs(self, given: list[np.ndarray], shape: tuple[int, ...]) -> None:

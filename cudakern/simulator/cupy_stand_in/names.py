@@ -118,29 +118,32 @@ OLD = {
 }
 
 _STRICT_OF_ONE = """
-    all any argmax argmin argwhere array_split ascontiguousarray asfortranarray broadcast_to
+    all angle any argmax argmin argwhere array_split ascontiguousarray asfortranarray broadcast_to
     count_nonzero cumprod cumsum cumulative_prod cumulative_sum delete diag_indices_from ediff1d
     expand_dims fft fft2 fftn flatnonzero hfft histogram hsplit ifft ifft2 ifftn
     ihfft irfft irfft2 irfftn median moveaxis nanargmax nanargmin nanmax nanmean nanmedian nanmin
-    nanprod nanstd nansum nanvar nonzero pinv ptp rfft rfft2 rfftn rollaxis searchsorted size split
-    trapezoid vsplit
+    nanprod nanstd nansum nanvar nonzero pinv ptp rfft rfft2 rfftn rollaxis size split trapezoid
+    vsplit
 """
 _STRICT_OF_TWO = """
-    copyto dot extract histogram2d inner interp kron lstsq matmul may_share_memory outer
-    polyadd polymul polysub putmask tensordot vdot
+    copyto digitize dot extract histogram2d inner isin kron lstsq matmul may_share_memory outer
+    polyadd polyfit polymul polysub putmask searchsorted tensordot vdot
 """
 #: How many arguments must be arrays of CuPy's, of functions that refuse others.
 STRICT: dict[str, int] = {
     **dict.fromkeys(_STRICT_OF_ONE.split(), 1),
     **dict.fromkeys(_STRICT_OF_TWO.split(), 2),
+    "interp": 3,
     "where": 3,
 }
+#: Functions whose first argument is a shape.
+SHAPED = frozenset({"empty", "full", "ones", "zeros"})
 #: Functions of arrays of CuPy's in a list or tuple, which may be no other ones.
 STRICT_OF_MANY = frozenset({"column_stack", "concat", "concatenate", "stack"})
 _NO_LISTS = """
     amax amin argpartition argsort array_equal bincount choose clip convolve copy corrcoef
     correlate cov det diagflat diagonal eig eigvals empty_like fill_diagonal flip fliplr flipud
-    full_like intersect1d isin lexsort matrix_rank matrix_transpose max mean min norm ones_like
+    full_like intersect1d lexsort matrix_rank matrix_transpose max mean min norm ones_like
     pad partition percentile permute_dims prod put quantile ravel repeat reshape roll roots rot90
     setdiff1d setxor1d slogdet sort squeeze std sum swapaxes take trace transpose
     tril_indices_from trim_zeros triu_indices_from union1d unique var zeros_like

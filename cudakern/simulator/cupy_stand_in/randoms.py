@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.arrays import device, host
+from cudakern.simulator.cupy_stand_in.arrays import device, host, require_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Functions that return what they return in NumPy, or take a dtype as NumPy's do.
 _AS_NUMPY = frozenset({"bytes", "choice", "integers", "permutation", "seed", "shuffle"})
+#: Functions that refuse arrays of NumPy's.
+_STRICT = frozenset({"normal", "permutation", "shuffle", "uniform"})
 _INTEGERS = frozenset({"randint", "random_integers"})
 
 
@@ -22,6 +24,9 @@ def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def draw(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        for value in args:
+            if name in _STRICT and isinstance(value, np.ndarray):
+                require_device(f"cupy.random.{name}", value)
         if name in _AS_NUMPY:
             return device(function(*host(args), **host(kwargs)))
         if name in _INTEGERS:

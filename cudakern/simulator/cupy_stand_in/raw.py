@@ -117,13 +117,14 @@ class RawKernel(raw.RawKernel):
         shared_mem: int = 0,
         stream: object = None,
     ) -> None:
-        """Run the kernel, at once in whatever stream."""
+        """Run the kernel, at once in whatever stream. Numbers below 1 count as 1, as in CuPy."""
         del stream
         sizes: dict[str, object] = {"grid": grid, "block": block}
         for name, value in sizes.items():
             if not isinstance(value, tuple):
                 message = f"{self.name}: CuPy takes {name} as a tuple; got {type(value).__name__}"
                 raise TypeError(message)
+        grid, block = (tuple(max(1, int(n)) for n in counts) for counts in (grid, block))
         super().__call__(grid, block, tuple(map(argument, args)), shared_mem=shared_mem)
 
     @property

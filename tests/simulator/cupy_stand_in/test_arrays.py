@@ -112,6 +112,8 @@ def test_copies_to_and_from_the_host(cp):
         x.set(np.ones((2, 3), np.float32))
     with pytest.raises(ValueError, match=r"got float64 of shape \(2,\)"):
         x.set(np.ones(2))
+    with pytest.raises(RuntimeError, match="non-contiguous array"):
+        x[:, 0].set(np.ones(2))
     with pytest.raises(TypeError, match=r"takes a numpy\.ndarray; got ndarray"):
         x.set(x)
     assert cp.asarray(x) is x
@@ -192,7 +194,7 @@ def test_memory_counts_as_unwritten(cp, order):
         with ck.simulator.checked():
             assert float(read(x).sum()) == 6
     assert cp.empty_like(cp.zeros((2, 3, 4)).transpose(1, 2, 0)).strides == (32, 8, 96)
-    assert cp.empty(cp.asarray([2, 3])).shape == cp.empty([2, 3]).shape == (2, 3)
+    assert cp.empty([2, 3]).shape == (2, 3)
     assert cp.empty(3).shape == cp.empty(np.int64(3)).shape == (3,)
     assert cp.empty(()).shape == ()
 

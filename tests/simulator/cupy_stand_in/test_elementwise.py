@@ -192,8 +192,8 @@ def test_atomics_of_floats_and_long_integers(cp):
     most, least = cp.full(1, -np.inf, cp.float32), cp.full(1, np.inf, cp.float32)
     wide, count = cp.array([-np.inf, np.inf]), cp.zeros(1, cp.int64)
     kernel(cp.asarray(host), most, least, wide, count)
-    assert [float(most), float(least)] == [host.max(), host.min()] == wide.get().tolist()
-    assert int(count) == -1000
+    assert [most.item(), least.item()] == [host.max(), host.min()] == wide.get().tolist()
+    assert count.item() == -1000
 
 
 REFUSED = [
@@ -206,7 +206,14 @@ REFUSED = [
     ("T x", "T y", ("f", 1), TypeError, "outputs must be cupy.ndarray"),
     ("T x", "T y", (np.ones(3),), TypeError, "got a NumPy array; use cupy.asarray"),
     ("T x", "T y", ("text",), TypeError, "must be cupy.ndarray or scalars; got str"),
-    ("raw T x", "T y", ("f",), ValueError, "size must be given if all arrays are raw"),
+    ("raw T x", "T y", ("f",), ValueError, "size must be given if no array is, or all are raw"),
+    (
+        "float32 x",
+        "float32 y",
+        (1,),
+        ValueError,
+        "size must be given if no array is, or all are raw",
+    ),
 ]
 
 

@@ -97,6 +97,15 @@ def test_addresses_of_any_array(cp, module, text):
     assert held.data.ptr == held.__array_interface__["data"][0]
 
 
+def test_sizes_of_launches(cp):
+    code = 'extern "C" __global__ void f(int* x) { atomicAdd(x, 1); }'
+    x = cp.zeros(1, cp.int32)
+    cp.RawKernel(code, "f")(
+        (0, np.int64(2)), (4.0,), (x,)
+    )  # as CuPy runs it: of one block at least
+    assert int(x[0]) == 8
+
+
 def test_a_fault_by_an_address_in_an_array(cp, module):
     x = cp.ones(7, cp.float32)
     table = cp.asarray([x.data.ptr], dtype=cp.uint64)
