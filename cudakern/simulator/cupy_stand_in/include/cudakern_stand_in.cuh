@@ -26,7 +26,6 @@ class CIndexer {
     }
   }
   __device__ ptrdiff_t size() const { return size_; }
-  __device__ const ptrdiff_t (&shape() const)[_ndim] { return shape_; }
   __device__ const ptrdiff_t (&get() const)[_ndim] { return index_; }
   __device__ void set(ptrdiff_t position) {
 #pragma unroll
