@@ -180,6 +180,18 @@ def pointer_to(array: np.ndarray) -> MemoryPointer:
     return MemoryPointer(BaseMemory(_at(low, high - low, owner)), address_of(array) - low)
 
 
+def memcpy(dst: int, src: int, size: int, kind: int) -> None:
+    """Copy bytes between addresses, as ``cupy.cuda.runtime.memcpy``."""
+    del kind
+    ctypes.memmove(dst, src, size)
+
+
+def memcpy_async(dst: int, src: int, size: int, kind: int, stream: int) -> None:
+    """Copy bytes between addresses."""
+    del stream
+    memcpy(dst, src, size, kind)
+
+
 def alloc(size: int) -> MemoryPointer:
     """Return new memory, as ``cupy.cuda.alloc``."""
     return MemoryPointer(Memory(size), 0)

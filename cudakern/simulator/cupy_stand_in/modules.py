@@ -60,6 +60,8 @@ _PINNED = {
         "set_pinned_memory_allocator",
     )
 }
+#: What `memcpy` is told of its addresses.
+_WAYS = ("HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default")
 _NVTX = ("Mark", "MarkC", "RangeEnd", "RangePop", "RangePush", "RangePushC", "RangeStart")
 _OWN_FUNCTIONS = (
     "array asanyarray asarray ascontiguousarray asfarray asfortranarray asnumpy clear_memo empty "
@@ -116,6 +118,9 @@ OWN: dict[str, dict[str, Any]] = {
         "getDeviceProperties": devices.properties,
         "is_hip": False,
         "memGetInfo": devices.memory_info,
+        "memcpy": memory.memcpy,
+        "memcpyAsync": memory.memcpy_async,
+        **{f"memcpy{way}": kind for kind, way in enumerate(_WAYS)},
         "runtimeGetVersion": devices.runtime_version,
         "setDevice": devices.use_device,
         "streamSynchronize": devices.synchronize,

@@ -220,6 +220,10 @@ def test_pointers(cp):
     (memory + 8).copy_from(memory, 8)
     memory.copy_from_device_async(memory + 12, 4, None)
     assert y.get().tolist() == [-1, -1, 0, -1]
+    runtime = cp.cuda.runtime
+    runtime.memcpy(host.ctypes.data, y.data.ptr, y.nbytes, runtime.memcpyDeviceToHost)
+    runtime.memcpyAsync(y.data.ptr + 8, host.ctypes.data, 4, runtime.memcpyHostToDevice, 0)
+    assert y.get().tolist() == [-1] * 4
     owned = cp.cuda.UnownedMemory(host.ctypes.data, 16, host)
     assert cp.ndarray(4, cp.int32, cp.cuda.MemoryPointer(owned, 0)).get().tolist() == host.tolist()
 
