@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Functions that return what they return in NumPy, or take a dtype as NumPy's do.
 _AS_NUMPY = frozenset({"bytes", "choice", "integers", "permutation", "seed", "shuffle"})
 #: Functions that refuse arrays of NumPy's.
-_STRICT = frozenset({"normal", "permutation", "shuffle", "uniform"})
+_STRICT = frozenset({"normal", "permutation", "shuffle"})
 _INTEGERS = frozenset({"randint", "random_integers"})
 
 

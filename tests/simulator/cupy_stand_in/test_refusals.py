@@ -18,7 +18,7 @@ REFUSED = """
     cp.zeros(x[0, 1]) | cp.ones((2, x[0, 1])) | cp.empty(x[0]) | cp.full([x[0, 1]], 2)
     cp.isin(x, h) | cp.interp(x[0], x[0], h[0])
     cp.searchsorted(x[0], [1.0]) | cp.digitize(x, h[0]) | cp.angle(h)
-    cp.random.shuffle(h) | cp.random.permutation(h) | cp.random.normal(h, 1) | cp.random.uniform(h)
+    cp.random.shuffle(h) | cp.random.permutation(h) | cp.random.normal(h, 1)
     float(x[0, :1]) | int(x[:1, :1])
     x.dot(h.T) | cp.kron(x, h) | np.dot(x, h.T) | np.copyto(x, h) | np.stack([h, x])
     np.geomspace(x[0, 0], x[1, 1]) | np.linalg.multi_dot([x, x.T]) | x.sum(where=x > 0)
