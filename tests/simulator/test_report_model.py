@@ -6,7 +6,6 @@ import json
 import math
 from pathlib import Path
 
-import fastjsonschema
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from cudakern.simulator.source_lines import indexed_at
 @pytest.fixture(scope="module")
 def conforms():
     """Return a function that fails for what is not as the schema says."""
+    fastjsonschema = pytest.importorskip("fastjsonschema")
     path = Path(records.__file__).with_name("report.schema.json")
     return fastjsonschema.compile(json.loads(path.read_text(encoding="utf-8")))
 
@@ -376,7 +376,7 @@ def test_the_schema_refuses_other_names(conforms):
     record = json.loads(ck.simulator.CheckReport().json())
     conforms(record)
     for wrong in ({**record, "more": 1}, {**record, "findings": [{"kind": "race"}]}):
-        with pytest.raises(fastjsonschema.JsonSchemaException):
+        with pytest.raises(Exception, match="data"):
             conforms(wrong)
 
 
