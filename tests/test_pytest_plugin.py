@@ -782,7 +782,7 @@ def test_findings_are_commands_for_github(inner, pytester, options):
     assert sorted(commands, key=len) == [
         f"::error file={file},{place(pytester.path / file, text)},title=out_of_bounds::{kernel}: "
         f"out_of_bounds: {kernel}.cu:{access} {what} {where}"
-        for kernel, access, text in (("set", "1: write", "x[i]"), ("shift", "2: read", "x[n]"))
+        for kernel, access, text in (("set", "1: write", "x[i]"), ("shift", "2: read", "x[n + 1]"))
     ]
 
 

@@ -52,7 +52,7 @@ def show_ansi(described: Callable[..., str]) -> None:
 
 def _write(text: str) -> None:
     """Print a text, with escape sequences for what standard output cannot encode."""
-    coding = sys.stdout.encoding or "utf-8"
+    coding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(f"{text.encode(coding, 'backslashreplace').decode(coding)}\n")
 
 

@@ -15,8 +15,8 @@ def visible(text: str, kept: str = "\t\n") -> str:
     Examples
     --------
     >>> from cudakern.simulator.reports.characters import visible
-    >>> print(visible("a\tb\x00c\u202e"))
-    a	b\x00c\u202e
+    >>> print(visible("a\x00b\u202e"))
+    a\x00b\u202e
     """
     return "".join(
         c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
