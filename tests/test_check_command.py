@@ -338,10 +338,11 @@ once()"""
 def test_blocks_of_the_scripts_own(check):
     block = f"with ck.simulator.checked() as report: {FAULT}"
     result = check(f"try:\n  {block}\nexcept ck.SimulatorError: print(len(report.findings))")
-    assert (result.stdout, result.stderr) == ("1\n", NOTHING)
+    told = "1\ncudakern: nothing found in 1 launch\n"
+    assert (result.stdout, result.stderr, result.returncode) == (told, "", 0)
     result = check(block)
     assert "cudakern.errors.SimulatorError: total: race: module.cu:6" in result.stderr
-    assert result.stdout == f"{RACE}\ncudakern: 1 finding\n"
+    assert result.stdout == f"{RACE}\ncudakern: 1 finding in 1 launch\n"
 
 
 @pytest.mark.parametrize(

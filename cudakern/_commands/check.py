@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING
 from cudakern import simulator
 from cudakern._commands import console
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
-from cudakern.simulator.observation import observing
+from cudakern.simulator.observation import observing, watchers
 from cudakern.simulator.reports.characters import plural
 from cudakern.simulator.reports.checking import CheckReport, TrafficReport
 from cudakern.simulator.reports.text import compiler_lines, described, grouped, identity
@@ -240,7 +240,11 @@ class _Recorder(CheckReport):
         notes, files = len(self.notes), len(self.sources)
         super().add(observed)
         found, self.findings = self.findings, []
-        self.write(found, 1, self.notes[notes:], dict([*self.sources.items()][files:]))
+        self.write(found, 0, self.notes[notes:], dict([*self.sources.items()][files:]))
+
+    def count(self) -> None:
+        """Count a launch, which may be one of a `checked` in the script."""
+        self.write((), 1)
 
     def write(
         self,
@@ -281,6 +285,7 @@ def _script(options: argparse.Namespace, seed: int, log: int) -> int:
     recorder = _Recorder(seed, strict=options.strict, log=log)
     stack = ExitStack()
     stack.enter_context(observing(recorder))
+    watchers.append(recorder.count)
     if options.traffic:
         traffic = TrafficReport()
         stack.enter_context(observing(traffic))
