@@ -24,6 +24,19 @@ extern "C" __global__ void k(const int* x, int* y) {
   for (int i = 0; i < 5; i++) sum += taps[i] * x[threadIdx.x + i];
   y[threadIdx.x] = sum;
 }
+//// volatile_of_its_own(ints(rng, 32), poison(32, np.int32), block=32)
+////     -> x, _: {1: x[::-1] + 2 * x + 3}
+struct Pair { int first, second; };
+extern "C" __global__ void k(const int* x, int* y) {
+  const int t = threadIdx.x;
+  volatile int turned[32];
+  volatile Pair pair;
+  volatile double three = 3;
+  for (int i = 0; i < 32; i++) turned[31 - i] = x[i];
+  pair.first = x[t];
+  pair.second = pair.first;
+  y[t] = turned[t] + pair.first + pair.second + int(three);
+}
 //// structure_by_value(np.array((3, 0.5, (1, 2)), "i4,f4,(2,)i4"), poison(16, np.float32), block=16)
 ////     -> s, _: {1: np.arange(16) * 3 * np.float32(0.5) + 3}
 #include <stdint.h>

@@ -40,7 +40,7 @@ _SPECIAL = re.compile(r"%(n?tid|n?ctaid|laneid|clock)\b(?!\.)")  # registers tha
 _ERROR = re.compile(r"line (\d+); (?:error|fatal)")
 #: What Python writes the C++ of has no answers in the chapters.
 _MOVES = """
-.version 9.0
+.version 9.5
 .target sm_90a
 .address_size 64
 .const .b32 constants[4];
@@ -52,6 +52,7 @@ ld.acquire.gpu.global.u32 %r1, [%a1]; ld.mmio.relaxed.sys.global.u32 %r1, [%a1];
 ld.relaxed.cluster.global.L2::128B.v2.b32 {%r1, %r2}, [%a1];
 ld.relaxed.cta.global.L1::evict_last.L2::cache_hint.f32 %r1, [%a1], %a2;
 ld.volatile.global.L2::64B.v2.u32 {%r1, %r2}, [%a1]; ld.volatile.shared.u8 %h, [%a1];
+ld.volatile.local.u32 %r1, [%a1]; st.volatile.local.v2.u32 [%a1], {%r1, %r2};
 ld.global.cv.u32 %r1, [%a1]; ld.weak.global.cg.L2::cache_hint.L2::256B.u32 %r1, [%a1], %a2;
 ld.weak.global.ca.L2::128B.v4.f32 {%r1, %r2, %r3, %r4}, [%a1]; ld.const.u32 %r1, [constants];
 ld.weak.global.L1::evict_last.L2::cache_hint.L2::128B.v2.b32 {%r1, %r2}, [%a1], %a2;
@@ -145,7 +146,7 @@ class Ptxas:
         outer, inner = (" ".join(text.split()) for text in like.declarations)
         lines = [f"{like.before}{name} {like.operands};".replace("\n", " ") for name in names]
         taken = [True] * len(names)
-        head = f".version 9.0\n.target {target}\n.address_size 64\n{outer}\n{inner}"
+        head = f".version 9.5\n.target {target}\n.address_size 64\n{outer}\n{inner}"
         while True:  # what is no PTX hides the errors behind it
             asked = [line if ok else "" for line, ok in zip(lines, taken, strict=True)]
             text = "\n".join([head, *asked, "ret; }"])

@@ -31,6 +31,7 @@ SPACE: global shared shared::cta shared::cluster
 9.7.9.8 ld.ORDER.SCOPE{.global}$far.TYPE d, [a] (reads, moves, waits) = @load
 9.7.9.8 ld.mmio.relaxed.sys{.global}.TYPE d, [a] (reads, moves, waits) = @load
 9.7.9.8 ld.volatile{.SPACE}{.LANES}.TYPE d, [a] (reads, moves, waits) = @load
+9.7.9.8 ld.volatile.local{.LANES}.TYPE d, [a] (reads, moves) = @load
 9.7.9.8 ld.volatile{.global}.PREFETCH{.LANES}.TYPE d, [a] (reads, moves, waits) = @load
 # Past the caches of a multiprocessor: a loop may wait for another block with one.
 CACHE: cg cv
@@ -58,6 +59,7 @@ SPACE: global shared shared::cta shared::cluster
     (writes, moves, waits) = @store
 9.7.9.11 st.mmio.relaxed.sys{.global}.TYPE [a], b (writes, moves, waits) = @store
 9.7.9.11 st.volatile{.SPACE}{.LANES}.TYPE [a], b (writes, moves, waits) = @store
+9.7.9.11 st.volatile.local{.LANES}.TYPE [a], b (writes, moves) = @store
 CACHE: wb cg cs wt
 SPACE: global shared shared::cta shared::cluster local
 9.7.9.11 st{.weak}{.SPACE}{.CACHE}{.LANES}.TYPE [a], b (writes, moves) = @store
