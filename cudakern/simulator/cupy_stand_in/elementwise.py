@@ -11,18 +11,16 @@ from cudakern.simulator.cupy_stand_in.arrays import device
 from cudakern.simulator.cupy_stand_in.kernel_text import (
     Kernels,
     Operands,
+    TextKernel,
     collapsed,
-    one_text,
     preamble,
 )
 from cudakern.simulator.cupy_stand_in.parameters import (
     Types,
     broadcast_shape,
-    checked_names,
     decided,
     dtypes_of,
     new_outputs,
-    parsed,
     split,
     strides_in,
 )
@@ -32,7 +30,7 @@ _BLOCK = 128
 _KEYWORDS = ("options", "loop_prep", "after_loop")
 
 
-class ElementwiseKernel:
+class ElementwiseKernel(TextKernel):
     """A kernel that a text for one element makes, which the simulator runs.
 
     Parameters
@@ -66,10 +64,7 @@ class ElementwiseKernel:
             if keyword not in _KEYWORDS:
                 message = f"cupy.ElementwiseKernel has no {keyword}; it has {', '.join(_KEYWORDS)}"
                 raise TypeError(message)
-        self.in_params, self.out_params = parsed(in_params), parsed(out_params)
-        self.params = (*self.in_params, *self.out_params)
-        checked_names(self.params)
-        self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
+        super().__init__(in_params, out_params)
         self.operation, self.name, self.preamble = operation, name, preamble
         self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
         self.kwargs = kwargs
@@ -187,13 +182,3 @@ class ElementwiseKernel:
             "}",
         ]
         return "\n".join(lines) + "\n"
-
-    @property
-    def cached_codes(self) -> list[str]:
-        """The texts that the simulator has run."""
-        return self._kernels.texts()
-
-    @property
-    def cached_code(self) -> str:
-        """The text that the simulator has run, if it is one."""
-        return one_text(self.name, self.cached_codes)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.parameters import c_type
+from cudakern.simulator.cupy_stand_in.parameters import c_type, checked_names, parsed
 from cudakern.simulator.raw import RawKernel
 
 if TYPE_CHECKING:
@@ -162,9 +162,29 @@ class Kernels:
         return [*self._kept]
 
 
-def one_text(name: str, texts: Sequence[str]) -> str:
-    """Return the only text of a kernel; ValueError if there are none or several."""
-    if len(texts) != 1:
-        message = f"{name}: must have been called with one set of types; has {len(texts)} texts"
-        raise ValueError(message)
-    return texts[0]
+class TextKernel:
+    """What an ElementwiseKernel and a ReductionKernel have in common: parameters, kept kernels."""
+
+    name: str
+    _kernels: Kernels
+
+    def __init__(self, in_params: str, out_params: str) -> None:
+        self.in_params, self.out_params = parsed(in_params), parsed(out_params)
+        self.params = (*self.in_params, *self.out_params)
+        checked_names(self.params)
+        self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
+
+    @property
+    def cached_codes(self) -> list[str]:
+        """The texts that the simulator has run."""
+        return self._kernels.texts()
+
+    @property
+    def cached_code(self) -> str:
+        """The text that the simulator has run; ValueError if there are none or several."""
+        texts = self.cached_codes
+        if len(texts) != 1:
+            requirement = "must have been called with one set of types"
+            message = f"{self.name}: {requirement}; has {len(texts)} texts"
+            raise ValueError(message)
+        return texts[0]

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 
 from cudakern.simulator.cupy_stand_in.arrays import device
-from cudakern.simulator.cupy_stand_in.kernel_text import Kernels, Operands, one_text, preamble
+from cudakern.simulator.cupy_stand_in.kernel_text import Kernels, Operands, TextKernel, preamble
 from cudakern.simulator.cupy_stand_in.parameters import (
     Parameter,
     Types,
     as_arguments,
     broadcast_shape,
-    checked_names,
     decided,
     dtypes_of,
     new_outputs,
-    parsed,
     split,
     strides_in,
 )
@@ -28,7 +26,7 @@ from cudakern.simulator.cupy_stand_in.raw import as_options
 _BLOCK = 128
 
 
-class ReductionKernel:
+class ReductionKernel(TextKernel):
     """A kernel that texts for elements make, which the simulator runs.
 
     Parameters
@@ -64,10 +62,7 @@ class ReductionKernel:
         preamble: str = "",
         options: tuple[str, ...] = (),
     ) -> None:
-        self.in_params, self.out_params = parsed(in_params), parsed(out_params)
-        self.params = (*self.in_params, *self.out_params)
-        checked_names(self.params)
-        self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
+        super().__init__(in_params, out_params)
         if not self.out_params and reduce_type is None:
             message = f"{name}: must have an output, whose type is the one that is reduced"
             raise ValueError(message)
@@ -224,16 +219,6 @@ class ReductionKernel:
             "}",
         ]
         return "\n".join(lines) + "\n"
-
-    @property
-    def cached_codes(self) -> list[str]:
-        """The texts that the simulator has run."""
-        return self._kernels.texts()
-
-    @property
-    def cached_code(self) -> str:
-        """The text that the simulator has run, if it is one."""
-        return one_text(self.name, self.cached_codes)
 
 
 def _axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
