@@ -503,6 +503,16 @@ def install(monkeypatch, folder=None, *, by_address=True):
     return fake
 
 
+def refuse_reads(monkeypatch):
+    """Have whatever reads an array fail, as it would wait for the GPU."""
+
+    def read(*_):
+        raise AssertionError("it waits for the GPU")
+
+    for name in ("get", "item", "tolist", "__getitem__", "__int__", "__array__", "__repr__"):
+        monkeypatch.setattr(Array, name, read, raising=False)
+
+
 def _forget():
     """Empty all tables; a process has one engine."""
     ck.clear_caches()
@@ -519,4 +529,4 @@ def installed(folder, *, by_address=True):
         _forget()
 
 
-__all__ = ["Array", "install", "installed", "make"]
+__all__ = ["Array", "install", "installed", "make", "refuse_reads"]

@@ -66,12 +66,7 @@ def test_what_is_no_result_is_shown_nevertheless(pair):
 def test_nothing_on_a_gpu_is_read(tmp_path, monkeypatch):
     with fake_cupy.installed(tmp_path, by_address=True):
         found = ck.nonzero_coordinates(fake_cupy.Array(np.array([[0, 3], [5, 0]]), 0))
-
-        def read(*_):
-            raise AssertionError("it waits for the GPU")
-
-        for name in ("get", "item", "tolist", "__getitem__", "__int__", "__array__", "__repr__"):
-            monkeypatch.setattr(fake_cupy.Array, name, read, raising=False)
+        fake_cupy.refuse_reads(monkeypatch)
         assert repr(found) == (
             "NonzeroCoordinates(count=<on the device>, shape=(4, 2), dtype=uint32)"
         )
