@@ -373,10 +373,11 @@ def test_traffic_is_json_as_the_schema_says(conforms):
 
 
 def test_the_schema_refuses_other_names(conforms):
+    error = pytest.importorskip("fastjsonschema").JsonSchemaException
     record = json.loads(ck.simulator.CheckReport().json())
     conforms(record)
     for wrong in ({**record, "more": 1}, {**record, "findings": [{"kind": "race"}]}):
-        with pytest.raises(Exception, match="data"):
+        with pytest.raises(error):
             conforms(wrong)
 
 
