@@ -58,10 +58,10 @@ def launch_of(workload: Workload) -> Launch:
     return engine.prepared[-1]
 
 
-def kernel_traffic(workload: Workload) -> KernelTraffic:
-    """Return what the kernel of a workload moves in the simulator."""
+def kernel_traffic(workload: Workload, blocks: int | None = None) -> KernelTraffic:
+    """Return what the kernel of a workload moves in the simulator; `blocks` of it run, or all."""
     call = workload.call(workload.inputs(np, 0), workload.outputs(np))
-    with traffic() as report:
+    with traffic(blocks=blocks) as report:
         call()
     (kernel,) = report.kernels
     return kernel

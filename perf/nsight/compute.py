@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from cudakern._commands import console
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
+from perf.cases.nonzero_coordinates import NonzeroWorkload
 from perf.engines import kernel_traffic, launch_of
 from perf.nsight.tools import (
     NsightError,
@@ -58,8 +59,10 @@ _REASONS = {
     "NVreg_RestrictProfilingToAdminUsers=0"
 }
 _NO_BENCHMARK = "Kernels were replayed with flushed caches: these are no benchmark times."
-#: Elements that lines are reduced to for the simulator, whose sectors are then scaled.
-ELEMENTS = 2**20
+#: Blocks of a launch that the simulator runs, spread over the grid; their sectors are scaled to all.
+BLOCKS = 64
+#: Elements of a search in the simulator: its blocks wait for each other, so that all must run.
+SEARCHED = 2**24
 #: Seconds to read a report.
 _READING = 60
 
@@ -202,17 +205,19 @@ def profiled(program: str, report: Path, case: Case, seconds: float) -> list[Rep
 
 
 def simulated_sectors(workload: Workload) -> tuple[float, float] | None:
-    """Return the sectors of loads and of stores that the simulator counts, scaled to full size.
+    """Return the sectors of loads and of stores that the simulator counts for the full size.
 
-    None for a large search: what its blocks tell each other does not scale.
+    None for a search whose results do not grow with the size.
     """
-    small = workload.shrunk(ELEMENTS)
-    if workload.operator == "nonzero_coordinates" and small != workload:
+    if not isinstance(workload, NonzeroWorkload):
+        kernel = kernel_traffic(workload, BLOCKS)
+        return kernel.loads.sectors, kernel.stores.sectors
+    small = workload.shrunk(SEARCHED)
+    scale = workload.size / small.size
+    if scale > 1 and workload.pattern == "last":
         return None
     kernel = kernel_traffic(small)
-    whole, part = (each.traffic(cached=False) for each in (workload, small))
-    loads = kernel.loads.sectors * whole.read / part.read
-    return loads, kernel.stores.sectors * whole.written / part.written
+    return kernel.loads.sectors * scale, kernel.stores.sectors * scale
 
 
 def simulate(kernels: Sequence[ReplayedKernel], cases: Sequence[Case], end: float) -> None:

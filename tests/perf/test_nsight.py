@@ -396,10 +396,20 @@ def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):
     absent.assert_called_once_with("cuda")
 
 
-def test_sectors_of_small_runs_are_scaled_but_those_of_searches():
+def test_sectors_are_those_of_the_full_size():
     rows_of_64_bytes = GatherWorkload((2**22, 16), 0, (2**22,), "float32", "int32", "random")
     loads, stores = compute.simulated_sectors(rows_of_64_bytes)
     assert loads == pytest.approx(2**22 * (2 + 1 / 8), rel=0.001)
     assert stores == 2**23
-    (search, *_) = find(["Z-3"])[0].lines
-    assert compute.simulated_sectors(search.workload) is None
+    (one_hot,) = find(["O-1"])[0].lines  # its indices are read once, each sector by one warp
+    assert compute.simulated_sectors(one_hot.workload) == (2**20 * 8 / 32, 2**20 * 1000 * 4 / 32)
+
+
+def test_sectors_of_searches_are_scaled(monkeypatch):
+    monkeypatch.setattr(compute, "SEARCHED", 2**20)
+    few, last = find(["Z-2"])[0].lines[0].workload, find(["Z-4"])[0].lines[-1].workload
+    loads, stores = compute.simulated_sectors(few)
+    # Reads of x, and for each tile what blocks tell each other; a sector or two for each element.
+    assert 2**28 / 32 < loads < 1.1 * 2**28 / 32
+    assert few.nonzeros / 8 < stores < few.nonzeros
+    assert compute.simulated_sectors(last) is None
