@@ -2,6 +2,7 @@
 
 launch      one launch of each operator
 subnormal   reductions of subnormal numbers, which are no zeros
+bits        reductions that have the same bits on a GPU and in the simulator
 capture     each operator in a CUDA graph: in all three modes, and in torch.cuda.graph; its kernel
             loaded before, or never
 misaligned  what is no launch of our own, with elements of 16 bytes that lie on 8
@@ -25,6 +26,7 @@ from cudakern import engines
 from cudakern._dtypes import bfloat16
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.engines.simulator import SimulatorEngine
+from tests.gpu.bits import bits
 from tests.gpu.calls import (
     assert_are,
     captured,
@@ -149,7 +151,7 @@ def misaligned(place):
             yield f"{name}, {offset} bytes beyond", partial(check, *pair, offset)
 
 
-CHECKS = {check.__name__: check for check in (launch, subnormal, capture, misaligned, stress)}
+CHECKS = {check.__name__: check for check in (launch, subnormal, bits, capture, misaligned, stress)}
 
 
 def run(name, place):

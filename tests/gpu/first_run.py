@@ -1,9 +1,9 @@
 """What a GPU can tell in half an hour, in three calls. ``python -m tests.gpu.first_run``.
 
-correctness  a launch of each operator, subnormal numbers, CUDA graphs, misaligned arrays, stress,
-             the tests on a GPU
+correctness  a launch of each operator, subnormal numbers, the simulator's bits, CUDA graphs,
+             misaligned arrays, stress, the tests on a GPU
 speed        the benchmarks without sweeps
-tools        compute-sanitizer, Nsight Compute, the sweeps
+tools        compute-sanitizer over operators and over faulty kernels, Nsight Compute, the sweeps
 
 In a phase comes first what tells most. A step that fails, hangs or dies ends alone. What a step
 prints goes to PHASE.log in the folder ``--output`` as it comes, so it is kept whatever happens;
@@ -37,9 +37,9 @@ KEPT = 2 << 20
 SHOWN = 8
 #: The last word of a command that is to be told its time, and seconds that it takes besides.
 MINUTES, BESIDES = "--minutes", 30
-#: Cases of all operators: some of each, and those whose counters tell most.
+#: Cases of all operators: some of each, and those whose counters tell most, 20 kernels.
 CHECKED = ("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
-PROFILED = ("R-1", "R-4", "Z-1", "G-4", "G-8", "O-1")
+PROFILED = ("R-3", "R-4", "R-7", "R-8", "Z-2", "G-3", "G-6", "G-8", "O-1", "O-6")
 SWEPT = ("reduce", "nonzero_coordinates", "gather", "gather_nd", "one_hot")
 
 
@@ -61,7 +61,8 @@ def _python(name: str, *words: str, limit: float = 600) -> Step:
 
 def correctness(folder: Path, engine: str) -> list[Step]:
     """Return the steps that follow the report of the machine."""
-    checks = {"launch": 60, "subnormal": 60, "capture": 120, "misaligned": 30, "stress": 90}
+    checks = {"launch": 60, "subnormal": 60, "bits": 60, "capture": 120}
+    checks |= {"misaligned": 30, "stress": 90}
     missing = [name for name in TEST_PACKAGES if version(name) is None]
     on_gpu = engine == "cuda"
     tests = ["-n", str(workers("gpu")), "-v", "--tb=short", "-p", "no:cacheprovider"]
@@ -95,6 +96,7 @@ def tools(folder: Path, engine: str) -> list[Step]:
     options = (f"--engine={engine}", f"--output={folder / 'sweeps.json'}")
     return [
         _python("sanitizer", *nsight, "sanitizer", *kinds, *CHECKED, printed, MINUTES, limit=210),
+        _python("faulty", "tests.gpu.faulty", f"--engine={engine}", MINUTES, limit=60),
         _python("compute", *nsight, "compute", *PROFILED, reports, MINUTES, limit=210),
         _python("sweeps", "perf", "run", *sweeps, *options, MINUTES),
     ]

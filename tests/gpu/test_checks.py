@@ -26,11 +26,14 @@ OPERATORS = ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch):
-    """Have all places do what the simulator does in a moment; subnormal has a kernel each."""
+    """Have all places do what the simulator does in a moment; some checks have a kernel each."""
     monkeypatch.setattr(stress, "ON_GPU", stress.ON_SIMULATOR)
-    few = {HOST: sample(checks.subnormal(HOST), 4)}
-    every = checks.subnormal
-    monkeypatch.setitem(checks.CHECKS, "subnormal", lambda place: few.get(place) or every(place))
+    for name in ("subnormal", "bits"):
+        every = checks.CHECKS[name]
+        few = {HOST: sample(every(HOST), 4)}
+        monkeypatch.setitem(
+            checks.CHECKS, name, lambda place, every=every, few=few: few.get(place) or every(place)
+        )
 
 
 @pytest.mark.parametrize("name", checks.CHECKS)

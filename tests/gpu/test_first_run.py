@@ -130,9 +130,9 @@ assert not sys.dont_write_bytecode and sys.pycache_prefix is None
 
 
 STEPS = {
-    "correctness": ["info", "launch", "subnormal", "capture", "misaligned", "stress", "tests"],
+    "correctness": "info launch subnormal bits capture misaligned stress tests".split(),
     "speed": ["perf"],
-    "tools": ["sanitizer", "compute", "sweeps"],
+    "tools": ["sanitizer", "faulty", "compute", "sweeps"],
 }
 
 
