@@ -59,7 +59,7 @@ _REASONS = {
     "NVreg_RestrictProfilingToAdminUsers=0"
 }
 _NO_BENCHMARK = "Kernels were replayed with flushed caches: these are no benchmark times."
-#: Blocks of a launch that the simulator runs, spread over the grid; their sectors are scaled to all.
+#: Blocks of a launch that the simulator runs, spread over the grid; it scales their sectors.
 BLOCKS = 64
 #: Elements of a search in the simulator: its blocks wait for each other, so that all must run.
 SEARCHED = 2**24

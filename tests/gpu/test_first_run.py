@@ -13,6 +13,7 @@ import pytest
 
 from tests.container.entrypoint import GPU_TESTS
 from tests.gpu import first_run
+from tests.gpu.checks import CHECKS
 from tests.gpu.first_run import BESIDES, GRACE, PHASES, Run, Step, planned
 from tests.helpers import nsight
 
@@ -96,6 +97,7 @@ def test_a_signal_leaves_what_is_known(tmp_path, number):
     code = f"""
 import sys
 from tests.gpu import first_run
+from tests.gpu.checks import CHECKS
 steps = [first_run.Step(name, [sys.executable, "-c", code]) for name, code in
          [("fine", "pass"), ("cut", {SAVES!r}), ("never", "pass")]]
 first_run.planned = lambda *_: steps
@@ -130,7 +132,7 @@ assert not sys.dont_write_bytecode and sys.pycache_prefix is None
 
 
 STEPS = {
-    "correctness": "info launch subnormal bits capture misaligned stress tests".split(),
+    "correctness": ["info", *CHECKS, "tests"],
     "speed": ["perf"],
     "tools": ["sanitizer", "faulty", "compute", "sweeps"],
 }
