@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -143,6 +143,20 @@ class Result:
         if timing is not None and line.goal_us is not None:
             return line.goal_us / timing.median_us
         return NAN if line.goal is None else self.fraction(line) / line.goal
+
+    def completes(self, newer: Result) -> bool:
+        """Whether this is of a newer run's commit and has no line of it."""
+        lines = {(line.case, line.line) for line in newer.lines}
+        return self.commit == newer.commit and lines.isdisjoint(
+            (x.case, x.line) for x in self.lines
+        )
+
+    def joined_to(self, newer: Result) -> Result:
+        """Return a newer run with the lines of this behind its own."""
+        lacks = "; ".join(filter(None, (newer.incomplete, self.incomplete)))
+        known = [drift for drift in (newer.drift, self.drift) if not math.isnan(drift)]
+        drift = max(known, default=NAN)
+        return replace(newer, lines=newer.lines + self.lines, incomplete=lacks, drift=drift)
 
     def warnings(self) -> list[str]:
         """Return what keeps it from being trusted."""

@@ -1,7 +1,8 @@
 """Make a page, with pictures, of what was measured.
 
-The page has the newest result of each GPU, beside the times of the one before. Without arguments,
-it takes all results in the folders under ``perf/results/``.
+The page has the newest result of each GPU, beside the times of the one before. Runs of one commit
+that have no line in common, such as one without sweeps and one of sweeps, are one result. Without
+arguments, it takes all results in the folders under ``perf/results/``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ def newest(results: Iterable[Result]) -> list[tuple[Result, Result | None]]:
     """Return the newest result of each GPU, and the one before; the newest GPU comes first."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(results, key=lambda result: result.date, reverse=True):
-        groups.setdefault((result.engine, str(result.gpu.get("name"))), []).append(result)
+        group = groups.setdefault((result.engine, str(result.gpu.get("name"))), [])
+        if group and result.completes(group[-1]):
+            group[-1] = result.joined_to(group[-1])
+        else:
+            group.append(result)
     return [(group[0], group[1] if len(group) > 1 else None) for group in groups.values()]
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -216,6 +217,19 @@ def test_newest_is_compared_with_the_one_before_on_the_same_gpu(result, write):
     old, now = older.lines[0].timings[OURS], result.lines[0].timings[OURS]
     assert first["before"] == f"{old.interval} us, {old.over(now)} of now"
     assert "before" not in second
+
+
+def test_runs_of_one_commit_that_share_no_line_are_one_result(result):
+    lines, middle = result.lines, len(result.lines) // 2
+    first = replace(result, date="2026-11-18", lines=lines[:middle], incomplete="no <time>")
+    second = replace(result, date="2026-11-19", lines=lines[middle:], drift=NAN)
+    other = replace(first, commit="another")
+    assert command.newest([first, second]) == [
+        (replace(first, date="2026-11-19", lines=lines[middle:] + lines[:middle]), None)
+    ]
+    assert command.newest([other, second]) == [(second, other)]
+    again = replace(second, date="2026-11-20")
+    assert command.newest([second, again]) == [(again, second)]
 
 
 @pytest.mark.usefixtures("undrawn")
