@@ -37,54 +37,69 @@ CK_DEVICE bool is_nonzero(T value, ValueBits counted) {
   }
 }
 
-/// One bit for each element of a word, for elements of 1, 2 and 4 bytes.
+/// Words in which an element's bits are not all zero if it is not: of narrow elements the top bit of
+/// each alone, of wide ones any bit.
 template <int kWidth>
-CK_DEVICE uint32 bits_of_word(uint32 word) {
+CK_DEVICE uint4 marks_of(uint4 v, ValueBits counted) {
+  if constexpr (kWidth < 4) {
+    constexpr uint32 kTops = kWidth == 1 ? 0x80808080 : 0x80008000;
+    const auto tops = [](uint32 word, uint32 bits) {
+      return (((word & ~kTops) + ~kTops) & kTops) | (word & bits & kTops);
+    };
+    return make_uint4(tops(v.x, counted.low), tops(v.y, counted.high), tops(v.z, counted.low),
+                      tops(v.w, counted.high));
+  } else {
+    return make_uint4(v.x & counted.low, v.y & counted.high, v.z & counted.low, v.w & counted.high);
+  }
+}
+
+/// Whether an element is marked.
+template <int kWidth>
+CK_DEVICE bool is_marked(uint4 marks, uint32 element) {
+  const uint32 words[4] = {marks.x, marks.y, marks.z, marks.w};
+  if constexpr (kWidth < 4) {
+    constexpr uint32 kOfWord = 4 / kWidth;
+    return (words[element / kOfWord] << (kOfWord - 1 - element % kOfWord) * (8 * kWidth) >> 31) != 0;
+  } else {
+    uint32 word = 0;
+    unrolled<kWidth / 4>([&](uint32 k) { word |= words[element * (kWidth / 4) + k]; });
+    return word != 0;
+  }
+}
+
+/// One bit for each element that is marked, the first one lowest.
+template <int kWidth>
+CK_DEVICE uint32 bits_of(uint4 marks) {
+  uint32 bits = 0;
   if constexpr (kWidth == 1) {
-    // The top bit of each byte that is not zero; then the four, 8 apart, are brought together.
-    const uint32 tops = (((word & 0x7F7F7F7F) + 0x7F7F7F7F) | word) & 0x80808080;
-    return (tops >> 7) * 0x10204080 >> 28;
+    // Top bits times 1, 2, 4 and so on go where they belong, 7 bits higher.
+    bits = __dp4a(marks.z, 0x08040201u, bits);
+    bits = __dp4a(marks.w, 0x80402010u, bits) << 8;
+    bits = __dp4a(marks.x, 0x08040201u, bits);
+    bits = __dp4a(marks.y, 0x80402010u, bits) >> 7;
   } else if constexpr (kWidth == 2) {
-    const uint32 tops = (((word & 0x7FFF7FFF) + 0x7FFF7FFF) | word) & 0x80008000;
-    return (tops >> 15 | tops >> 30) & 3;
+    bits = __dp2a_lo(marks.x, 0x0201u, bits);
+    bits = __dp2a_lo(marks.y, 0x0804u, bits);
+    bits = __dp2a_lo(marks.z, 0x2010u, bits);
+    bits = __dp2a_lo(marks.w, 0x8040u, bits) >> 15;
   } else {
-    return word != 0 ? 1 : 0;
+    unrolled<16 / kWidth>([&](uint32 k) { bits |= is_marked<kWidth>(marks, k) ? 1u << k : 0; });
   }
+  return bits;
 }
 
-/// One bit for each element of a vector, the first one lowest.
+/// Puts the bits of each lane's vector into the masks of a turn.
 template <int kWidth>
-CK_DEVICE uint32 bits_of(uint4 v, ValueBits counted) {
-  const uint32 x = v.x & counted.low, y = v.y & counted.high, z = v.z & counted.low,
-               w = v.w & counted.high;
-  if constexpr (kWidth == 16) {
-    return (x | y | z | w) != 0 ? 1 : 0;
-  } else if constexpr (kWidth == 8) {
-    return ((x | y) != 0 ? 1 : 0) | ((z | w) != 0 ? 2 : 0);
-  } else {
-    constexpr int kOfWord = 4 / kWidth;
-    return bits_of_word<kWidth>(x) | bits_of_word<kWidth>(y) << kOfWord |
-           bits_of_word<kWidth>(z) << (2 * kOfWord) | bits_of_word<kWidth>(w) << (3 * kOfWord);
-  }
-}
-
-/// Puts the bits of each lane's vector where they belong, if there is room. `vector` is the number
-/// of the lane's vector in the warp's `masks`: neighbouring lanes have neighbouring numbers, and
-/// lane 0 has a multiple of 32.
-template <int kWidth>
-CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) {
+CK_DEVICE void store_bits(uint32* masks, uint32 bits) {
   constexpr uint32 kBits = 16 / kWidth;
   constexpr uint32 kVectors = 32 / kBits;  // of a word
+  const uint32 lane = threadIdx.x % 32;
   if constexpr (kWidth == 1) {
-    if (fits) {
-      reinterpret_cast<uint16*>(masks)[vector] = static_cast<uint16>(bits);
-    }
+    reinterpret_cast<uint16*>(masks)[lane] = static_cast<uint16>(bits);
   } else if constexpr (kWidth == 2) {
-    if (fits) {
-      reinterpret_cast<uint8*>(masks)[vector] = static_cast<uint8>(bits);
-    }
+    reinterpret_cast<uint8*>(masks)[lane] = static_cast<uint8>(bits);
   } else {
-    uint32 word = bits << (vector % kVectors * kBits);
+    uint32 word = bits << (lane % kVectors * kBits);
     if constexpr (kWidth == 16) {
       word = __ballot_sync(kAllLanes, bits != 0);
     } else {
@@ -93,8 +108,8 @@ CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) 
         word |= __shfl_xor_sync(kAllLanes, word, step);
       }
     }
-    if (fits && vector % kVectors == 0) {
-      masks[vector / kVectors] = word;
+    if (lane % kVectors == 0) {
+      masks[lane / kVectors] = word;
     }
   }
 }
@@ -153,24 +168,31 @@ struct StreamInput {
     const uint32 from = start == 0 && a.lead != 0 ? 1 : 0;
     const uint32 to = left < vectors ? static_cast<uint32>(left) : vectors;
     const char* const x = static_cast<const char*>(a.x) - a.lead * kWidth;
-    const uint4* const source = reinterpret_cast<const uint4*>(x) + start;
+    const uint4* source = reinterpret_cast<const uint4*>(x) + start + lane;
     uint32 count = 0;
     masks += threadIdx.x / 32 * a.turns * kTurnWords;
-    for (uint32 first = 0; first < vectors; first += kLoads * 32) {
-      uint4 value[kLoads];
+    // Of the lane's vectors, 32 apart, those with a smaller number exist.
+    int32 mine = static_cast<int32>(to - lane);
+    uint4 value[kLoads];
 #pragma unroll
-      for (uint32 r = 0; r < kLoads; ++r) {
-        const uint32 vector = first + r * 32 + lane;
-        value[r] = load_if<true>(vector >= from && vector < to, source + vector);
-      }
-#pragma unroll
-      for (uint32 r = 0; r < kLoads; ++r) {
-        if (first + r * 32 >= vectors) break;
-        const uint32 bits = bits_of<kWidth>(value[r], a.value_bits);
-        count += static_cast<uint32>(__popc(bits));
-        store_bits<kWidth>(masks, first + r * 32 + lane, bits, true);
-      }
+    for (int32 r = 0; r < kLoads; ++r) {
+      value[r] = load_if<true>(r * 32 < mine && (r > 0 || lane >= from), source + r * 32);
     }
+    // Each vector makes room for one of the next turns, so that all loads are in flight.
+    for (uint32 rest = a.turns; rest != 0;) {
+      source += kLoads * 32;
+      mine -= kLoads * 32;
+#pragma unroll
+      for (int32 r = 0; r < kLoads; ++r) {
+        const uint32 bits = bits_of<kWidth>(marks_of<kWidth>(value[r], a.value_bits));
+        count += static_cast<uint32>(__popc(bits));
+        store_bits<kWidth>(masks + r * kTurnWords, bits);
+        value[r] = load_if<true>(r * 32 < mine, source + r * 32);
+        if (--rest == 0) break;
+      }
+      masks += kLoads * kTurnWords;
+    }
+    masks -= (a.turns + kLoads - 1) / kLoads * kLoads * kTurnWords;
     // The first and the last vector may lie in x in part.
     const bool ends = end >= start && end - start < vectors && elements % kOfVector != 0;
     __syncwarp();
@@ -327,7 +349,6 @@ struct ColumnsInput {
       bool exists[kLoads];
       const uint4* source[kLoads];
       uint4 value[kLoads];
-      uint32 bits[kLoads];
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
@@ -343,15 +364,14 @@ struct ColumnsInput {
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
-        bits[r] = bits_of<kWidth>(value[r], a.common.value_bits);
-      }
-#pragma unroll
-      for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
+        const uint4 marks = marks_of<kWidth>(value[r], a.common.value_bits);
+        const uint32 bits = kParts ? bits_of<kWidth>(marks) >> skipped : 0;
         uint32 mask = 0;
 #pragma unroll kUnrolled
         for (uint32 k = 0; k < used; ++k) {
-          const uint32 votes = __ballot_sync(kAllLanes, (bits[r] >> (k + skipped) & 1) != 0);
+          const bool set = kParts ? (bits >> k & 1) != 0 : is_marked<kWidth>(marks, k);
+          const uint32 votes = __ballot_sync(kAllLanes, set);
           mask = lane == k ? votes : mask;
         }
         if (first + r * kWarps < vectors && lane < used) {
