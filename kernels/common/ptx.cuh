@@ -122,6 +122,20 @@ CK_DEVICE int32 dot_product_unsigned(uint32 a, uint32 b, int32 sum) {
   return value;
 }
 
+/// The sum of the products of a word's halves with the two lower bytes of another, and of a number.
+CK_DEVICE int32 dot_product_of_halves(uint32 halves, uint32 bytes, int32 sum) {
+  int32 value;
+  asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(value) : "r"(halves), "r"(bytes), "r"(sum));
+  return value;
+}
+
+/// The lane, which is read anew wherever it is used: then it takes no register in between.
+CK_DEVICE uint32 read_lane() {
+  uint32 lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
 /// 2^x to two units in the last place; subnormal arguments and results count as zero.
 CK_DEVICE float exp2_approximate(float x) {
   float value;

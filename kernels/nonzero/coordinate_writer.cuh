@@ -170,15 +170,24 @@ class CoordinateWriter {
     }
   }
 
-  /// Many bits: each lane has a bit of word after word.
+  /// Many bits: eight lanes share a word, each goes through four bits of it.
   CK_DEVICE void place_words(const Chunk& chunk, uint32 element, uint16* places) const {
-    const uint32 bit = 1u << lane_;
-#pragma unroll 16
-    for (uint32 k = 0; k < kChunkWords; ++k) {
-      const uint32 mask = __shfl_sync(kAllLanes, chunk.mask, k);
-      const uint32 before = __shfl_sync(kAllLanes, chunk.before, k);
-      if ((mask & bit) != 0) {
-        places[before + __popc(mask & (bit - 1))] = static_cast<uint16>(element + k * 32 + lane_);
+    constexpr uint32 kBits = 4, kLanes = 32 / kBits;  // of a lane; of a word
+    const uint32 lane = read_lane();
+    const uint32 shift = lane % kLanes * kBits, lower = (1u << shift) - 1;
+    element += lane * kBits;
+#pragma unroll 4
+    for (uint32 k = 0; k < kChunkWords; k += kBits) {
+      const uint32 word = k + lane / kLanes;
+      const uint32 mask = __shfl_sync(kAllLanes, chunk.mask, word);
+      const uint32 before = __shfl_sync(kAllLanes, chunk.before, word);
+      const uint32 bits = mask >> shift;
+      uint16* next = places + before + __popc(mask & lower);
+#pragma unroll
+      for (uint32 bit = 0; bit < kBits; ++bit) {
+        if ((bits & 1 << bit) != 0) {
+          *next++ = static_cast<uint16>(element + k * 32 + bit);
+        }
       }
     }
   }

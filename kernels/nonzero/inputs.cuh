@@ -37,8 +37,8 @@ CK_DEVICE bool is_nonzero(T value, ValueBits counted) {
   }
 }
 
-/// Words in which an element's bits are not all zero if it is not: of narrow elements the top bit of
-/// each alone, of wide ones any bit.
+/// Words in which an element's bits are not all zero if it is not: of narrow elements the top bit
+/// of each alone, of wide ones any bit.
 template <int kWidth>
 CK_DEVICE uint4 marks_of(uint4 v, ValueBits counted) {
   if constexpr (kWidth < 4) {
@@ -59,7 +59,8 @@ CK_DEVICE bool is_marked(uint4 marks, uint32 element) {
   const uint32 words[4] = {marks.x, marks.y, marks.z, marks.w};
   if constexpr (kWidth < 4) {
     constexpr uint32 kOfWord = 4 / kWidth;
-    return (words[element / kOfWord] << (kOfWord - 1 - element % kOfWord) * (8 * kWidth) >> 31) != 0;
+    return (words[element / kOfWord] << (kOfWord - 1 - element % kOfWord) * (8 * kWidth) >> 31) !=
+           0;
   } else {
     uint32 word = 0;
     unrolled<kWidth / 4>([&](uint32 k) { word |= words[element * (kWidth / 4) + k]; });
@@ -70,22 +71,22 @@ CK_DEVICE bool is_marked(uint4 marks, uint32 element) {
 /// One bit for each element that is marked, the first one lowest.
 template <int kWidth>
 CK_DEVICE uint32 bits_of(uint4 marks) {
-  uint32 bits = 0;
   if constexpr (kWidth == 1) {
     // Top bits times 1, 2, 4 and so on go where they belong, 7 bits higher.
-    bits = __dp4a(marks.z, 0x08040201u, bits);
-    bits = __dp4a(marks.w, 0x80402010u, bits) << 8;
-    bits = __dp4a(marks.x, 0x08040201u, bits);
-    bits = __dp4a(marks.y, 0x80402010u, bits) >> 7;
+    int32 high = dot_product_unsigned(marks.z, 0x08040201, 0);
+    high = dot_product_unsigned(marks.w, 0x80402010, high);
+    const int32 all = dot_product_unsigned(marks.x, 0x08040201, high << 8);
+    return static_cast<uint32>(dot_product_unsigned(marks.y, 0x80402010, all)) >> 7;
   } else if constexpr (kWidth == 2) {
-    bits = __dp2a_lo(marks.x, 0x0201u, bits);
-    bits = __dp2a_lo(marks.y, 0x0804u, bits);
-    bits = __dp2a_lo(marks.z, 0x2010u, bits);
-    bits = __dp2a_lo(marks.w, 0x8040u, bits) >> 15;
+    int32 all = dot_product_of_halves(marks.x, 0x0201, 0);
+    all = dot_product_of_halves(marks.y, 0x0804, all);
+    all = dot_product_of_halves(marks.z, 0x2010, all);
+    return static_cast<uint32>(dot_product_of_halves(marks.w, 0x8040, all)) >> 15;
   } else {
+    uint32 bits = 0;
     unrolled<16 / kWidth>([&](uint32 k) { bits |= is_marked<kWidth>(marks, k) ? 1u << k : 0; });
+    return bits;
   }
-  return bits;
 }
 
 /// Puts the bits of each lane's vector into the masks of a turn.
@@ -364,13 +365,16 @@ struct ColumnsInput {
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
+        value[r] = marks_of<kWidth>(value[r], a.common.value_bits);
+      }
+#pragma unroll
+      for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
-        const uint4 marks = marks_of<kWidth>(value[r], a.common.value_bits);
-        const uint32 bits = kParts ? bits_of<kWidth>(marks) >> skipped : 0;
+        const uint32 bits = kParts ? bits_of<kWidth>(value[r]) >> skipped : 0;
         uint32 mask = 0;
 #pragma unroll kUnrolled
         for (uint32 k = 0; k < used; ++k) {
-          const bool set = kParts ? (bits >> k & 1) != 0 : is_marked<kWidth>(marks, k);
+          const bool set = kParts ? (bits >> k & 1) != 0 : is_marked<kWidth>(value[r], k);
           const uint32 votes = __ballot_sync(kAllLanes, set);
           mask = lane == k ? votes : mask;
         }

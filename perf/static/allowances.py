@@ -104,10 +104,10 @@ offsets of several dimensions
 each vector of 16 bytes finds its plane and column anew
   one_hot             planes           95
 elements of a column lie side by side, their bits belong to rows; wide places have 64 bits
-  nonzero_coordinates columns          195,122,80,80    width=1,2,4,8 wide=False
-  nonzero_coordinates columns          260,185,140,140  width=1,2,4,8 wide=True
-  nonzero_coordinates parts            120              wide=False
-  nonzero_coordinates parts            180              wide=True
+  nonzero_coordinates columns          175,112,80,75    width=1,2,4,8 wide=False
+  nonzero_coordinates columns          235,172,140,135  width=1,2,4,8 wide=True
+  nonzero_coordinates parts            112              wide=False
+  nonzero_coordinates parts            172              wide=True
 an exponential in float64 for each element
   reduce              vectors,columns  335              function=LOG_SUM_EXP result=FLOAT64
   reduce              *                135              function=LOG_SUM_EXP result=FLOAT64
@@ -135,16 +135,14 @@ EARLIER = tuple(
   reduce              columns          62               kind=BOOL width=8 spilled=8,80,104,136
 13.1 sm_90: once a block, beside rows on their way
   gather              last_axis_staged 62               spilled=8
-13.4 sm_120: few registers are missing here
-  nonzero_coordinates strided_r2       62               width=8 wide=True spilled=8
+13.6 sm_120: few registers are missing here
+  nonzero_coordinates strided_r2       62               width=1,2,4,8 wide=True spilled=8
 13.0 sm_120: few registers are missing here
   reduce stream 62 function=LOG_SUM_EXP kind=FLOAT16,BFLOAT16 spilled=8
   reduce              vectors          62               function=L2 kind=INT16,UINT16 loads=2
 13.0 sm_100 sm_120: loops are longer here
   gather_nd           spliced          70
 13.4 sm_100 sm_120: loops are longer here
-  nonzero_coordinates columns          133              width=2 wide=False
-  nonzero_coordinates columns          193              width=2 wide=True
   reduce columns,vectors,stream 107 function=ARGMAX,ARGMIN kind=FLOAT16,BFLOAT16
   reduce              vectors          126              function=ARGMAX,ARGMIN kind=FLOAT32 rank=3
 13.4 sm_120: loops are longer here
@@ -155,7 +153,6 @@ EARLIER = tuple(
 13.1 sm_70 sm_75: loops are longer here
   gather              packed           72               width=8 wide=False
 13.0 sm_70: loops are longer here
-  nonzero_coordinates parts            127              wide=False
   reduce              columns          104              kind=INT8,UINT8,BOOL
   reduce              columns          102              function=ARGMAX,ARGMIN kind=INT16,UINT16
   reduce              stream,warps     77               kind=INT8,UINT8,BOOL
