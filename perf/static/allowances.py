@@ -104,7 +104,7 @@ offsets of several dimensions
 each vector of 16 bytes finds its plane and column anew
   one_hot             planes           95
 elements of a column lie side by side, their bits belong to rows; wide places have 64 bits
-  nonzero_coordinates columns          175,112,80,75    width=1,2,4,8 wide=False
+  nonzero_coordinates columns          175,115,80,75    width=1,2,4,8 wide=False
   nonzero_coordinates columns          235,172,140,135  width=1,2,4,8 wide=True
   nonzero_coordinates parts            112              wide=False
   nonzero_coordinates parts            172              wide=True
@@ -153,6 +153,7 @@ EARLIER = tuple(
 13.1 sm_70 sm_75: loops are longer here
   gather              packed           72               width=8 wide=False
 13.0 sm_70: loops are longer here
+  nonzero_coordinates parts            120              wide=False
   reduce              columns          104              kind=INT8,UINT8,BOOL
   reduce              columns          102              function=ARGMAX,ARGMIN kind=INT16,UINT16
   reduce              stream,warps     77               kind=INT8,UINT8,BOOL
