@@ -170,23 +170,29 @@ class CoordinateWriter {
     }
   }
 
-  /// Many bits: eight lanes share a word, each goes through four bits of it.
+  /// Many bits: eight lanes share a word, each goes through four bits of it. Half of the lanes
+  /// begin with the last one: if all bits are set, no two lanes meet in a bank.
   CK_DEVICE void place_words(const Chunk& chunk, uint32 element, uint16* places) const {
     constexpr uint32 kBits = 4, kLanes = 32 / kBits;  // of a lane; of a word
     const uint32 lane = read_lane();
-    const uint32 shift = lane % kLanes * kBits, lower = (1u << shift) - 1;
-    element += lane * kBits;
+    const bool back = lane >= 16;
+    const int32 step = back ? -1 : 1;
+    const uint32 shift = lane % kLanes * kBits, from = back ? 32 - kBits - shift : shift;
+    const uint32 lower = ((back ? 1u << kBits : 1u) << shift) - 1;
+    element += lane * kBits + (back ? kBits - 1 : 0);
+    places -= back ? 1 : 0;
 #pragma unroll 4
     for (uint32 k = 0; k < kChunkWords; k += kBits) {
       const uint32 word = k + lane / kLanes;
       const uint32 mask = __shfl_sync(kAllLanes, chunk.mask, word);
       const uint32 before = __shfl_sync(kAllLanes, chunk.before, word);
-      const uint32 bits = mask >> shift;
+      const uint32 bits = (back ? __brev(mask) : mask) >> from;
       uint16* next = places + before + __popc(mask & lower);
 #pragma unroll
       for (uint32 bit = 0; bit < kBits; ++bit) {
         if ((bits & 1 << bit) != 0) {
-          *next++ = static_cast<uint16>(element + k * 32 + bit);
+          *next = static_cast<uint16>(element + k * 32 + bit * step);
+          next += step;
         }
       }
     }
