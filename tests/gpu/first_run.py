@@ -37,7 +37,7 @@ KEPT = 2 << 20
 SHOWN = 8
 #: The last word of a command that is to be told its time, and seconds that it takes besides.
 MINUTES, BESIDES = "--minutes", 30
-#: Cases of all operators: some of each, and those whose counters tell most, 20 kernels.
+#: Cases of all operators: some of each, and those whose counters tell most, of 21 kernels.
 CHECKED = ("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
 PROFILED = ("R-3", "R-4", "R-7", "R-8", "Z-2", "G-3", "G-6", "G-8", "O-1", "O-6")
 SWEPT = ("reduce", "nonzero_coordinates", "gather", "gather_nd", "one_hot")
