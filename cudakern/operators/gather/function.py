@@ -124,7 +124,7 @@ def gather(
     array([30, 10, 30, 30])
     """
     check_mode(NAME, mode, negative, fill_value)
-    x, indices = as_operands(NAME, x, indices, 0)
+    x, indices = as_operands(NAME, x, indices, 0, out)
     return _look_up(x, indices, select(x, axis, mode, fill_value, negative), out)
 
 

@@ -133,7 +133,7 @@ def gather_nd(
     array([11, 20])
     """
     check_mode(NAME, mode, negative, fill_value)
-    x, indices = as_operands(NAME, x, indices, 1)
+    x, indices = as_operands(NAME, x, indices, 1, out)
     selection = select(x, indices, batch_dims, mode, fill_value, negative)
     return _look_up(x, indices, selection, out)
 

@@ -19,7 +19,7 @@ from cudakern._arguments import (
 )
 from cudakern._caches import Table, registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype, way_out
-from cudakern._foreign import as_array, as_output
+from cudakern._foreign import as_array, as_output, is_of_numbers, placed
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
 from cudakern.operators.binding import Binding, Work
@@ -401,10 +401,12 @@ def reduce(
     >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "max", axis=0, initial=3)
     array([7, 7, 7])
     """
-    x = as_array(NAME, "x", x)
+    given, x = x, as_array(NAME, "x", x)
     call, element, target = call_of(
         x, function, axis, keepdims, dtype, nan, last_index, initial, out
     )
+    if x is not given:
+        (x,) = placed(NAME, ("x",), (x,), (is_of_numbers(given),), {"out": target})
     if target is None:
         target = out = _arrays.empty(call.shape, call.dtype, _arrays.place_of(x))
     _run(call if element is None else (call, element), (x, target))
