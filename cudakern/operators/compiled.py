@@ -300,7 +300,8 @@ class CompiledOperator:
 
         Notes
         -----
-        Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
+        Synchronization: none. The launch goes to CuPy's current stream of the arrays' device, to
+        which numbers, and lists of numbers, are copied.
         """
         if out is not None and self._plain and len(inputs) == self._tensors.inputs:
             outputs = out if self._several and isinstance(out, _PAIRS) else (out,)

@@ -115,6 +115,8 @@ def gather(
     Synchronization: none, except that ``mode="raise"`` waits for a check of the indices.
     Determinism: the result is a copy of bytes, the same in every run and on every engine.
     NumPy's ``take`` has the same shapes and raises by default; CuPy's wraps.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``.
 
     Examples

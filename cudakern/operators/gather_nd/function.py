@@ -122,6 +122,8 @@ def gather_nd(
     Determinism: the result is a copy of bytes, the same in every run and on every engine.
     TensorFlow's and ONNX's operators of this name have the same shapes; CuPy and NumPy write
     ``x[tuple(indices.T)]`` for ``batch_dims=0``.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_GATHER_ND1_OPERATOR_DESC``.
 
     Examples

@@ -167,6 +167,8 @@ def nonzero_coordinates(
     bool whose byte is neither 0 nor 1. Determinism: the same result in every run.
     On a GPU, launches of a stream share a workspace of 32 KiB, or more for more than 2^28 bytes;
     those that it has in a CUDA graph share another, which goes with the graph.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 
     Examples

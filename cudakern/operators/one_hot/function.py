@@ -243,6 +243,8 @@ def one_hot(
     Determinism: the result is made of copied bytes, the same in every run and on every engine.
     Where an array of values on a GPU has another dtype, CuPy converts it: subnormal float32 to 0.
     PyTorch's ``one_hot`` gives int64 and raises for an index out of range.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``.
 
     Examples

@@ -389,6 +389,8 @@ def reduce(
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
     -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal. A sum of -0
     alone is -0 if ``initial`` is, too, and otherwise +0.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
 
     Examples

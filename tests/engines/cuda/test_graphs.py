@@ -177,6 +177,24 @@ def test_calls_that_wait_are_refused_under_capture(cupy, name):
     call(x, i)  # works on the same stream afterwards
 
 
+NUMBERS = "must be an array, as numbers are copied to CUDA device 0,"
+COPIED = {
+    "gather: indices": lambda x: ck.gather(x, [2, 0]),
+    "gather_nd: indices": lambda x: ck.gather_nd(x, (2,), out=fake_cupy.Array(X[0])),
+    "one_hot: values": lambda x: ck.one_hot(x.astype(np.int32), 3, values=range(2)),
+    "reduce: x": lambda _: ck.reduce(X.tolist(), "sum", out=fake_cupy.Array(np.float64(0))),
+}
+
+
+@pytest.mark.parametrize("operand", COPIED)
+def test_copies_of_numbers_are_refused_under_capture(cupy, operand):
+    x = fake_cupy.Array(X)
+    with pytest.raises(ck.ArgumentError) as caught:
+        capture(cupy, lambda: COPIED[operand](x))
+    assert str(caught.value) == f"{operand} {NUMBERS} while a CUDA graph is captured"
+    assert (cupy.state.launches, cupy.state.copies) == ([], [])
+
+
 def test_drivers_functions_are_called_as_they_are():
     """The stand-in leaves them out: the bindings take these arguments, as far as can be told."""
     driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings are not installed")
