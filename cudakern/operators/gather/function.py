@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cudakern._array_types import (
-        AnyArray,
         IndexMode,
         Modes,
         NegativeIndex,
         Numbers,
         OnGPU,
+        OnHost,
         Operand,
         Out,
         Scalar,
@@ -43,11 +43,15 @@ def gather(
 ) -> NDArray[T]: ...
 @overload
 def gather(
-    x: Numbers, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnGPU, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather(
+    x: Numbers, indices: OnHost, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> NDArray[Any]: ...
 @overload
 def gather(
-    x: AnyArray, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Operand, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its place is not in its type
 @overload
 def gather(

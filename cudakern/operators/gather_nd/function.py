@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cudakern._array_types import (
-        AnyArray,
         IndexMode,
         Modes,
         NegativeIndex,
         Numbers,
         OnGPU,
+        OnHost,
         Operand,
         Out,
         Scalar,
@@ -46,11 +46,15 @@ def gather_nd(
 ) -> NDArray[T]: ...
 @overload
 def gather_nd(
-    x: Numbers, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnGPU, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather_nd(
+    x: Numbers, indices: OnHost, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> NDArray[Any]: ...
 @overload
 def gather_nd(
-    x: AnyArray, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Operand, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its place is not in its type
 @overload
 def gather_nd(
