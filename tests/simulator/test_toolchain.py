@@ -337,10 +337,11 @@ def waiting(cache, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["k", "k<int>"])
 def test_nvrtc_compiles_while_the_runtime_is_built(waiting, name):
-    head = 'extern "C"' if name == "k" else "template <typename T>"
-    kernel = f"{head} __global__ void k(int* x) {{ *x = 7; }}"
+    head = "template <typename T>" if "<" in name else ""
+    code = f"{head} __global__ void k(int* x) {{ *x = 7; }}"
     x = np.zeros(1, np.int32)
-    ck.simulator.RawKernel(kernel, name)((1,), (1,), (x,))
+    module = ck.simulator.RawModule(code=code, name_expressions=[name])
+    module.get_function(name)((1,), (1,), (x,))
     assert x.tolist() == [7]
     assert len(libraries(waiting)) == 2
 
