@@ -38,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say it, and exit."""
-        self.exit(USAGE, f"{self.prog}: {message}; {self.prog} --help says what there is\n")
+        self.exit(USAGE, f"{self.prog}: error: {message}\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m cudakern", description="DirectML operators as CUDA kernels for CuPy arrays."
     )
     top.add_argument("--version", action="version", version=f"cudakern {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="command")
+    commands = top.add_subparsers(dest="command", required=True, metavar="|".join(COMMANDS))
     parsers = {
         name: commands.add_parser(name, help=text, description=text)
         for name, text in COMMANDS.items()
