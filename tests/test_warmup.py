@@ -240,8 +240,9 @@ def test_a_signal_ends_the_compilers_of_the_simulator(stopped, number, status, t
     compiler.write_text(COMPILER.format(started), encoding="utf-8")
     compiler.chmod(0o755)
 
-    def has_begun(_cache):
-        return started.exists() and started.read_text(encoding="utf-8").endswith("\n")
+    def has_begun(folder):  # and NVRTC, which works meanwhile, has ended
+        text = started.read_text(encoding="utf-8") if started.exists() else ""
+        return text.endswith("\n") and [*folder.glob("*.ptx")]
 
     words = "--engine simulator --jobs 8"
     returned, said, _ = stopped(words, number, has_begun, CUDAKERN_CXX=str(compiler))
@@ -273,8 +274,10 @@ def test_a_signal_that_is_ignored_ends_nothing(handler, status, monkeypatch, cap
     try:
         assert main(["warmup", "--arch", "sm_90"]) == status
         assert signal.getsignal(signal.SIGINT) == handler
-        monkeypatch.setattr(nvrtc, "compiled", kept)
-        assert main(["warmup", "--arch", "sm_90"]) == 0  # what was told to stop is told no more
+        compiled = []
+        monkeypatch.setattr(nvrtc, "compiled", lambda *of: compiled.append(of) or kept())
+        assert main(["warmup", "--arch", "sm_90"]) == 0
+        assert len(compiled) == 5  # what was told to stop is told no more
     finally:
         signal.signal(signal.SIGINT, before)
     assert ("stopped after" in capsys.readouterr().err) is bool(status)
