@@ -187,7 +187,10 @@ def stopped(tmp_path):
                 assert process.poll() is None
                 time.sleep(0.01)
             process.send_signal(number)
-            out, said = process.communicate(timeout=100)
+            try:
+                out, said = process.communicate(timeout=60)
+            finally:
+                process.kill()
         assert out == ""
         assert not [*temporary.iterdir()]
         assert not [*folder.glob("build-*")]
@@ -229,7 +232,7 @@ def test_a_signal_ends_compilation_for_a_gpu(stopped, number, status, monkeypatc
 COMPILER = """#!/bin/sh
 [ "$1" = --version ] && echo c++ 1.0 && exit
 : > "$TMPDIR/cc1.s"
-sleep 99 & echo $! >> {}
+sleep 200 & echo $! >> {}
 wait
 """
 
