@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from cudakern.__main__ import main
+from tests.helpers.processes import TERMINAL
 from tests.helpers.readmes import ROOT, blocks, read, section
 
 #: Scripts begin with this. What `once` launches has nothing wrong.
@@ -364,24 +365,6 @@ def test_a_signal_from_outside(tmp_path, number, name):
     assert ("KeyboardInterrupt" in err) is (number == signal.SIGINT)
     assert ("total: 1 launches" in out) is (number == signal.SIGINT)  # it came to its end
     assert process.returncode == 128 + number
-
-
-#: Runs a command on a terminal, types Ctrl-C at a word, and prints what was shown.
-TERMINAL = """
-import os, pty, sys
-child, terminal = pty.fork()
-if child == 0:
-    os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
-shown, typed = b"", False
-while True:
-    try:
-        shown += os.read(terminal, 1024)
-    except OSError:  # nobody has the terminal any more
-        break
-    if not typed and sys.argv[1].encode() in shown:
-        typed = os.write(terminal, b"\\x03")
-print(shown.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
 
 
 def test_ctrl_c(tmp_path):

@@ -140,7 +140,7 @@ def test_a_text_with_colours_in_a_file(capsys):
 
 
 def work():
-    with console.progress("compiling", 2) as done:
+    with console.progress("compiling", 2, "kernels") as done:
         done("[a]")
         done("[b]")
 
@@ -157,7 +157,7 @@ def test_progress_that_ends_early(terminal):
     with (  # noqa: PT012
         redirect_stdout(terminal),
         pytest.raises(KeyboardInterrupt),
-        console.progress("compiling", 2) as done,
+        console.progress("compiling", 2, "kernels") as done,
     ):
         done("[a]")
         raise KeyboardInterrupt

@@ -86,10 +86,11 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
 
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
+def progress(title: str, total: int, units: str) -> Iterator[Callable[[str], None]]:
     """Show on a terminal how much of some work is done; takes the name of each part that is.
 
-    Elsewhere, say on standard error that it goes on if it takes long.
+    Elsewhere, say on standard error that it goes on if it takes long, and every ten seconds how
+    many of the ``units``, such as kernels, are done.
     """
     console = _rich_console()
     if console is not None or sys.stdout.isatty():
@@ -118,5 +119,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
         finally:
             sys.stdout.write("\n")
     else:
-        with spoken(KERNELS, f"{title} {total} kernels"):
-            yield lambda _name: None
+        names: list[str] = []
+        title = f"{title} {total} {units}"
+        with spoken(KERNELS, title, lambda: f"{len(names)} of {total} {units}"):
+            yield names.append

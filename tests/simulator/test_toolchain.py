@@ -27,7 +27,7 @@ from cudakern.simulator.ptx import library as library_module
 from cudakern.simulator.ptx.compile import ptx_of_code
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
-from tests.helpers.processes import printed
+from tests.helpers.processes import is_alive, printed
 from tests.helpers.samples import sample
 from tests.helpers.simulated import assert_works, code_of, compiled, run
 
@@ -219,15 +219,6 @@ def test_a_compiler_that_makes_something_else(tools, cache, tmp_path, made):
     with pytest.raises(EngineUnavailableError, match="says that it did, and made no shared lib"):
         find_toolchain().runtime()
     assert not [*cache.iterdir()]
-
-
-def is_alive(pid):
-    """Return whether a process runs; one that nobody waits for does not."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_an_interrupt_ends_the_compiler_and_all_it_started(tmp_path, cache):
