@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +22,9 @@ from tests.helpers.browser import browser, chromium  # noqa: F401  fixtures
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 NO_GPU = "no CUDA device is visible: the tests ran on the simulator alone"
 HAS_GPU = device_count() > 0
 REQUIRES_GPU = os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1"
@@ -31,6 +36,22 @@ PROFILE = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_signals() -> Iterator[None]:
+    """Have programs that tests start begin with default signals, whatever this one began with.
+
+    A job in the background of a shell ignores SIGINT, for example. A handler that does nothing
+    ignores a signal as well, but programs do not inherit handlers.
+    """
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGCHLD
+    ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
