@@ -84,8 +84,6 @@ def pytest_configure(config: pytest.Config) -> None:
     samples.choose(thorough=config.getoption("--thorough"))
     way = config.getoption("--way")
     ways.chosen = ways.Way(way) if way else None
-    if not os.access(config.rootpath, os.W_OK):
-        PROFILE["database"] = None  # hypothesis keeps examples that fail in the root
     settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)
     settings.load_profile("cudakern")
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")
