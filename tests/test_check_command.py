@@ -57,12 +57,6 @@ cudakern.simulator and operators on NumPy arrays run there, and with --cupy kern
 """
 
 
-def environment():
-    colours = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE")
-    kept = {name: value for name, value in os.environ.items() if name not in colours}
-    return {**kept, "COLUMNS": "100", "CUDAKERN_QUIET": "1"}
-
-
 def python(*words, cwd, coding="utf-8", **options):
     """Run Python in a folder; return the finished process."""
     options = {"capture_output": True, "text": True, "timeout": 300} | options
@@ -71,7 +65,7 @@ def python(*words, cwd, coding="utf-8", **options):
         [sys.executable, *map(str, words)],
         check=False,
         cwd=cwd,
-        env=environment() | path | {"PYTHONIOENCODING": coding},
+        env=os.environ | path | {"COLUMNS": "100", "PYTHONIOENCODING": coding},
         **options,
     )
 
@@ -356,7 +350,7 @@ def test_a_signal_from_outside(tmp_path, number, name):
     )
     words = (sys.executable, "-m", "cudakern", "check", "--seeds=0,1", "--traffic", "script.py")
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(words, cwd=tmp_path, env=environment(), text=True, **pipes) as process:
+    with subprocess.Popen(words, cwd=tmp_path, text=True, **pipes) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         out, err = process.communicate(timeout=100)

@@ -184,8 +184,11 @@ def _run(options: argparse.Namespace, seed: int) -> _Run:
     sys.stderr.flush()
     log = os.memfd_create("cudakern")
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    # A child's status is lost where this one is ignored, as it may be from the start.
+    of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGCHLD, of_children)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         sys.exit(_script(options, seed, log))
     status = os.waitstatus_to_exitcode(_waited(child, blocked))

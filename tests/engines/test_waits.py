@@ -140,11 +140,11 @@ def test_a_broken_stream_is_no_reason_to_fail(monkeypatch, standard):
 
 
 COMPILER = """#!/bin/sh
-for turn in 1 2 3 4 5 6 7 8 9; do [ -e {said} ] || sleep 0.05; done
+for turn in 1 2 3 4 5 6 7 8 9; do [ -e '{said}' ] || sleep 0.05; done
 while [ $# -gt 0 ]; do
   case $1 in
     --version) echo "a compiler 1.0";;
-    -o) printf '\\177ELF............\\003\\000' > $2;;
+    -o) printf '\\177ELF............\\003\\000' > "$2";;
   esac
   shift
 done

@@ -48,5 +48,5 @@ def printed(program, *arguments, flags=(), cwd=ROOT, **environment):
         cwd=cwd,
         env=variables,
     )
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
