@@ -31,7 +31,7 @@ HAS_GPU = device_count() > 0
 REQUIRES_GPU = os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1"
 #: What users set for themselves, and pytest has seen; a test that wants it sets it.
 OF_USERS = (
-    *("CUDAKERN_DEBUG", "CUDAKERN_LINEINFO", "PYTEST_ADDOPTS"),
+    *("CUDAKERN_ARCH", "CUDAKERN_DEBUG", "CUDAKERN_LINEINFO", "PYTEST_ADDOPTS"),
     *("COLUMNS", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
 )
 PLACES = [HOST, pytest.param(CUDA, marks=pytest.mark.gpu)] if HAS_GPU else [HOST]

@@ -350,7 +350,8 @@ def test_a_signal_from_outside(tmp_path, number, name):
     )
     words = (sys.executable, "-m", "cudakern", "check", "--seeds=0,1", "--traffic", "script.py")
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(words, cwd=tmp_path, text=True, **pipes) as process:
+    environment = os.environ | {"COLUMNS": "100"}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, text=True, **pipes) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         out, err = process.communicate(timeout=100)

@@ -34,7 +34,12 @@ def test_however_they_are_started(tmp_path):
     options = ("-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", f"--rootdir={ROOT}")
     command = (sys.executable, "-m", "pytest", "-q", "--timeout=60", *options)
     names = (f"{ROOT}/tests/{name}" for name in TESTS)
-    settings = {"COLUMNS": "40", "CUDAKERN_LINEINFO": "1", "FORCE_COLOR": "1"}
+    settings = {
+        "COLUMNS": "40",
+        "CUDAKERN_ARCH": "80",
+        "CUDAKERN_LINEINFO": "1",
+        "FORCE_COLOR": "1",
+    }
     said = printed(PROGRAM, *map(str, (*command, *names)), cwd="/", TMPDIR=str(folder), **settings)
     assert "passed" in said
 
