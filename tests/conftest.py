@@ -45,8 +45,8 @@ PROFILE = {
 
 
 @pytest.fixture(scope="session", autouse=True)
-def default_signals() -> Iterator[None]:
-    """Have programs that tests start begin with default signals, whatever this one began with.
+def usual_start() -> Iterator[None]:
+    """Begin tests, and programs that they start, with the usual umask and default signals.
 
     A job in the background of a shell ignores SIGINT, for example. A handler that does nothing
     ignores a signal as well, but programs do not inherit handlers.
@@ -55,7 +55,9 @@ def default_signals() -> Iterator[None]:
     ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
         signal.signal(number, lambda *_: None)
+    umask = os.umask(0o022)
     yield
+    os.umask(umask)
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
 

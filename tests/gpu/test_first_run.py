@@ -42,15 +42,6 @@ def log(folder):
     return text.splitlines(), dict(ended)
 
 
-@pytest.fixture
-def interruptible():
-    """Have steps start as from a terminal, also where the tests run in the background."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, previous)
-
-
-@pytest.mark.usefixtures("interruptible")
 def test_no_step_ends_another(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(first_run, "GRACE", 1)
     steps = [
