@@ -78,7 +78,7 @@ def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
 
 def require_dtype(dtype: np.dtype[Any]) -> None:
     """Raise ValueError for elements that no array of CuPy's has."""
-    if dtype.hasobject or dtype.char in "SUMmgG":
+    if dtype.hasobject or dtype.kind in "SUMm" or dtype.type in {np.longdouble, np.clongdouble}:
         message = f"Unsupported dtype {dtype}"
         raise ValueError(message)
 
