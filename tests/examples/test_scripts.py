@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import cudakern as ck
 from tests.examples.printed import PRINTED
 from tests.helpers.readmes import section
 
@@ -46,6 +47,11 @@ def test_script_prints(name, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy_or_numpy", SimpleNamespace(xp=np))
     runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
     assert capsys.readouterr().out == PRINTED[name]
+
+
+def test_scripts_take_cupy_where_there_is_a_gpu():
+    with ck.simulator.in_place_of_cupy() as cupy:
+        assert runpy.run_path(str(FOLDER / "cupy_or_numpy.py"))["xp"] is cupy
 
 
 def test_a_script_runs_in_any_folder_without_a_gpu(tmp_path, monkeypatch):

@@ -6,17 +6,32 @@ a launch, such as a conversion or a fill, fails on another device than that of i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.every_function import CASES, INDICES, TUPLES, X, poisoned, results_of, run
+from cudakern._dtypes import narrow_floats
+from tests.helpers.every_function import (
+    CASES,
+    GATHER,
+    INDICES,
+    TUPLES,
+    X,
+    compiled,
+    poisoned,
+    results_of,
+    run,
+)
 from tests.helpers.places import same_bytes
 
 OFF = np.frombuffer(bytes(4) + X.tobytes(), np.uint8)  # X is misaligned here by four bytes
 EMPTY = X[:, :0]
+NARROW = X.astype(narrow_floats()["float8_e4m3fn"])
+GAPS = replace(GATHER.output_tensor, strides=(5, 1), total_tensor_size_in_bytes=None)
+SPREAD = replace(GATHER, output_tensor=GAPS)
 #: What works besides launches: copies, conversions, fills, waits. Operands and what calls them.
 BESIDES = {
     "narrow indices": (ck.gather, X, np.array([2, -1], np.int8)),
@@ -36,6 +51,12 @@ BESIDES = {
     "elements alone": (lambda x: ck.reduce(x, "log_sum", ()), X),
     "padding": (lambda x: ck.nonzero(x, size=9), X),
     "nothing to search": (ck.argwhere, EMPTY),
+    "an output with strides": (compiled(SPREAD), X, INDICES[None]),
+    "8-bit floats": (partial(ck.gather, axis=1), NARROW, INDICES),
+    "a fill with 8-bit floats": (
+        partial(ck.gather, mode="fill", fill_value=3), NARROW[:0], INDICES,
+    ),
+    "values of 8-bit floats": (lambda i, v: ck.one_hot(i, 4, values=v), INDICES, NARROW[0, 2:]),
     "a result that is shown": (lambda x: repr(ck.nonzero_coordinates(x).count), X),
 }  # fmt: skip
 

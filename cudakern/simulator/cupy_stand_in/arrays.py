@@ -48,6 +48,8 @@ _ANYWHERE = (
     "as_strided broadcast_arrays broadcast_to diagonal expand_dims moveaxis ndim ravel reshape "
     "result_type rollaxis shape size squeeze swapaxes transpose"
 )
+#: What `dtype.isbuiltin` is of a dtype that another package has added to NumPy's.
+_REGISTERED = 2
 _VIEWS = frozenset(_ANYWHERE.split())
 #: Methods and attributes of NumPy's arrays that CuPy's do not have.
 _NOT_IN_CUPY = ("ctypes", "getfield", "resize", "setfield", "setflags", "to_device")
@@ -120,17 +122,19 @@ def require_device(owner: str, value: object, error: type[Exception] = TypeError
 
 
 def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
-    """Raise ValueError for arrays on a device that is not the current one, as CuPy does.
+    """Raise ValueError for arrays that no kernel of CuPy's takes on the current device.
 
-    That is: as CuPy does where no device reaches the memory of another one.
+    Those on another device, as where no device reaches the memory of another one, and those of
+    8-bit floats.
     """
-    if device_count() == 1:
-        return
     for value in values:
         if isinstance(value, ndarray):
-            if (there := device_id_of(value)) != (here := get_device_id()):
+            if value.dtype.isbuiltin == _REGISTERED and value.dtype.name != "bfloat16":
+                message = f"Unsupported dtype {value.dtype}"
+                raise ValueError(message)
+            if device_count() > 1 and (there := device_id_of(value)) != get_device_id():
                 message = f"an array on device {there} must not be used on the current device, "
-                message += f"{here}: peer access is unavailable; copy it with cupy.asarray"
+                message += f"{get_device_id()}: peer access is unavailable; use cupy.asarray"
                 raise ValueError(message)
         elif isinstance(value, list | tuple):
             require_here(*value)
