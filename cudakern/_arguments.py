@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._dtypes import copyable
+from cudakern._lazy import is_cupy
 from cudakern.errors import ArgumentError, AxisError, did_you_mean, dtype_error, reason, shown
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
     Raises DTypeError if the value is no scalar, or does not fit the dtype.
     """
     try:
-        element = np.asarray(value)
+        element = _on_the_host(value)
         if element.ndim == 0:
             element = element.astype(element.dtype.newbyteorder("="), copy=False)
             return _converted_element(element, dtype).tobytes()
@@ -128,6 +129,13 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
         requirement = f"must fit {dtype}; got {shown(value)} ({reason(error)})"
         raise dtype_error(operator, name, requirement) from error
     raise dtype_error(operator, name, f"must be a scalar; got shape {element.shape}")
+
+
+def _on_the_host(value: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401  whatever a caller gave
+    """Return what NumPy makes of a value; TypeError for an array of CuPy, which would wait."""
+    if is_cupy(value):
+        raise TypeError("it is on a GPU; use .item()")
+    return np.asarray(value)
 
 
 def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

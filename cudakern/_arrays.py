@@ -16,6 +16,7 @@ import numpy as np
 
 from cudakern._dtypes import way_out
 from cudakern._layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
+from cudakern._lazy import is_cupy
 from cudakern.engines import HOST, engine_for, require_own_process
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import ArgumentError, BindingError
@@ -37,12 +38,6 @@ _OVERLAP_WORK: Any = 100_000
 def _cupy() -> Any:  # noqa: ANN401
     require_own_process()
     return import_cupy()
-
-
-def is_cupy(value: object) -> bool:
-    """Return whether a value is a CuPy array, without importing CuPy."""
-    cupy = sys.modules.get("cupy")
-    return cupy is not None and isinstance(value, getattr(cupy, "ndarray", ()))
 
 
 def require_rank(operator: str, name: str, array: Array, least: int) -> None:
@@ -161,7 +156,7 @@ def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
 
 def is_read_only(array: Array) -> bool:
     """Return whether an array must not be written to."""
-    return isinstance(array, np.ndarray) and not array.flags.writeable
+    return type(array) is np.ndarray and not array.flags.writeable
 
 
 def layout_of(array: Array | None, address: int) -> Layout:

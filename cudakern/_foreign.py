@@ -15,13 +15,13 @@ import numpy as np
 from cudakern._arrays import (
     Array,
     address_of,
-    is_cupy,
     is_read_only,
     place_of,
     require_writeable,
     sent,
 )
 from cudakern._dtypes import narrow_floats
+from cudakern._lazy import is_cupy
 from cudakern.engines import HOST
 from cudakern.engines.cuda.library import translate
 from cudakern.errors import BindingError, CudakernError, dtype_error, reason, shown
@@ -245,7 +245,7 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
         words = _shared_to_write(operator, name, _as_unsigned(value))
         return None if words is None else words.view(narrow)
     array = _shared(operator, name, value)
-    if not isinstance(array, np.ndarray):
+    if is_cupy(array):
         interface = getattr(value, "__cuda_array_interface__", None)
         return None if interface is None or interface["data"][1] else array
     if is_read_only(array):

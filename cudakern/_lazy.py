@@ -41,6 +41,12 @@ def _is_importing() -> bool:
     return False
 
 
+def is_cupy(value: object) -> bool:
+    """Return whether a value is a CuPy array, without importing CuPy."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, getattr(cupy, "ndarray", ()))
+
+
 def attributes(package: str, homes: dict[str, str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package whose names are imported at their first use.
 

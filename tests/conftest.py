@@ -6,12 +6,14 @@ import gc
 import os
 import signal
 import tempfile
+from contextlib import nullcontext
 from importlib import metadata
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import cudakern as ck
 import cudakern.simulator.reports.pytest_plugin
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
@@ -21,7 +23,7 @@ from cudakern.simulator import ways
 from tests.helpers import checked, samples
 from tests.helpers.browser import browser, chromium  # noqa: F401  fixtures
 from tests.helpers.gpu_use import GpuUse, uses_gpu
-from tests.helpers.places import CUDA, HOST
+from tests.helpers.places import CUDA, DEVICE, HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +37,7 @@ OF_USERS = (
     *("COLUMNS", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
 )
 PLACES = [HOST, pytest.param(CUDA, marks=pytest.mark.gpu)] if HAS_GPU else [HOST]
+EVERYWHERE = [*PLACES, DEVICE]
 
 # A first example compiles its kernel, so no deadline; the seed of a failure is printed.
 PROFILE = {
@@ -132,16 +135,29 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test that asks for a ``place`` on the simulator and, if there is one, on the GPU."""
+    """Run each test that asks for a ``place`` on the simulator and, if there is one, on the GPU.
+
+    One that is marked ``device`` has arrays on a device, too, without a GPU. A test of a file that
+    is so marked says ``device(on=False)`` if it is about kernels, which are the same there.
+    """
     if "place" in metafunc.fixturenames:
-        metafunc.parametrize("place", PLACES)
+        mark = metafunc.definition.get_closest_marker("device")
+        places = EVERYWHERE if mark and mark.kwargs.get("on", True) else PLACES
+        metafunc.parametrize("place", places, indirect=True)
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Return where the arrays of a test live; ``import cupy`` gives those of a device."""
+    with ck.simulator.in_place_of_cupy() if request.param == DEVICE else nullcontext():
+        yield request.param
 
 
 @pytest.hookimpl(trylast=True)  # after -k: what it names runs
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is marked ``gpu`` where there is none; test_gpu_present says so, once.
 
-    Where there is one, it is not the place of checked runs.
+    The simulator alone is the place of checked runs.
     """
     spare = checked.spare(items)
     left_out = {item for item in items if item in spare or _is_left_out(item)}
@@ -165,4 +181,6 @@ def pytest_unconfigure() -> None:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    return uses_gpu(item) and (checked.is_checked(item) or not HAS_GPU)
+    if not checked.is_checked(item):
+        return uses_gpu(item) and not HAS_GPU
+    return uses_gpu(item) or item.callspec.params.get("place") == DEVICE

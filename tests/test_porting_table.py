@@ -19,6 +19,8 @@ from tests.examples.onnx_executor import OPERATORS
 from tests.helpers.places import get, put
 from tests.helpers.readmes import rows, section
 
+pytestmark = pytest.mark.device
+
 RNG = np.random.default_rng(20)
 ARRAYS = {
     "x": (RNG.integers(0, 4, (4, 6)) / 2).astype(np.float32),

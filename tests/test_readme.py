@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import tomllib
-from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from posixpath import normpath
 from types import FunctionType
@@ -16,7 +16,9 @@ import pytest
 import cudakern as ck
 from cudakern.errors import SimulatorError
 from cudakern.simulator.reports.findings import Finding
+from tests.helpers.places import CUDA, DEVICE
 from tests.helpers.processes import printed
+from tests.helpers.programs import GPU_ALONE, ON_THE_HOST, chooses, every, missing, programs
 from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, rows, section
 
 OPERATORS = "cudakern/operators/README.md"
@@ -25,28 +27,6 @@ DESCRIPTORS = "cudakern/operators/descriptors.md"
 SIMULATOR = "cudakern/simulator/README.md"
 STAND_IN = "cudakern/simulator/cupy_stand_in/README.md"
 MISSING = "    // __syncthreads() is missing here\n"
-ON_NUMPY = "import numpy as xp  # or: import cupy as xp\n"
-ON_CUPY = "import cupy as xp\n"
-ON_A_GPU = "import cupy\n"
-
-
-def tutorial():
-    """Return the blocks of the tutorial that run on NumPy and CuPy alike, those on a GPU alone.
-
-    The recipes are among them.
-    """
-    listed = blocks(read(OPERATORS))
-    return (
-        [block for block in listed if ON_NUMPY in block[0]],
-        [block for block in listed if ON_A_GPU in block[0]],
-    )
-
-
-def missing(code):
-    """Return the libraries that code imports, and that are not installed."""
-    nodes = [node for node in ast.walk(ast.parse(code)) if type(node) is ast.Import]
-    names = {alias.name.partition(".")[0] for node in nodes for alias in node.names}
-    return {name for name in names if find_spec(name) is None}
 
 
 def on_the_host():
@@ -55,15 +35,13 @@ def on_the_host():
         pytest.param(*block, id=f"{path}-{number}")
         for path in readmes()
         for number, block in enumerate(blocks(read(path)))
-        if ON_A_GPU not in block[0] and not missing(block[0])
+        if GPU_ALONE not in block[0] and not missing(block[0])
     ]
 
 
-def on_a_gpu():
-    """Return a parameter for each block of the tutorial as it runs on a GPU."""
-    both, alone = tutorial()
-    adapted = [(code.replace(ON_NUMPY, ON_CUPY), output) for code, output in both]
-    return [pytest.param(*block, id=str(number)) for number, block in enumerate(adapted + alone)]
+def by_name(programs):
+    """Return a parameter for each program."""
+    return [pytest.param(program, id=program.name) for program in programs]
 
 
 @pytest.mark.parametrize(("code", "expected"), on_the_host())
@@ -93,11 +71,26 @@ def test_files_that_are_named_exist(path):
     assert [name for name in named if not any(f.endswith(f"/{name}") for f in files)] == []
 
 
+@pytest.mark.parametrize("program", by_name(programs(DEVICE)))
+def test_program_prints_the_same_on_a_device(program):
+    with ck.simulator.in_place_of_cupy():
+        assert program.run() == program.printed
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize(("code", "expected"), on_a_gpu())
-def test_block_of_the_tutorial_prints_the_same_on_a_gpu(code, expected, capsys):
-    exec(compile(code, "README", "exec"), {})  # noqa: S102  our own text
-    assert capsys.readouterr().out == expected
+@pytest.mark.parametrize("program", by_name(programs(CUDA)))
+def test_program_prints_the_same_on_a_gpu(program):
+    assert program.run() == program.printed
+
+
+def test_what_runs_on_the_host_alone_says_why():
+    named = {
+        program.name: [part for part in ON_THE_HOST if part in program.name + program.code]
+        for program in every()
+        if not chooses(program)
+    }
+    assert all(len(parts) == 1 for parts in named.values()), named
+    assert {part for (part,) in named.values()} == {*ON_THE_HOST}
 
 
 def names_of(code, library):
@@ -110,16 +103,13 @@ def names_of(code, library):
     }
 
 
-def test_the_tutorial_takes_nothing_but_what_cupy_has():
+def test_programs_take_nothing_but_what_cupy_has():
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    both, alone = tutorial()
-    names = {name for code, _ in both for name in names_of(code, "xp")}
-    names |= {name for code, _ in alone for name in names_of(code, "cupy")}
+    chosen = filter(chooses, every())
+    names = {name for p in chosen for way in ("xp", "cupy") for name in names_of(p.code, way)}
     assert {"where", "cuda.Stream"} <= names
     for name in names:
-        value = cupy
-        for part in name.split("."):
-            value = getattr(value, part)
+        attrgetter(name)(cupy)
 
 
 def test_each_readme_has_its_blocks():
@@ -128,9 +118,9 @@ def test_each_readme_has_its_blocks():
     assert len(blocks(read(DESCRIPTORS))) == 1
     assert len(blocks(read(STAND_IN))) == 3
     assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True] * 6 + [False]
-    both, alone = tutorial()
-    assert (len(both), len(alone)) == (9, 1)
-    for code, output in both + alone:
+    tutorial = blocks(read(OPERATORS))
+    assert len(tutorial) == 10
+    for code, output in tutorial:
         assert output
         compile(code, "README", "exec")
 

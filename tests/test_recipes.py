@@ -9,24 +9,38 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
+from tests.helpers.places import get, library, put
+from tests.helpers.programs import IN_A_PAGE
 from tests.helpers.readmes import blocks, section
 
 RECIPES = section("cudakern/operators/README.md", "## Recipes")
 RNG = np.random.default_rng(12)
 
+pytestmark = pytest.mark.device
 
-def recipe(name):
-    """Return a function that a recipe defines."""
-    (code,) = (code for code, _ in blocks(RECIPES) if f"def {name}(" in code)
-    namespace = {}
-    exec(compile(code, "README", "exec"), namespace)  # noqa: S102  our own text
-    return namespace[name]
+
+@pytest.fixture
+def recipe(place):
+    """Return what returns the functions that recipes define, for arrays in a place."""
+    imported = f"import {library(place).__name__} as xp\n"
+
+    def find(name):
+        (code,) = (code for code, _ in blocks(RECIPES) if f"def {name}(" in code)
+        namespace = {}
+        exec(compile(code.replace(IN_A_PAGE, imported), "README", "exec"), namespace)  # noqa: S102  ours
+        return namespace[name]
+
+    return find
+
+
+def assert_equal(found, expected):
+    np.testing.assert_array_equal(get(found), expected, strict=True)
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 1025, 4000])
 @pytest.mark.parametrize("count", [1, 40])
 @pytest.mark.parametrize("features", [(), (3,)])
-def test_segments(size, count, features):
+def test_segments(place, recipe, size, count, features):
     keys = RNG.integers(0, count, size)
     keys = np.sort(np.where(RNG.random(size) < 0.7, count // 2, keys))  # one is far longer
     x = RNG.integers(-9, 10, (size, *features)).astype(np.float32)
@@ -35,12 +49,12 @@ def test_segments(size, count, features):
     most = np.full((count, *features), -np.inf, np.float32)
     np.add.at(total, keys, x)
     np.maximum.at(most, keys, x)
-    reduce_segments = recipe("reduce_segments")
-    np.testing.assert_array_equal(reduce_segments(x, ends, "sum", 0), total, strict=True)
-    np.testing.assert_array_equal(reduce_segments(x, ends, "max", -np.inf), most, strict=True)
+    reduce_segments, given = recipe("reduce_segments"), (put(x, place), put(ends, place))
+    assert_equal(reduce_segments(*given, "sum", 0), total)
+    assert_equal(reduce_segments(*given, "max", -np.inf), most)
 
 
-def test_functions_of_segments():
+def test_functions_of_segments(place, recipe):
     x, ends = RNG.random(100), np.array([70, 70, 100])
     names = re.findall(r"`(\w+)`", re.search(r"right for (.*?)whose", RECIPES, re.DOTALL)[1])
     expected = {
@@ -52,12 +66,12 @@ def test_functions_of_segments():
     }
     assert names == [*expected]
     for name, (function, nothing) in expected.items():
-        found = recipe("reduce_segments")(x, ends, name, nothing)
+        found = get(recipe("reduce_segments")(put(x, place), put(ends, place), name, nothing))
         each = [function(x[:70]), nothing, function(x[70:])]
         np.testing.assert_allclose(found, each, rtol=1e-14, err_msg=name)
 
 
-def test_memory_of_segments(monkeypatch):
+def test_memory_of_segments(place, recipe, monkeypatch):
     sizes = []
     reduce_segments = recipe("reduce_segments")
     ck = reduce_segments.__globals__["ck"]
@@ -68,35 +82,35 @@ def test_memory_of_segments(monkeypatch):
         return reduce(parts, *arguments, **options)
 
     monkeypatch.setattr(ck, "reduce", counted)
-    ends = np.array([0, 4000, 4000])
-    reduce_segments(np.ones(4000, np.float32), ends, "sum", 0)
+    x, ends = np.ones(4000, np.float32), np.array([0, 4000, 4000])
+    reduce_segments(put(x, place), put(ends, place), "sum", 0)
     assert sizes[0] <= 4000 + 32 * len(ends)
     assert sum(sizes) <= 2 * 4000
 
 
-def test_bincount():
+def test_bincount(place, recipe):
     x = RNG.integers(-3, 12, (7, 50))
     inside = x[(x >= 0) & (x < 9)]
-    found = recipe("bincount")(x, 9)
-    np.testing.assert_array_equal(found, np.bincount(inside, minlength=9), strict=True)
+    assert_equal(recipe("bincount")(put(x, place), 9), np.bincount(inside, minlength=9))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_take_along_axis(axis):
+def test_take_along_axis(place, recipe, axis):
     x = RNG.standard_normal((4, 5, 6), np.float32)
     shape = [*x.shape]
     shape[axis] = 9
     indices = RNG.integers(-x.shape[axis], x.shape[axis], shape)
-    found = recipe("take_along_axis")(x, indices, axis, mode="raise")
-    np.testing.assert_array_equal(found, np.take_along_axis(x, indices, axis), strict=True)
+    given = put(x, place), put(indices, place), axis
+    found = recipe("take_along_axis")(*given, mode="raise")
+    assert_equal(found, np.take_along_axis(x, indices, axis))
 
 
 @pytest.mark.parametrize("axis", [0, -1])
-def test_masked_softmax(axis):
+def test_masked_softmax(place, recipe, axis):
     x = (RNG.standard_normal((6, 33)) * 300).astype(np.float32)
     mask = RNG.random(x.shape) < 0.4
     mask[2] = mask[:, 5] = False
-    found = recipe("masked_softmax")(x, mask, axis)
+    found = get(recipe("masked_softmax")(put(x, place), put(mask, place), axis))
     wide = np.where(mask, x.astype(np.float64), -np.inf)
     largest = wide.max(axis, keepdims=True)
     powers = np.exp(wide - np.where(np.isfinite(largest), largest, 0))
@@ -107,16 +121,16 @@ def test_masked_softmax(axis):
     np.testing.assert_allclose(found, expected, rtol=2000 * np.finfo(np.float32).eps, atol=1e-30)
 
 
-def test_masked_softmax_of_nan():
+def test_masked_softmax_of_nan(place, recipe):
     x = np.array([[np.nan, 2, 1], [np.nan, 2, 2]])
     mask = np.array([[True, True, False], [False, True, True]])
-    found = recipe("masked_softmax")(x, mask)
-    np.testing.assert_allclose(found, [[np.nan, np.nan, np.nan], [0, 0.5, 0.5]], rtol=1e-15)
+    found = recipe("masked_softmax")(put(x, place), put(mask, place))
+    np.testing.assert_allclose(get(found), [[np.nan, np.nan, np.nan], [0, 0.5, 0.5]], rtol=1e-15)
 
 
 def test_functions_that_are_named_are_cupys():
     pytest.importorskip("cupyx.scipy.special", reason="CuPy is not installed")
     named = re.findall(r"`(cupyx?)\.([\w.]+)", RECIPES)
     assert len(named) == RECIPES.count("\n### ") + 2
-    for library, path in named:
-        assert attrgetter(path)(import_module(library))
+    for module, path in named:
+        assert attrgetter(path)(import_module(module))

@@ -19,6 +19,8 @@ from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put, same_bytes
 from tests.helpers.samples import sample
 
+pytestmark = pytest.mark.device
+
 OURS = re.compile("argm|gather|nonzero|onehot|reduce")
 #: How many node tests each operator has in onnx 1.18; later ones add some.
 KNOWN = {

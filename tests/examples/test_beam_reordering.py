@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.examples.beam_reordering import extend, reorder
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
+
+pytestmark = pytest.mark.device
 
 
 @PLAIN_UNLESS_THOROUGH

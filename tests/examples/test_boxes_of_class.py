@@ -9,6 +9,8 @@ from tests.examples.boxes_of_class import boxes_of, first_boxes_of
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
+pytestmark = pytest.mark.device
+
 
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("wanted", [0, 3, 7])

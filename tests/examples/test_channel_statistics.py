@@ -10,6 +10,8 @@ import pytest
 from tests.examples.channel_statistics import ALL_BUT_CHANNELS, channel_statistics, normalise
 from tests.helpers.places import get, put, same_bytes
 
+pytestmark = pytest.mark.device
+
 
 def test_channel_statistics(place):
     images = np.random.default_rng(5).integers(0, 256, (2, 3, 40, 50), np.uint8)

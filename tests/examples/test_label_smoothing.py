@@ -9,6 +9,8 @@ from tests.examples.label_smoothing import IGNORED, smooth
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
+pytestmark = pytest.mark.device
+
 
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("classes", [5, 130])

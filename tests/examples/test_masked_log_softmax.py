@@ -9,6 +9,8 @@ from tests.examples.masked_log_softmax import masked_log_softmax
 from tests.helpers.places import get, put
 from tests.helpers.reduce_bounds import Arithmetic, enclose_log_sum_exp
 
+pytestmark = pytest.mark.device
+
 
 @pytest.mark.parametrize("axis", [-1, 1])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -9,6 +9,8 @@ from tests.examples.moe_routing import mixture
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
+pytestmark = pytest.mark.device
+
 
 def one_by_one(tokens, gates, factors, capacity):
     """Return the same of experts that multiply by these factors, and what each of them gets."""

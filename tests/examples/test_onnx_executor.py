@@ -14,6 +14,8 @@ from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put
 from tests.helpers.samples import covering
 
+pytestmark = pytest.mark.device
+
 CLASSIFIER = """
 <ir_version: 8, opset_import: ["": 13]>
 classifier (int64[2, 3] words, float[2, 4] scores)

@@ -9,6 +9,8 @@ from tests.examples.padded_embedding import embed, embed_with_padding_token
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
+pytestmark = pytest.mark.device
+
 
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("padding", [-1, 0, 3])

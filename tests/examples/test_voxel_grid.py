@@ -9,6 +9,8 @@ from tests.examples.voxel_grid import voxels
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put, same_bytes
 
+pytestmark = pytest.mark.device
+
 
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("spare", [-1, 0, 1, 300])

@@ -7,6 +7,7 @@ capture     each operator in a CUDA graph: in all three modes, and in torch.cuda
             loaded before, or never
 numbers     lists beside arrays, many calls in flight, whose copies nobody waits for
 misaligned  what is no launch of our own, with elements of 16 bytes that lie on 8
+pages       the programs of the pages and the examples print what they say
 stress      more launches than a workspace counts, threads, streams, repeats, graphs beside calls
 
 Each check is a line; one that fails does not end the others, unless it loses the CUDA context.
@@ -41,7 +42,8 @@ from tests.gpu.calls import (
     wait,
 )
 from tests.gpu.stress import stress
-from tests.helpers.places import CUDA, HOST, POISON, Buffer, overwrite, put
+from tests.helpers.places import CUDA, DEVICE, HOST, POISON, Buffer, overwrite, put
+from tests.helpers.programs import programs
 
 #: Modes of capture, as CuPy names them.
 MODES = ("Relaxed", "ThreadLocal", "Global")
@@ -178,9 +180,21 @@ def misaligned(place):
             yield f"{name}, {offset} bytes beyond", partial(check, *pair, offset)
 
 
+def pages(place):
+    """Yield each program with arrays on a device, which the simulator has for the host."""
+
+    def check(program):
+        with nullcontext() if place == CUDA else ck.simulator.in_place_of_cupy():
+            found = program.run()
+        assert found == program.printed, found
+
+    for program in programs(CUDA if place == CUDA else DEVICE):
+        yield program.name, partial(check, program)
+
+
 CHECKS = {
     check.__name__: check
-    for check in (launch, subnormal, bits, capture, numbers, misaligned, stress)
+    for check in (launch, subnormal, bits, capture, numbers, misaligned, pages, stress)
 }
 
 

@@ -1,8 +1,8 @@
 """What a GPU can tell in half an hour, in three calls. ``python -m tests.gpu.first_run``.
 
 correctness  a launch of each operator, subnormal numbers, the simulator's bits, CUDA graphs,
-             numbers beside arrays, misaligned arrays, stress, what RawKernel takes and refuses,
-             the tests on a GPU
+             numbers beside arrays, misaligned arrays, the programs of the pages, stress, what
+             RawKernel takes and refuses, the tests on a GPU
 speed        the benchmarks without sweeps
 tools        compute-sanitizer over operators and over faulty kernels, Nsight Compute, the sweeps
 
@@ -63,7 +63,7 @@ def _python(name: str, *words: str, limit: float = 600) -> Step:
 def correctness(folder: Path, engine: str) -> list[Step]:
     """Return the steps that follow the report of the machine."""
     checks = {"launch": 50, "subnormal": 30, "bits": 30, "capture": 90}
-    checks |= {"numbers": 20, "misaligned": 30, "stress": 90}
+    checks |= {"numbers": 20, "misaligned": 30, "pages": 70, "stress": 90}
     missing = [name for name in TEST_PACKAGES if version(name) is None]
     on_gpu = engine == "cuda"
     tests = ["-n", str(workers("gpu")), "-v", "--tb=short", "-p", "no:cacheprovider"]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern._layout import Layout, packed_strides
+from cudakern._lazy import is_cupy
 from cudakern.engines.cuda.library import import_cupy
 
 HOST = "host"
 CUDA = "cuda"
+#: The arrays of ``cudakern.simulator.in_place_of_cupy``: on a device, as far as anybody can tell.
+DEVICE = "device"
 
 POISON = 0xA5
 
@@ -44,6 +47,11 @@ class Buffer:
         return get(self.memory).copy()
 
 
+def library(place):
+    """Return the module that makes arrays in a place: NumPy, or what ``import cupy`` gives."""
+    return np if place == HOST else import_cupy()
+
+
 def put(array, place):
     """Return a C-contiguous copy of a NumPy array in a place."""
     return Buffer(array.tobytes(), place).view(array.shape, array.dtype)
@@ -55,7 +63,7 @@ def get(array) -> np.ndarray:
     The bytes are copied: CuPy would launch a kernel of its own for an array with gaps, which ends
     in an error where the elements are misaligned.
     """
-    if isinstance(array, np.ndarray):
+    if isinstance(array, np.ndarray) and not is_cupy(array):
         return array
     from cupy import cuda  # noqa: PLC0415  optional
 
@@ -76,7 +84,7 @@ def wait_for_gpu() -> None:
 
 def overwrite(array, values) -> None:
     """Write the elements of a NumPy array to a C-contiguous array of the same shape and dtype."""
-    if isinstance(array, np.ndarray):
+    if isinstance(array, np.ndarray) and not is_cupy(array):
         array[...] = values
     else:
         array.set(values)

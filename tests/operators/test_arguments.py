@@ -20,7 +20,7 @@ from tests.helpers.foreign_arrays import ArrayOnly, BothOnDevice, DLPackOnly, In
 from tests.helpers.places import HOST, POISON, Buffer, get, overwrite, put, same_bytes
 from tests.helpers.refused import assert_refused, nothing_allocated
 
-pytestmark = PLAIN_UNLESS_THOROUGH
+pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 #: The names of operands and outputs as messages have them, and the least dimensions of operands:
 #: None where their shape is the descriptor's, or any.
@@ -498,3 +498,20 @@ def test_results_of_more_bytes_than_there_are_addresses(launches, name):
     with nothing_allocated():
         assert_refused(ck.ArgumentError, text, run)
     assert not launches
+
+
+SCALARS = {
+    "gather: fill_value": lambda x, one: ck.gather(x, [9], mode="fill", fill_value=one),
+    "reduce: initial": lambda x, one: ck.reduce(x[:0], "max", initial=one),
+    "one_hot: values[1]": lambda x, one: ck.one_hot(x.astype("i4"), 2, values=(2, one), dtype="i4"),
+}
+
+
+@pytest.mark.parametrize("argument", SCALARS)
+def test_a_scalar_is_on_the_host(place, argument):
+    x = put(np.ones(3, np.float32), place)
+    if place == HOST:
+        assert SCALARS[argument](x, x[0]).flat[-1] == 1
+    else:
+        text = f"{argument} must fit  ...  (it is on a GPU; use .item())"
+        assert_refused(ck.DTypeError, text, lambda: SCALARS[argument](x, x[0]))

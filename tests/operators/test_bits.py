@@ -18,6 +18,8 @@ from tests.helpers.places import put, same_bytes
 from tests.helpers.samples import covering
 from tests.helpers.strategies import FLOATS, fill_values, random_bytes
 
+pytestmark = pytest.mark.device
+
 FLOAT8 = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith("float8_")]
 PATTERNS = np.arange(256, dtype=np.uint8)
 COPIED = [*FLOATS, *FLOAT8]
@@ -63,6 +65,7 @@ def test_gather_nd(place, dtype, view, columns):
         assert same_bytes(result, gather_nd_oracle.gather_nd(x[view], indices, 0, "fill", fill))
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize(("dtype", "axis"), covering(COPIED, [0, 1]), ids=str)
 def test_one_hot(place, dtype, axis):
     indices = np.random.default_rng(5).integers(-2, 25, 2500)
@@ -92,6 +95,7 @@ SEARCHED = {"stream": lambda x: x, "columns": lambda x: x.T, "strided": lambda x
 SHAPES = [(320, 3), (320, 160), (5000, 16), (2, 9000)]
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize(("dtype", "view", "shape"), covering(FLOATS, SEARCHED, SHAPES), ids=str)
 def test_nonzero_coordinates(place, dtype, shape, view):
     x = interesting(shape, dtype)

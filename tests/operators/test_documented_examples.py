@@ -9,10 +9,10 @@ import cudakern as ck
 from cudakern import FeatureLevel
 from cudakern._commands.examples import examples
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
-from tests.helpers.places import CUDA, HOST, POISON, get, put, same_bytes
+from tests.helpers.places import POISON, get, put, same_bytes
 from tests.operators.descriptors import verdict
 
-pytestmark = PLAIN_UNLESS_THOROUGH
+pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 ALL = examples()
 #: Typed from the pages, in the order of the examples; where a page has sizes alone, what NumPy's
@@ -47,7 +47,7 @@ def test_result_is_the_printed_one(place, example, printed):
     desc = example.desc
     assert desc.validate(FeatureLevel.LEVEL_6_4) is None
     inputs = [put(array, place) for array in example.inputs]
-    found = run_poisoned(desc, inputs)
+    found = run_poisoned(desc, inputs, place)
     if desc.operator == "nonzero_coordinates":
         count, coordinates = found
         rows = coordinates.reshape(coordinates.shape[-2:])
@@ -59,12 +59,11 @@ def test_result_is_the_printed_one(place, example, printed):
         same = ck.ReduceOperatorDesc(
             desc.operator, desc.input_tensor, desc.output_tensor, desc.axes
         )
-        assert same_bytes(run_poisoned(same, inputs)[0], found[0])
+        assert same_bytes(run_poisoned(same, inputs, place)[0], found[0])
 
 
-def run_poisoned(desc, inputs):
+def run_poisoned(desc, inputs, place):
     """Return the outputs of an operator, which held something else before."""
-    place = HOST if isinstance(inputs[0], np.ndarray) else CUDA
     outputs = [
         put(np.full(tensor.sizes, POISON).astype(tensor.data_type.numpy), place)
         for _, tensor in desc.outputs()

@@ -14,7 +14,7 @@ from tests.helpers.one_hot import expected as one_hot
 from tests.helpers.places import Buffer, get, put, same_bytes
 from tests.helpers.strategies import INDEX_DTYPES
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 INVALID = {"negative": "invalid"}
 FILL = {"mode": "fill", "fill_value": 99, **INVALID}

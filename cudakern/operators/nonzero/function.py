@@ -14,6 +14,7 @@ from cudakern._arguments import as_extent, element_bytes
 from cudakern._caches import registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output, is_of_numbers, kind_of, placed
+from cudakern._lazy import is_cupy
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.binding import Binding, Work
@@ -99,8 +100,10 @@ _Rows = list[list[int] | None]
 
 def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa: ANN401  any arrays
     """Return the count and the rows that are defined, as far as they can be read at once."""
+    if any(map(is_cupy, (count, coordinates))):
+        return "<on the device>", None
     if not (isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)):
-        return ("<on the device>" if _arrays.is_cupy(count) else f"<{kind_of(count)}>"), None
+        return f"<{kind_of(count)}>", None
     if count.shape != (1,) or count.dtype.kind != "u" or coordinates.ndim != len("ij"):
         return f"<{kind_of(count)}>", None  # of somebody's own
     rows = coordinates[: int(count[0])]

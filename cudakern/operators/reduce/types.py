@@ -194,7 +194,7 @@ def requirement_of(value: object) -> str:
 
 def require_order(x: object, function: object) -> None:
     """Raise ArgumentError if x is a name and the function none, or x a scalar and it an array."""
-    if isinstance(x, np.ndarray) and x.ndim == 0:
+    if type(x) is np.ndarray and x.ndim == 0:
         x = x.item()
     swapped = isinstance(function, list | tuple | range) or _has_axes(function)
     if isinstance(x, str) and x in BY_LABEL:

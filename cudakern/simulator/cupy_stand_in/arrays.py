@@ -16,8 +16,14 @@ import numpy as np
 
 from cudakern.simulator.arguments import empty
 from cudakern.simulator.cupy_stand_in.absent import absent
-from cudakern.simulator.cupy_stand_in.devices import Device
-from cudakern.simulator.cupy_stand_in.memory import MemoryPointer, plain, pointer_to
+from cudakern.simulator.cupy_stand_in.devices import Device, device_count, get_device_id
+from cudakern.simulator.cupy_stand_in.memory import (
+    MemoryPointer,
+    device_id_of,
+    make_placed,
+    plain,
+    pointer_to,
+)
 from cudakern.simulator.cupy_stand_in.names import (
     NO_LISTS,
     ONLY_IN_NUMPY,
@@ -34,9 +40,17 @@ if TYPE_CHECKING:
 #: Methods whose results become arrays of the stand-in. Others give views, or nothing of arrays.
 _COMPUTED = (
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate cumprod "
-    "cumsum diagonal dot max mean min nonzero partition prod put repeat round searchsorted sort "
-    "std sum take trace var"
+    "cumsum diagonal dot fill max mean min nonzero partition prod put repeat round searchsorted "
+    "sort std sum take trace var"
 )
+#: What gives views or facts of arrays, wherever they are.
+_ANYWHERE = (
+    "as_strided broadcast_arrays broadcast_to diagonal expand_dims moveaxis ndim ravel reshape "
+    "result_type rollaxis shape size squeeze swapaxes transpose"
+)
+#: What `dtype.isbuiltin` is of a dtype that another package has added to NumPy's.
+_REGISTERED = 2
+_VIEWS = frozenset(_ANYWHERE.split())
 #: Methods and attributes of NumPy's arrays that CuPy's do not have.
 _NOT_IN_CUPY = ("ctypes", "getfield", "resize", "setfield", "setflags", "to_device")
 _INTERFACE = "__cuda_array_interface__"
@@ -64,6 +78,7 @@ def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
         require_dtype(value.dtype)
         if isinstance(value, ndarray):
             return value
+        make_placed(value)
         if not value.flags.writeable:
             value = plain(value)
             with suppress(ValueError):  # of memory that is read-only itself
@@ -78,7 +93,7 @@ def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
 
 def require_dtype(dtype: np.dtype[Any]) -> None:
     """Raise ValueError for elements that no array of CuPy's has."""
-    if dtype.hasobject or dtype.char in "SUMmgG":
+    if dtype.hasobject or dtype.kind in "SUMm" or dtype.type in {np.longdouble, np.clongdouble}:
         message = f"Unsupported dtype {dtype}"
         raise ValueError(message)
 
@@ -88,6 +103,8 @@ def compute(function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401  any 
 
     An array that it was given and returns, an output above all, is the same object.
     """
+    if getattr(function, "__name__", "") not in _VIEWS:
+        require_here(args, kwargs)
     given, passed = (*args, *kwargs.values()), (*map(host, args), *map(host, kwargs.values()))
     keywords = dict(zip(kwargs, passed[len(args) :], strict=True))
     with np.errstate(all="ignore"):
@@ -102,6 +119,27 @@ def require_device(owner: str, value: object, error: type[Exception] = TypeError
         what = "a NumPy array" if is_foreign else f"a {type(value).__name__}"
         message = f"{owner}: CuPy takes its own arrays and scalars; got {what}; use cupy.asarray"
         raise error(message)
+
+
+def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
+    """Raise ValueError for arrays that no kernel of CuPy's takes on the current device.
+
+    Those on another device, as where no device reaches the memory of another one, and those of
+    8-bit floats.
+    """
+    for value in values:
+        if isinstance(value, ndarray):
+            if value.dtype.isbuiltin == _REGISTERED and value.dtype.name != "bfloat16":
+                message = f"Unsupported dtype {value.dtype}"
+                raise ValueError(message)
+            if device_count() > 1 and (there := device_id_of(value)) != get_device_id():
+                message = f"an array on device {there} must not be used on the current device, "
+                message += f"{get_device_id()}: peer access is unavailable; use cupy.asarray"
+                raise ValueError(message)
+        elif isinstance(value, list | tuple):
+            require_here(*value)
+        elif isinstance(value, dict):
+            require_here(*value.values())
 
 
 def require_integers(name: str, shape: object) -> None:
@@ -183,17 +221,26 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         function = getattr(module(name), func.__name__, None) if name in OWN else None
         return NotImplemented if function is None else function(*args, **kwargs)
 
+    def __array_finalize__(self, obj: np.ndarray | None) -> None:
+        """Note where memory is that NumPy has made for an array of this class."""
+        if self.flags.owndata:
+            make_placed(self)
+
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
         """Return elements; one of them is a view of no dimensions, and no scalar."""
+        require_here(key)
         key, elements = host(key), plain(self)
         value = elements[key]
         if isinstance(value, np.generic):
             value = elements[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+        if value.size and not np.may_share_memory(value, elements):
+            require_here(self)
         return device(value)
 
     def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401
         """Set elements to those of another array of CuPy's, or to a scalar."""
         require_device("cupy.ndarray.__setitem__", value, ValueError)
+        require_here(self, key, value)
         plain(self)[host(key)] = host(value)
 
     def get(
@@ -227,8 +274,8 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     @property
     def device(self) -> Device:  # type: ignore[override]
-        """The one device."""
-        return Device(0)
+        """The device that the elements are on."""
+        return Device(device_id_of(self))
 
     @property
     def data(self) -> MemoryPointer:  # type: ignore[override]
@@ -253,14 +300,17 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     def scatter_add(self, slices: Any, value: Any) -> None:  # noqa: ANN401
         """Add to elements, once for each time that they are named."""
+        require_here(self, slices, value)
         np.add.at(plain(self), host(slices), host(value))
 
     def scatter_max(self, slices: Any, value: Any) -> None:  # noqa: ANN401
         """Take the greater of elements and values."""
+        require_here(self, slices, value)
         np.maximum.at(plain(self), host(slices), host(value))
 
     def scatter_min(self, slices: Any, value: Any) -> None:  # noqa: ANN401
         """Take the less of elements and values."""
+        require_here(self, slices, value)
         np.minimum.at(plain(self), host(slices), host(value))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,9 +1,10 @@
-"""The device, its streams and events: the simulator works at once, so nobody waits for them."""
+"""Devices, their streams and events: the simulator works at once, so nobody waits for them."""
 
 from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.cupy_stand_in.absent import absent
@@ -12,7 +13,7 @@ from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx.compile import target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Self
 
 _ROOM = "runtime/room.hpp"
@@ -42,9 +43,52 @@ def _architecture() -> str:
     return "".join(filter(str.isdigit, target()))
 
 
+class _Current(threading.local):
+    """A thread's current device, streams by device, and what blocks of both have to undo."""
+
+    def __init__(self) -> None:
+        self.device = 0
+        self.before: list[int] = []
+        self.entered: list[int] = []
+        self.streams: dict[int, list[BaseStream]] = {}
+
+
+_current = _Current()
+#: How many devices each block of `in_place_of_cupy` that is open has asked for.
+_asked: list[int] = []
+
+
+@contextmanager
+def there_are(count: int) -> Iterator[None]:
+    """Have so many devices inside of a block; the current one is 0 where the first block starts."""
+    global _current  # noqa: PLW0603
+    if not _asked:
+        _current = _Current()
+    _asked.append(count)
+    try:
+        yield
+    finally:
+        _asked.remove(count)
+
+
+def device_count() -> int:
+    """Return how many devices there are."""
+    return max(_asked, default=1)
+
+
+def get_device_id() -> int:
+    """Return the number of the current device of this thread."""
+    return _current.device
+
+
+def use_device(device: int) -> None:
+    """Have a device be the current one; CUDARuntimeError if there is none of that number."""
+    _current.device = _required(device)
+
+
 def properties(device: int = 0) -> dict[str, Any]:
     """Return what is known of the modelled GPU, as ``getDeviceProperties``."""
-    _require_device(device)
+    device = _required(device)
     major, minor = divmod(int(_architecture()), 10)
     known = {
         "name": b"cudakern's simulator of an H200",
@@ -67,47 +111,53 @@ def properties(device: int = 0) -> dict[str, Any]:
         "cooperativeLaunch": 1,
         "unifiedAddressing": 1,
         "integrated": 0,
-        "pciBusID": 0,
+        "pciBusID": device,
         "pciDeviceID": 0,
         "pciDomainID": 0,
     }
-    return _Properties("cupy.cuda.runtime.getDeviceProperties(0)", known)
+    return _Properties(f"cupy.cuda.runtime.getDeviceProperties({device})", known)
 
 
-def _require_device(device: int | None) -> None:
-    if device not in {0, None, -1}:
-        message = f"cudaErrorInvalidDevice: in_place_of_cupy has the device 0 alone; got {device!r}"
+def _required(device: int) -> int:
+    if not 0 <= device < device_count():
+        there = "the device 0 alone" if device_count() == 1 else f"{device_count()} devices"
+        message = f"cudaErrorInvalidDevice: in_place_of_cupy has {there}; got {device!r}"
         raise CUDARuntimeError(message)
+    return device
 
 
 class Device:
-    """The one device, 0."""
+    """A device, by its number; the current one if none is given."""
 
     def __init__(self, device: int | Device | None = None) -> None:
-        _require_device(int(device) if device is not None else None)
-        self.id = 0
+        self.id = get_device_id() if device is None else _required(int(device))
 
     def __int__(self) -> int:
         return self.id
 
     def __enter__(self) -> Self:
-        """Be the current device, as always."""
+        """Be the current device of this thread."""
+        _current.before.append(get_device_id())
+        use_device(self.id)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Do nothing."""
+        """Have the one before be the current device again."""
+        use_device(_current.before.pop())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device)
+        return isinstance(other, Device) and other.id == self.id
 
     def __hash__(self) -> int:
-        return hash(Device)
+        return hash(self.id)
 
     def __repr__(self) -> str:
         return f"<CUDA Device {self.id}>"
 
-    def use(self) -> None:
-        """Do nothing: it is the current device."""
+    def use(self) -> Self:
+        """Be the current device from now on."""
+        use_device(self.id)
+        return self
 
     def synchronize(self) -> None:
         """Do nothing: what was launched has ended."""
@@ -124,13 +174,13 @@ class Device:
 
     @property
     def pci_bus_id(self) -> str:
-        """An address that no device has."""
-        return "0000:00:00.0"
+        """An address."""
+        return f"0000:{self.id:02x}:00.0"
 
     @property
     def attributes(self) -> dict[str, Any]:
         """What is known of the modelled GPU."""
-        known = properties()
+        known = properties(self.id)
         names = {
             "MultiProcessorCount": "multiProcessorCount",
             "WarpSize": "warpSize",
@@ -151,7 +201,7 @@ class Device:
         for k, axis in enumerate("XYZ"):
             values[f"MaxBlockDim{axis}"] = known["maxThreadsDim"][k]
             values[f"MaxGridDim{axis}"] = known["maxGridSize"][k]
-        return _Properties("cupy.cuda.Device(0).attributes", values)
+        return _Properties(f"cupy.cuda.Device({self.id}).attributes", values)
 
 
 class Event:
@@ -194,29 +244,31 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     return (end_event.moment() - start_event.moment()) * 1e3
 
 
-class _Current(threading.local):
-    def __init__(self) -> None:
-        self.streams: list[BaseStream] = []
-
-
-_current = _Current()
-
-
 class BaseStream:
-    """A stream, whose work has always ended."""
+    """A stream, whose work has always ended; of the device -1, it is one of each."""
 
-    def __init__(self, ptr: int) -> None:
+    def __init__(self, ptr: int, device_id: int = -1) -> None:
         self.ptr = ptr
-        self.device_id = 0
+        self.device_id = device_id
 
     def __enter__(self) -> Self:
-        """Be the current stream."""
-        _current.streams.append(self)
+        """Be the current stream of the current device, which must be the stream's."""
+        device = self._device()
+        _current.streams.setdefault(device, []).append(self)
+        _current.entered.append(device)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Have the one before be the current stream again."""
-        _current.streams.pop()
+        _current.streams[_current.entered.pop()].pop()
+
+    def _device(self) -> int:
+        device = get_device_id()
+        if self.device_id not in {-1, device}:
+            message = f"a stream of device {self.device_id} can be current on that device alone; "
+            message += f"the current device is {device}"
+            raise RuntimeError(message)
+        return device
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BaseStream) and other.ptr == self.ptr
@@ -229,7 +281,7 @@ class BaseStream:
 
     def use(self) -> BaseStream:
         """Be the current stream from now on."""
-        _current.streams[-1:] = [self]
+        _current.streams.setdefault(self._device(), [])[-1:] = [self]
         return self
 
     def synchronize(self) -> None:
@@ -288,7 +340,10 @@ class Stream(BaseStream):
         ptds: bool = False,  # noqa: FBT001, FBT002
         priority: int | None = None,
     ) -> None:
-        super().__init__(0 if null else 2 if ptds else id(self))
+        if null or ptds:
+            super().__init__(0 if null else 2)
+        else:
+            super().__init__(id(self), get_device_id())
         self.non_blocking = non_blocking
         self.priority = priority or 0
 
@@ -300,14 +355,13 @@ class ExternalStream(BaseStream):
     """A stream that somebody else has made."""
 
     def __init__(self, ptr: int, device_id: int = -1) -> None:
-        del device_id
-        super().__init__(ptr)
+        super().__init__(ptr, device_id)
 
 
 def get_current_stream(device_id: int = -1) -> BaseStream:
-    """Return the current stream of this thread."""
-    del device_id
-    return _current.streams[-1] if _current.streams else Stream.null
+    """Return this thread's current stream of a device; of the current one if none is given."""
+    streams = _current.streams.get(get_device_id() if device_id == -1 else _required(device_id))
+    return streams[-1] if streams else Stream.null
 
 
 # Of cupy.cuda.runtime and its neighbours.
@@ -318,23 +372,8 @@ def is_available() -> bool:
     return True
 
 
-def get_device_id() -> int:
-    """Return 0."""
-    return 0
-
-
-def device_count() -> int:
-    """Return 1."""
-    return 1
-
-
 def synchronize(stream: object = None) -> None:
     """Do nothing: what was launched has ended."""
-
-
-def use_device(device: int) -> None:
-    """Raise CUDARuntimeError unless the device is 0."""
-    _require_device(device)
 
 
 def memory_info() -> tuple[int, int]:

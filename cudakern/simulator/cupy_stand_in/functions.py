@@ -16,9 +16,10 @@ from cudakern.simulator.cupy_stand_in.arrays import (
     require_as_cupy,
     require_device,
     require_dtype,
+    require_here,
     unwritten,
 )
-from cudakern.simulator.cupy_stand_in.devices import Device
+from cudakern.simulator.cupy_stand_in.devices import Device, get_device_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -126,8 +127,11 @@ def array(
     if isinstance(obj, list | tuple) and len({*_are_device(obj)}) > 1:
         message = "cupy.array: a list must hold arrays of CuPy's alone, or none; use x.item()"
         raise TypeError(message)
-    if not of_device or copy is None:
-        copy = None if of_device else True
+    elsewhere = of_device and obj.data.device_id != get_device_id()
+    if not of_device:
+        require_here(obj)
+    if not of_device or copy is None or elsewhere:
+        copy = None if of_device and not elsewhere else True
     made = np.array(host(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
     require_dtype(made.dtype)
     if (
@@ -276,12 +280,16 @@ def fuse(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
 
 def memoize(for_each_device: bool = False) -> Callable[[Any], Any]:  # noqa: FBT001, FBT002
     """Return a decorator for functions that compute once for equal arguments."""
-    del for_each_device
 
     def decorate(function: Any) -> Any:  # noqa: ANN401
-        kept = lru_cache(maxsize=_MOST_KEPT)(function)
+        kept = lru_cache(maxsize=_MOST_KEPT)(lambda _, *args, **kwargs: function(*args, **kwargs))
         _memoized.append(kept.cache_clear)
-        return kept
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            return kept(get_device_id() if for_each_device else None, *args, **kwargs)
+
+        return call
 
     return decorate
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.simulator.arguments import address_of, empty, make_known, owner_of, span_of
-from cudakern.simulator.cupy_stand_in.devices import MODELLED_BYTES, Device
+from cudakern.simulator.cupy_stand_in.devices import (
+    MODELLED_BYTES,
+    Device,
+    device_count,
+    get_device_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +29,28 @@ def plain(array: np.ndarray) -> np.ndarray:
     return np.ndarray.view(array, np.ndarray)
 
 
+#: Where memory is, by the id of the array that owns it, while that lives: with several devices
+#: alone, else all is on device 0.
+_device_ids: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
+
+
+def make_placed(array: np.ndarray, device_id: int = -1) -> None:
+    """Have the memory of an array be on a device, if it is on none yet; -1 is the current one."""
+    if device_count() == 1:
+        return
+    owner = owner_of(array)
+    key = id(owner)
+    if key not in _device_ids:
+        gone = weakref.ref(owner, lambda _: _device_ids.pop(key, None))
+        _device_ids[key] = gone, get_device_id() if device_id == -1 else device_id
+
+
+def device_id_of(array: np.ndarray) -> int:
+    """Return the number of the device that the memory of an array is on."""
+    found = _device_ids.get(id(owner_of(array))) if _device_ids else None
+    return found[1] if found else 0
+
+
 class BaseMemory:
     """Bytes that pointers lead into.
 
@@ -32,10 +60,14 @@ class BaseMemory:
         All of them, in one dimension.
     """
 
-    device_id = 0
-
-    def __init__(self, held: np.ndarray) -> None:
+    def __init__(self, held: np.ndarray, device_id: int = -1) -> None:
         self.bytes = held
+        make_placed(held, device_id)
+
+    @property
+    def device_id(self) -> int:
+        """The number of the device."""
+        return device_id_of(self.bytes)
 
     @property
     def ptr(self) -> int:
@@ -50,8 +82,8 @@ class BaseMemory:
 
     @property
     def device(self) -> Device:
-        """The one device."""
-        return Device(0)
+        """The device."""
+        return Device(self.device_id)
 
 
 class Memory(BaseMemory):
@@ -65,8 +97,7 @@ class UnownedMemory(BaseMemory):
     """Memory at an address that somebody else keeps."""
 
     def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
-        del device_id
-        super().__init__(_at(ptr, size, owner))
+        super().__init__(_at(ptr, size, owner), device_id)
 
 
 def _at(address: int, size: int, owner: object = None) -> np.ndarray:

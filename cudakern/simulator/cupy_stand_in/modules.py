@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from cudakern._arguments import as_extent
 from cudakern._forks import Lock
-from cudakern.errors import KernelCompileError
+from cudakern.errors import ArgumentError, KernelCompileError
 from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
 from cudakern.simulator.cupy_stand_in.absent import absent, only_in_numpy
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
+from cudakern.simulator.cupy_stand_in.devices import there_are
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import NAMES, OLD
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
@@ -102,7 +104,7 @@ OWN: dict[str, dict[str, Any]] = {
     "cupy.cuda.compiler": {"CompileException": KernelCompileError},
     "cupy.cuda.device": {
         "Device": devices.Device,
-        "get_compute_capability": lambda: devices.Device(0).compute_capability,
+        "get_compute_capability": lambda: devices.Device().compute_capability,
         "get_device_id": devices.get_device_id,
     },
     "cupy.cuda.memory": {**_MEMORY, "OutOfMemoryError": MemoryError},
@@ -269,12 +271,18 @@ def _installed() -> Iterator[None]:
 
 
 @contextmanager
-def in_place_of_cupy() -> Iterator[ModuleType]:
+def in_place_of_cupy(*, devices: int = 1) -> Iterator[ModuleType]:
     """Have ``import cupy`` give NumPy's arrays and the simulator's kernels, inside of the block.
 
     Code written for CuPy runs unchanged, without a GPU and without CuPy: its RawKernel, RawModule,
     ElementwiseKernel and ReductionKernel run in the simulator, where `checked` and `traffic` see
     them; its arrays are NumPy's.
+
+    Parameters
+    ----------
+    devices : int, optional
+        How many there are. Arrays are made on the current one of the thread, `cupy.cuda.Device`
+        makes one current, and no device reaches the memory of another.
 
     Yields
     ------
@@ -285,8 +293,8 @@ def in_place_of_cupy() -> Iterator[ModuleType]:
     -----
     What was imported as cupy before, real or not, stays what it is, and is what ``import cupy``
     gives after the block. Modules that were imported inside of the block keep the stand-in. All
-    threads of the process see it. Blocks may be nested. The operators of this package take its
-    arrays, and run in the simulator.
+    threads of the process see it. Blocks may be nested: the largest number of devices counts. The
+    operators of this package take its arrays, and run in the simulator.
 
     ``cudakern/simulator/cupy_stand_in/README.md`` lists what there is. Anything else raises
     AttributeError or ImportError with its full name.
@@ -302,13 +310,17 @@ def in_place_of_cupy() -> Iterator[ModuleType]:
     Traceback (most recent call last):
     cudakern.errors.SimulatorError: f: out_of_bounds: f.cu:1: ...
     """
+    count = as_extent("in_place_of_cupy", "devices", devices)
+    if count == 0:
+        raise ArgumentError("in_place_of_cupy", "devices", "must be at least 1; got 0")
     with _lock:
         if not _blocks:
             first = ExitStack()
             first.enter_context(_installed())
         _blocks.append(_blocks[0] if _blocks else first)
     try:
-        yield module("cupy")
+        with there_are(count):
+            yield module("cupy")
     finally:
         with _lock:
             last = _blocks.pop()

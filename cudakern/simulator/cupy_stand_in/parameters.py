@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._dtypes import narrow_floats
-from cudakern.simulator.cupy_stand_in.arrays import ndarray, require_device, unwritten
+from cudakern.simulator.cupy_stand_in.arrays import ndarray, require_device, require_here, unwritten
 from cudakern.simulator.cupy_stand_in.memory import plain
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def as_arguments(kernel: str, values: Sequence[Any]) -> list[Any]:
     result: list[Any] = []
     for value in values:
         require_device(kernel, value)
+        require_here(value)
         if isinstance(value, ndarray):
             result.append(plain(value))
         elif isinstance(value, bool | int | float | complex | np.generic):

@@ -9,6 +9,11 @@ import numpy as np
 from cudakern.simulator import raw
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
+from cudakern.simulator.cupy_stand_in.devices import (
+    CUDARuntimeError,
+    device_count,
+    get_device_id,
+)
 from cudakern.simulator.cupy_stand_in.memory import BaseMemory, MemoryPointer, plain
 
 if TYPE_CHECKING:
@@ -19,7 +24,13 @@ def argument(value: Any) -> Any:  # noqa: ANN401  whatever a kernel is called wi
     """Return an argument of a kernel as the simulator takes it.
 
     As in CuPy, an array of NumPy's is a value if it has one element; TypeError if it has more.
+    CUDARuntimeError for memory on another device, which the current one does not reach.
     """
+    if device_count() > 1 and isinstance(value, ndarray | MemoryPointer):
+        there, here = value.device.id, get_device_id()
+        if there != here:
+            message = f"cudaErrorIllegalAddress: an argument is on device {there}; "
+            raise CUDARuntimeError(message + f"the kernel runs on the current device, {here}")
     if isinstance(value, ndarray):
         return plain(value)
     if isinstance(value, MemoryPointer):

@@ -14,7 +14,7 @@ from tests.helpers.places import get
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.gather.rules import gather
 
-pytestmark = PLAIN_UNLESS_THOROUGH
+pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 EXTENDED = FeatureLevel.EXTENDED
 

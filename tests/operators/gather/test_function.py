@@ -27,11 +27,12 @@ from tests.helpers.strategies import (
 )
 from tests.operators.calls import assert_gives
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
 
 
+@pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
 @settings(max_examples=examples(60))

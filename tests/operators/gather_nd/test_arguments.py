@@ -10,7 +10,7 @@ from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, get, put
 from tests.helpers.refused import assert_refused, refusals
 
-pytestmark = PLAIN_UNLESS_THOROUGH
+pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 I = np.array([[0, 1], [1, 2]], np.int32)  # noqa: E741  as in the operator's formula

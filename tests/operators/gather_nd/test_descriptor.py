@@ -15,7 +15,7 @@ from tests.helpers.places import get, put
 from tests.operators.descriptors import Tensors, change, integers, strided, verdict
 from tests.operators.gather_nd.rules import gather_nd, newer
 
-pytestmark = PLAIN_UNLESS_THOROUGH
+pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 EXTENDED = FeatureLevel.EXTENDED
 FIELDS = ("input_tensor", "indices_tensor", "output_tensor")

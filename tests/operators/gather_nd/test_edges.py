@@ -14,7 +14,7 @@ from tests.helpers.places import get, put, same_bytes
 from tests.helpers.samples import covering, sample
 from tests.helpers.strategies import random_bytes
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 
 ENDS = [

@@ -26,11 +26,12 @@ from tests.helpers.strategies import (
 )
 from tests.operators.calls import assert_gives
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
 
 
+@pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
 @settings(max_examples=examples(60))
@@ -121,6 +122,7 @@ def test_gather_nd_poisoned_result_of_many_blocks(place, columns, dtype):
     assert same_bytes(out, x[indices[:, 0], indices[:, 1]])
 
 
+@pytest.mark.device(on=False)  # of kernels
 @given(st.data())
 def test_gather_nd_is_fancy_indexing(place, data):
     shapes = data.draw(gather_nd_shapes(4).filter(lambda s: s.extents))

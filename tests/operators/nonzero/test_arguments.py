@@ -9,6 +9,8 @@ import cudakern as ck
 from tests.helpers.places import POISON, get, put
 from tests.helpers.refused import assert_refused, nothing_allocated, refusals
 
+pytestmark = pytest.mark.device
+
 X = np.array([[0, 1, 2], [3, 0, 5]], np.float32)
 #: One element too many for uint32, in one byte.
 HUGE = np.broadcast_to(np.ones(1, np.uint8), (2**16, 2**16))

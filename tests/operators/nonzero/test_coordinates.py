@@ -34,7 +34,7 @@ from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
 from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 KINDS = ["uint32", "int64"]
 #: Of x, and of coordinates.
@@ -48,6 +48,7 @@ def run_poisoned(x, outputs, place):
     outputs.assert_hold(expected_coordinates(x))
 
 
+@pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("dtype", "kind"), OF_BOTH)
 @settings(max_examples=examples(60))
@@ -102,6 +103,7 @@ def test_every_dtype_and_density(place, dtype, density):
         run_poisoned(x, Outputs.packed(x.shape, kind, place), place)
 
 
+@pytest.mark.device(on=False)  # of kernels
 @PLAIN
 @pytest.mark.parametrize(
     ("dtype", "density"),

@@ -21,7 +21,7 @@ from tests.helpers.places import put, same_bytes
 from tests.helpers.samples import covering, examples
 from tests.helpers.strategies import OF_EACH_WIDTH
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 CALLED = ["argwhere", "nonzero", "nonzero of a size"]
 EXTREMES = [-(2**63), 2**63 - 1]
@@ -43,6 +43,7 @@ def assert_nonzero(x, size=None, fill_value=-1):
         assert same_bytes(found, column)
 
 
+@pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("dtype", "function"), covering(OF_EACH_WIDTH, CALLED))
 @settings(max_examples=examples(40))
@@ -71,6 +72,7 @@ def assert_sizes(x, place, fill_value):
         assert_nonzero(put(x, place), size, fill_value)
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize("fill_value", [0, -1, 7, *EXTREMES])
 @pytest.mark.parametrize("shape", [(90,), (7, 30), (2, 3, 700)], ids=str)
 def test_every_size_and_fill_value(place, shape, fill_value):
@@ -79,6 +81,7 @@ def test_every_size_and_fill_value(place, shape, fill_value):
         assert_sizes(x, place, fill_value)
 
 
+@pytest.mark.device(on=False)  # of kernels
 @PLAIN
 @pytest.mark.parametrize("density", [0, 0.3, 1])
 def test_every_size_of_many_tiles(place, density):

@@ -9,6 +9,7 @@ import pytest
 
 import cudakern as ck
 from tests.helpers import fake_cupy
+from tests.helpers.places import HOST, get, put
 
 DENSE = "[0, 1], [0, 2], [0, 3], ..., [4, 5], [4, 6], [4, 7]"
 
@@ -61,6 +62,15 @@ def test_it_stays_a_tuple():
 )
 def test_what_is_no_result_is_shown_nevertheless(pair):
     assert repr(ck.NonzeroCoordinates(*pair)).startswith("NonzeroCoordinates(count=<")
+
+
+@pytest.mark.device
+def test_what_is_on_a_device_is_not_shown(place):
+    found = ck.nonzero_coordinates(put(np.array([[0, 3], [5, 0]]), place))
+    contents = "2, coordinates=[[0, 1], [1, 0]]" if place == HOST else "<on the device>"
+    shown = f"NonzeroCoordinates(count={contents}, shape=(4, 2), dtype=uint32)"
+    assert repr(found) == shown
+    assert repr(found._replace(coordinates=get(found.coordinates))) == shown
 
 
 def test_nothing_on_a_gpu_is_read(tmp_path, monkeypatch):

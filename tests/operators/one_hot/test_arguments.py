@@ -9,6 +9,8 @@ import cudakern as ck
 from tests.helpers.places import put
 from tests.helpers.refused import assert_refused, refusals
 
+pytestmark = pytest.mark.device
+
 I = np.array([[0, 1, 2], [3, -1, 9]], np.int32)  # noqa: E741  as in the operator's formula
 TWO = "values must be two scalars or an array of two elements; got "
 VALUES = "values.dtype must be one of  ... ; got "

@@ -13,7 +13,7 @@ from tests.helpers.places import get, same_bytes
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.one_hot.rules import one_hot
 
-pytestmark = PLAIN_UNLESS_THOROUGH
+pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 EXTENDED = FeatureLevel.EXTENDED
 

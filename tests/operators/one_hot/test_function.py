@@ -28,9 +28,10 @@ from tests.helpers.strategies import (
 )
 from tests.operators.calls import assert_gives
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 
+@pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("index_dtype", "dtype"), covering(INDEX_DTYPES, OF_EACH_WIDTH))
 @settings(max_examples=examples(60))
@@ -189,6 +190,7 @@ def wide(monkeypatch):
 WIDE = [((900,), 33, 1), ((2, 700), 40, 1), ((3, 4, 5), 6, 2)]
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize(("case", "index_dtype"), sample(covering(WIDE, INDEX_DTYPES), 2))
 def test_one_hot_in_64_bit_offsets(place, index_dtype, case):

@@ -12,6 +12,8 @@ from tests.helpers.places import get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS
 from tests.helpers.refused import assert_refused, nothing_allocated, refusals
 
+pytestmark = pytest.mark.device
+
 X = np.array([[0, 1, 2], [3, 0, 5]], np.float32)
 INTS = X.astype(np.int32)
 COMPLEX = X.astype(np.complex64)

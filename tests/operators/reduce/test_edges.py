@@ -16,6 +16,8 @@ from tests.helpers.reduce import EXTREMES, FUNCTIONS, OF_NOTHING, is_legal, redu
 from tests.helpers.samples import covering, sample
 from tests.helpers.strategies import DTYPES, random_bytes
 
+pytestmark = pytest.mark.device
+
 COUNTING = ["sum", "l1", "sum_square"]
 FLOATS = ["float32", "float64", "float16", bfloat16() or "float16"]
 NAN, INF = np.nan, np.inf
@@ -342,6 +344,7 @@ def test_bool_is_true_if_any_bit_is_set(place):
         assert result.view(np.uint8).tolist() == ([1, 1, 0] if function == "max" else [0, 0, 0])
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize(("function", "dtype"), LEGAL, ids=str)
 def test_no_elements(place, function, dtype, launches):
     x = put(np.empty((3, 0, 2), dtype), place)

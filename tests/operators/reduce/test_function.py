@@ -29,6 +29,8 @@ from tests.helpers.samples import covering, examples, sample
 from tests.helpers.small_floats import BF16, HALF
 from tests.helpers.strategies import DTYPES, memory_layouts
 
+pytestmark = pytest.mark.device
+
 #: Functions, dtypes and options that every kind of kernel is compiled for: elements of each size,
 #: and states of each kind.
 COMBINATIONS = [
@@ -61,6 +63,7 @@ def call(x, function, axis, options, *, keepdims=False, out=None):
     assert out is None or result is out
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize("shapes", [small_shapes, large_shapes])
 @pytest.mark.parametrize("combination", sample(COMBINATIONS, 2), ids=str)
 @settings(max_examples=examples(40))
@@ -133,6 +136,7 @@ TIES = [(function, kind.dtype, kind) for kind in (HALF, BF16) for function in HA
 TIES += [(f, "float32", kind) for kind in (HALF, BF16) for f in HALFWAY_OF_FLOAT32]
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize(
     ("function", "dtype", "kind"), sample(TIES, 4), ids=lambda v: getattr(v, "name", v)
 )
@@ -181,6 +185,7 @@ BIG = {
 }
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize(("case", "combination"), sample(covering(BIG, COMBINATIONS[:6]), 2))
 def test_reduce_big(place, case, combination):
     function, dtype, options = combination
@@ -204,6 +209,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.device(on=False)  # of kernels
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("axis", [0, (0, 2), (2, 1), None], ids=str)
 def test_reduce_big_views(place, axis, view):
@@ -246,6 +252,7 @@ def test_reduce_subnormal_numbers(place, plans, variant, wanted):
     assert plans[0].variant == variant
 
 
+@pytest.mark.device(on=False)  # of kernels
 def test_reduce_sums_2_to_the_24_numbers_closely(place):
     x = np.random.default_rng(13).random(2**24, np.float32)
     exact = x.sum(dtype=np.float64)

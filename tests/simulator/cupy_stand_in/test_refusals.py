@@ -8,6 +8,7 @@ import inspect
 import numpy as np
 import pytest
 
+from cudakern._dtypes import narrow_floats
 from cudakern.simulator.cupy_stand_in.names import NO_LISTS, ONLY_IN_NUMPY, STRICT, STRICT_OF_MANY
 
 REFUSED = """
@@ -34,14 +35,16 @@ METHODS = """
 UNSUPPORTED = """
     cp.zeros(3, dtype=object) | cp.zeros(3, "S3") | x.astype(object) | x.astype("U3")
     cp.full(2, "a") | cp.array([None]) | cp.arange(3).astype("M8[s]")
-    cp.zeros(3, "g") | x.astype("G")
+    cp.zeros(3, "g") | x.astype("G") | narrow + narrow | narrow.sum() | narrow.fill(1)
+    narrow[[0, 1]] | cp.where(x > 1, narrow, narrow) | narrow.astype("f4")
 """
 
 
 @pytest.fixture
 def names(cp):
     x = cp.arange(6.0).reshape(2, 3)
-    return {"cp": cp, "np": np, "x": x, "h": x.get()}
+    narrow = cp.asarray(np.ones(3, narrow_floats()["float8_e5m2"]))
+    return {"cp": cp, "np": np, "x": x, "h": x.get(), "narrow": narrow}
 
 
 def texts(table):

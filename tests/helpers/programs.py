@@ -1,0 +1,77 @@
+"""The programs of the pages and of the examples with arrays of CuPy's, and what they print."""
+
+from __future__ import annotations
+
+import ast
+import io
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from tests.examples.printed import PRINTED
+from tests.helpers.places import CUDA
+from tests.helpers.readmes import blocks, read, readmes
+
+#: How a program chooses: in a page, in an example, and in one that has no choice.
+IN_A_PAGE = "import numpy as xp  # or: import cupy as xp\n"
+IN_AN_EXAMPLE = "from cupy_or_numpy import xp  # beside this file\n"
+GPU_ALONE = "import cupy\n"
+#: What has no arrays of CuPy's, by a part of its name or by what it imports, and why.
+ON_THE_HOST = {
+    "cudakern/simulator/": "the simulator takes NumPy's arrays, or stands for CuPy itself",
+    "memory_map": "the rows of a file are on the host",
+    "import torch\n": "tests/interop has tensors of PyTorch on a GPU",
+    "import jax.numpy as jnp\n": "tests/interop has arrays of JAX on a GPU",
+    "import numba\n": "it compiles for the host; tests/interop has arrays of Numba on a GPU",
+}
+
+
+class Program(NamedTuple):
+    """A block of a page, or an example, and what it prints."""
+
+    name: str
+    code: str
+    printed: str
+
+    def is_for(self, place):
+        """Return whether a program runs in a place: the simulator has no CUDA graphs."""
+        return not missing(self.code) and (place == CUDA or GPU_ALONE not in self.code)
+
+    def run(self):
+        """Return what the program prints with what ``import cupy`` gives here."""
+        code = self.code.replace(IN_A_PAGE, "import cupy as xp\n")
+        code = code.replace(IN_AN_EXAMPLE, "import cupy as xp\n")
+        output = io.StringIO()
+        with redirect_stdout(output):
+            exec(compile(code, self.name, "exec"), {"__name__": "__main__"})  # noqa: S102  ours
+        return output.getvalue()
+
+
+def every():
+    """Return all programs, those that run on the host alone included."""
+    found = [
+        Program(f"{path}, block {number}", *block)
+        for path in readmes()
+        for number, block in enumerate(blocks(read(path)))
+    ]
+    scripts = {name: f"tests/examples/{name}.py" for name in PRINTED}
+    return found + [Program(path, read(path), PRINTED[name]) for name, path in scripts.items()]
+
+
+def chooses(program):
+    """Return whether a program has arrays of CuPy's."""
+    return any(way in program.code for way in (IN_A_PAGE, IN_AN_EXAMPLE, GPU_ALONE))
+
+
+def programs(place):
+    """Return the programs that run in a place with arrays on a device."""
+    return [program for program in filter(chooses, every()) if program.is_for(place)]
+
+
+def missing(code):
+    """Return the libraries that code imports, and that are not installed."""
+    nodes = ast.parse(code).body
+    names = {alias.name for node in nodes if type(node) is ast.Import for alias in node.names}
+    names |= {node.module for node in nodes if type(node) is ast.ImportFrom}
+    roots = {name.partition(".")[0] for name in names}
+    return {root for root in roots - {"cupy", "cupy_or_numpy"} if find_spec(root) is None}
