@@ -63,7 +63,7 @@ def _python(name: str, *words: str, limit: float = 600) -> Step:
 def correctness(folder: Path, engine: str) -> list[Step]:
     """Return the steps that follow the report of the machine."""
     checks = {"launch": 50, "subnormal": 30, "bits": 30, "capture": 90}
-    checks |= {"numbers": 20, "misaligned": 30, "pages": 70, "stress": 90}
+    checks |= {"numbers": 20, "misaligned": 30, "pages": 70, "stress": 80}
     missing = [name for name in TEST_PACKAGES if version(name) is None]
     on_gpu = engine == "cuda"
     tests = ["-n", str(workers("gpu")), "-v", "--tb=short", "-p", "no:cacheprovider"]
