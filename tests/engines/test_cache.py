@@ -64,20 +64,21 @@ def homeless(tmp_path, monkeypatch):
 @pytest.fixture
 def give(monkeypatch):
     """Return a function that gives a path to somebody; without the right to, it looks given."""
-    given = set()
+    given = {}
 
-    def give(path, group=-1):
+    def give(path, user=SOMEBODY, group=-1):
         if os.getuid() == 0:
-            os.chown(path, SOMEBODY, group, follow_symlinks=False)
+            os.chown(path, user, group, follow_symlinks=False)
         else:
-            given.add(path.lstat().st_ino)
+            status = path.lstat()
+            given[status.st_ino] = user, status.st_gid if group == -1 else group
 
     def of_somebody(look):
         def looked(*path, **options):
             status = look(*path, **options)
             if status.st_ino not in given:
                 return status
-            return os.stat_result((*status[:4], SOMEBODY, *status[5:]))
+            return os.stat_result((*status[:4], *given[status.st_ino], *status[6:]))
 
         return looked
 
@@ -359,25 +360,24 @@ def test_a_file_that_somebody_else_could_have_written_is_made_again(folder, give
     assert folder.is_dir()
 
 
-def test_the_group_of_one_user_may_write_above(folder, monkeypatch):
+def test_the_group_of_one_user_may_write_above(folder, give, monkeypatch):
     put()
-    gid = SOMEBODY if os.getuid() == 0 else os.getgid()
-    os.chown(folder.parent, -1, gid)
+    give(folder.parent, os.getuid(), SOMEBODY)
     folder.parent.chmod(0o775)
     members = []
-    user = SimpleNamespace(pw_name="me", pw_gid=gid)
+    user = SimpleNamespace(pw_name="me", pw_gid=SOMEBODY)
     monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
     monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_name="me", gr_mem=members))
     assert found(NAME).path.parent == folder
     members.append("somebody")
-    assert_not_used(folder, f"{folder.parent} can be written by group {gid}")
+    assert_not_used(folder, f"{folder.parent} can be written by group {SOMEBODY}")
 
 
 def test_a_group_that_is_trusted(folder, give, monkeypatch):
     path = put()
     monkeypatch.setenv("CUDAKERN_CACHE_SHARED", "group")
     for shared in (folder, path):
-        give(shared, os.getegid())
+        give(shared, group=os.getegid())
     folder.chmod(0o2770)
     assert found(NAME).path == path
     given = []
