@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from cudakern import __version__
-from cudakern.errors import CudakernError
+from cudakern._commands.statuses import SIGNALLED, USAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,13 +33,21 @@ exit status: 0 if nothing was found, 1 if something was or nothing was launched 
 2 for arguments that are wrong; else the script's own."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say it, and exit."""
+        self.exit(USAGE, f"{self.prog}: error: {message}\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="python -m cudakern", description="DirectML operators as CUDA kernels for CuPy arrays."
     )
     top.add_argument("--version", action="version", version=f"cudakern {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="command")
+    commands = top.add_subparsers(dest="command", required=True, metavar="|".join(COMMANDS))
     parsers = {
         name: commands.add_parser(name, help=text, description=text)
         for name, text in COMMANDS.items()
@@ -61,10 +70,15 @@ def parser() -> argparse.ArgumentParser:
     parsers["warmup"].add_argument(
         "--arch",
         metavar="SM",
-        help="compile for a GPU that need not be there, such as sm_90, into the cache folder",
+        nargs="+",
+        action="extend",
+        help="compile for GPUs that need not be there, such as sm_80 sm_90, into the cache folder",
     )
     parsers["warmup"].add_argument(
-        "--jobs", type=int, default=os.cpu_count(), help="threads that compile; default: all cores"
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        help="threads that compile; default: all cores",
     )
     return top
 
@@ -112,6 +126,13 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument("--json", metavar="PATH", help="write JSON, in the same way")
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        message = f"must be an integer of at least 1; got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
+
 def _integers(text: str) -> list[int]:
     try:
         return [*dict.fromkeys(map(int, text.split(",")))]
@@ -123,15 +144,25 @@ def _integers(text: str) -> list[int]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
     options = parser().parse_args(arguments)
-    module = importlib.import_module(f"cudakern._commands.{options.command.replace('-', '_')}")
     try:
-        status: int = module.run(options)
+        return _run(options)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"cudakern {options.command}: stopped\n")
+        return SIGNALLED + signal.SIGINT
+    except BrokenPipeError:  # who reads has seen enough; nothing is left to be written at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    from cudakern.errors import CudakernError  # noqa: PLC0415  NumPy comes with it, which takes time
+
+    try:
+        name = options.command.replace("-", "_")
+        status: int = importlib.import_module(f"cudakern._commands.{name}").run(options)
         sys.stdout.flush()
     except CudakernError as error:
         sys.stderr.write(f"{error}\n")
-        return 1
-    except BrokenPipeError:  # who reads has seen enough; nothing is left to be written at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return status
 

@@ -186,6 +186,22 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
         return cupy.ndarray(tuple(shape), dtype, cupy.cuda.alloc(prod(shape) * dtype.itemsize))
 
 
+def sent(operator: str, name: str, array: Array, place: int) -> Array:
+    """Return a C-contiguous copy of an array on the host, on a device.
+
+    It is made on CuPy's current stream, by way of pinned memory; nobody waits for it.
+
+    Raises ArgumentError while that stream is captured into a graph, which would copy what lies in
+    the pinned memory when it runs.
+    """
+    requirement = f"must be an array, as numbers are copied to {place_name(place)},"
+    require_eager(operator, name, requirement, place)
+    with current(place):  # bytes, since CuPy does not take all dtypes
+        cupy = _cupy()
+        memory = cupy.asarray(np.frombuffer(array.tobytes(), np.uint8))
+        return cupy.ndarray(array.shape, array.dtype, memory.data)
+
+
 def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """Return a view of an array's memory, from its first element on, with byte strides."""
     library = np if type(array) is np.ndarray else _cupy()

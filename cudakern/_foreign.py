@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._arrays import Array, address_of, is_cupy, is_read_only, require_writeable
+from cudakern._arrays import (
+    Array,
+    address_of,
+    is_cupy,
+    is_read_only,
+    place_of,
+    require_writeable,
+    sent,
+)
 from cudakern._dtypes import narrow_floats
+from cudakern.engines import HOST
 from cudakern.engines.cuda.library import translate
 from cudakern.errors import BindingError, CudakernError, dtype_error, reason, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Of DLPack: where memory is that the processor reads, and that a CUDA device does.
 _HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
@@ -44,6 +53,52 @@ def as_array(operator: str, name: str, value: object) -> Array:
         if isinstance(value, list | tuple):
             _require_no_arrays(operator, name, value)
         return _shared(operator, name, value)
+
+
+def is_of_numbers(value: object) -> bool:
+    """Return whether an operand is a number or a sequence of numbers, in no array's memory.
+
+    A NumPy scalar is a number.
+    """
+    if isinstance(value, list | tuple):
+        return not any(_is_array(element) for element, _ in _leaves(value))
+    if isinstance(value, np.generic):
+        return True
+    if is_cupy(value) or any(hasattr(value, offer) for offer in _OFFERS):
+        return False
+    try:
+        memoryview(value)  # type: ignore[arg-type]  # that is the question
+    except TypeError:
+        return True
+    return False
+
+
+def placed(
+    operator: str,
+    names: Sequence[str],
+    arrays: Sequence[Array],
+    of_numbers: Iterable[bool],
+    outputs: Mapping[str, object] | None = None,
+) -> list[Array]:
+    """Return a call's inputs; those that are ``of_numbers`` are copied to the other arrays' device.
+
+    The first of the others in binding order counts, or else of the outputs. None is no array.
+
+    Raises ArgumentError for such a copy while a CUDA graph is captured.
+    """
+    loose = [alone and a is not None for a, alone in zip(arrays, of_numbers, strict=True)]
+    if not any(loose):
+        return [*arrays]
+    others = [a for a, alone in zip(arrays, loose, strict=True) if not (alone or a is None)]
+    given = ((name, out) for name, out in (outputs or {}).items() if out is not None)
+    others = others or [as_output(operator, name, out) for name, out in given]
+    place = place_of(others[0]) if others else HOST
+    if place == HOST:
+        return [*arrays]
+    return [
+        sent(operator, name, array, place) if alone else array
+        for name, array, alone in zip(names, arrays, loose, strict=True)
+    ]
 
 
 def as_output(operator: str, name: str, value: object) -> Array:
@@ -100,6 +155,16 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
     A tuple of arrays is to NumPy an array for each axis where it indexes, and rows elsewhere. A
     list is rows in both, if NumPy can read the arrays; masked ones are refused as they are alone.
     """
+    for element, in_tuple in _leaves(value):
+        if is_cupy(element) or _is_array(element):
+            if in_tuple or _is_elsewhere(element):
+                requirement = _one_array(operator, name, value, in_tuple=in_tuple)
+                raise dtype_error(operator, name, requirement)
+            _require_plain(operator, name, element)
+
+
+def _leaves(value: list[Any] | tuple[Any, ...]) -> Iterator[tuple[Any, bool]]:
+    """Yield what nested sequences hold besides numbers, and whether one of them is a tuple."""
     sequences: list[tuple[Any, bool]] = [(value, isinstance(value, tuple))]
     depth = 0
     while sequences and depth < _MAX_DEPTH:
@@ -110,11 +175,8 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
             for element in sequence:
                 if isinstance(element, list | tuple):
                     inner.append((element, in_tuple or isinstance(element, tuple)))
-                elif type(element) not in _NUMBERS and _is_array(element):
-                    if in_tuple or _is_elsewhere(element):
-                        requirement = _one_array(operator, name, value, in_tuple=in_tuple)
-                        raise dtype_error(operator, name, requirement)
-                    _require_plain(operator, name, element)
+                elif type(element) not in _NUMBERS:
+                    yield element, in_tuple
         sequences, depth = inner, depth + 1
 
 

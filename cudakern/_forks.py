@@ -61,6 +61,10 @@ class Cancelled:
         """Return whether the work can stop."""
         return self.word.startswith(b"1")
 
+    def cancel(self, *, cancelled: bool = True) -> None:
+        """Tell it; a signal's handler may."""
+        self.word[:1] = b"1" if cancelled else b"0"
+
 
 def start(function: Callable[[], None]) -> None:
     """Run a function on a thread of its own, which has stack enough for any of ours.
@@ -88,10 +92,13 @@ def undivided(
     It runs on a thread of its own, where no handler runs, and a fork waits until it has ended. So a
     forked process has all of the work or nothing of it. The caller calls ``meanwhile`` and waits,
     and runs handlers; if one of them raises, the work is told to stop. It calls ``late`` if the
-    work takes long.
+    work takes long. Where all work is to stop, the caller still waits for what has begun.
 
-    Raises what the function raises, and OSError if there is no room for a thread.
+    Raises what the function raises, OSError if there is no room for a thread, and KeyboardInterrupt
+    if all work is to stop.
     """
+    if stopping:
+        raise KeyboardInterrupt
     process, running, cancelled = os.getpid(), threading.Lock(), Cancelled()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -113,11 +120,13 @@ def undivided(
         while not running.acquire(timeout=PATIENCE):
             if os.getpid() != process:  # a handler has forked, and the thread is not here
                 return undivided(work, late)
+            if stopping:
+                cancelled.cancel()
             if late is not None and time.monotonic() - begun > LATE:
                 late()
                 late = None
     finally:
-        cancelled.word[:1] = b"1"
+        cancelled.cancel()
     if errors:
         raise errors[0]
     return results[0]
@@ -161,6 +170,8 @@ class _Undivided:
 
 _alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()
 _undivided = _Undivided()
+#: Tells the work of all threads, to which no signal's handler comes, that the program is to end.
+stopping = Cancelled()
 #: Held while the simulator observes a launch, for whose end a fork waits. A fork that waits for the
 #: import of a module cannot be told of its locks, so this one is here.
 observing = RLock()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 from typing import TYPE_CHECKING
+
+from cudakern._commands.statuses import SIGNALLED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(arguments)
     # Modules import much that the others do without.
     try:
-        command = importlib.import_module(COMMANDS[options.command][0])
+        return int(importlib.import_module(COMMANDS[options.command][0]).main(rest))
     except ModuleNotFoundError as error:
         sys.stderr.write(f"perf {options.command}: {error}; run: pip install '.[perf]'\n")
         return 1
-    return int(command.main(rest))
+    except KeyboardInterrupt:
+        sys.stderr.write(f"perf {options.command}: stopped\n")
+        return SIGNALLED + signal.SIGINT
 
 
 if __name__ == "__main__":

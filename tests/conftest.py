@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import tempfile
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,9 +23,17 @@ from tests.helpers.browser import browser, chromium  # noqa: F401  fixtures
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 NO_GPU = "no CUDA device is visible: the tests ran on the simulator alone"
 HAS_GPU = device_count() > 0
 REQUIRES_GPU = os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1"
+#: What users set for themselves, and pytest has seen; a test that wants it sets it.
+OF_USERS = (
+    *("CUDAKERN_ARCH", "CUDAKERN_DEBUG", "CUDAKERN_LINEINFO", "PYTEST_ADDOPTS"),
+    *("COLUMNS", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
+)
 PLACES = [HOST, pytest.param(CUDA, marks=pytest.mark.gpu)] if HAS_GPU else [HOST]
 
 # A first example compiles its kernel, so no deadline; the seed of a failure is printed.
@@ -31,6 +42,22 @@ PROFILE = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_signals() -> Iterator[None]:
+    """Have programs that tests start begin with default signals, whatever this one began with.
+
+    A job in the background of a shell ignores SIGINT, for example. A handler that does nothing
+    ignores a signal as well, but programs do not inherit handlers.
+    """
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGCHLD
+    ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,8 +81,14 @@ def pytest_configure(config: pytest.Config) -> None:
     Programs that tests start share the folder of compiled kernels, in another home folder, too, and
     none says that it takes long.
     JAX takes memory of a GPU as it needs it, not three quarters at once, which CuPy wants, too.
+    What hypothesis keeps lies elsewhere where the root is read-only.
     Until all tests are collected, none of them is garbage.
     """
+    for name in OF_USERS:
+        os.environ.pop(name, None)
+    if not os.access(config.rootpath, os.W_OK):
+        folder = f"{tempfile.gettempdir()}/hypothesis-{os.getuid()}"
+        os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", folder)
     os.environ.setdefault("CUDAKERN_CACHE_DIR", str(cache_folder()))
     os.environ.setdefault("CUDAKERN_QUIET", "1")
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

@@ -157,6 +157,8 @@ def anywhere(
     """Where a tensor lies its type does not say, nor so what a result is; out comes back."""
     assert_type(ck.gather(tensor, tensor), Any)
     assert_type(ck.gather(DeviceArray(), DeviceArray()), Any)
+    assert_type(ck.gather([5, 6], DeviceArray()), Any)
+    assert_type(ck.gather_nd([5, 6], tensor), Any)
     assert_type(ck.gather(tensor, tensor, out=tensor), Tensor)
     assert_type(ck.gather_nd(tensor, tensor, mode="wrap"), Any)
     assert_type(ck.gather_nd(tensor, [[0]], out=tensor), Tensor)
@@ -177,6 +179,7 @@ def anywhere(
 def cupy_arrays(x: cupy.ndarray) -> None:
     """CuPy has no types, so its arrays and all that is made of them are Any."""
     assert_type(ck.gather(x, x), Any)
+    assert_type(ck.gather([5, 6], x), Any)
     assert_type(ck.argwhere(x), Any)
     assert_type(ck.reduce(x, "sum"), Any)
     assert_type(ck.gather(x, x, out=x), Any)

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from cudakern.__main__ import main
+from tests.helpers.processes import TERMINAL
 from tests.helpers.readmes import ROOT, blocks, read, section
 
 #: Scripts begin with this. What `once` launches has nothing wrong.
@@ -56,12 +57,6 @@ cudakern.simulator and operators on NumPy arrays run there, and with --cupy kern
 """
 
 
-def environment():
-    colours = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE")
-    kept = {name: value for name, value in os.environ.items() if name not in colours}
-    return {**kept, "COLUMNS": "100", "CUDAKERN_QUIET": "1"}
-
-
 def python(*words, cwd, coding="utf-8", **options):
     """Run Python in a folder; return the finished process."""
     options = {"capture_output": True, "text": True, "timeout": 300} | options
@@ -70,7 +65,7 @@ def python(*words, cwd, coding="utf-8", **options):
         [sys.executable, *map(str, words)],
         check=False,
         cwd=cwd,
-        env=environment() | path | {"PYTHONIOENCODING": coding},
+        env=os.environ | path | {"COLUMNS": "100", "PYTHONIOENCODING": coding},
         **options,
     )
 
@@ -355,7 +350,8 @@ def test_a_signal_from_outside(tmp_path, number, name):
     )
     words = (sys.executable, "-m", "cudakern", "check", "--seeds=0,1", "--traffic", "script.py")
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(words, cwd=tmp_path, env=environment(), text=True, **pipes) as process:
+    environment = os.environ | {"COLUMNS": "100"}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, text=True, **pipes) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         out, err = process.communicate(timeout=100)
@@ -364,24 +360,6 @@ def test_a_signal_from_outside(tmp_path, number, name):
     assert ("KeyboardInterrupt" in err) is (number == signal.SIGINT)
     assert ("total: 1 launches" in out) is (number == signal.SIGINT)  # it came to its end
     assert process.returncode == 128 + number
-
-
-#: Runs a command on a terminal, types Ctrl-C at a word, and prints what was shown.
-TERMINAL = """
-import os, pty, sys
-child, terminal = pty.fork()
-if child == 0:
-    os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
-shown, typed = b"", False
-while True:
-    try:
-        shown += os.read(terminal, 1024)
-    except OSError:  # nobody has the terminal any more
-        break
-    if not typed and sys.argv[1].encode() in shown:
-        typed = os.write(terminal, b"\\x03")
-print(shown.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
 
 
 def test_ctrl_c(tmp_path):

@@ -64,6 +64,10 @@ HELD = {
         "CUDA array interface without a stream": [
             LOANS + "test_a_library_of_an_unknown_stream_is_asked_and_its_arrays_kept"
         ],
+        "all with numbers beside arrays on a GPU": [
+            MEMORY + "test_costs",
+            "operators/test_numbers.py::test_numbers_of_any_dtype",
+        ],
         "all with indices": [MEMORY + "test_costs"],
         '`gather`, `gather_nd` with `mode="raise"`': [MEMORY + "test_costs"],
         "`one_hot` with an array of values": [

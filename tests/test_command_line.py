@@ -1,8 +1,8 @@
-"""The command line: demo, info, warmup."""
+"""The command line: demo, info, what is said of wrong arguments and after Ctrl-C."""
 
 from __future__ import annotations
 
-import ctypes
+import importlib
 import json
 import os
 import re
@@ -16,15 +16,11 @@ import numpy as np
 import pytest
 
 from cudakern import __version__
-from cudakern.__main__ import main
-from cudakern._commands import demo, info, warmup
+from cudakern.__main__ import COMMANDS, main
+from cudakern._commands import demo, info
 from cudakern._commands.examples import examples
 from cudakern.engines import nvrtc
-from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import EngineUnavailableError
-from cudakern.operators.specialisations import specialisations
-from cudakern.simulator import toolchain
-from cudakern.simulator.ptx import library
 from tests.conftest import HAS_GPU
 
 ROOT = Path(__file__).parent.parent
@@ -168,60 +164,6 @@ def test_info_json_is_one_object(capsys):
     assert "\n" not in information["check"]
 
 
-@pytest.fixture
-def few(monkeypatch):
-    """Have warmup compile a few kernels only; return them."""
-    specs = list(warmup.kernels(everything=False))[::60]
-    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else specs)
-    assert len(specs) > 2
-    return specs
-
-
-def test_warmup_of_what_is_cached_compiles_and_loads_nothing(few, capsys, monkeypatch):
-    monkeypatch.setattr(warmup, "engine_for", lambda _place: SimulatorEngine())
-    targets = (["--engine", "simulator"], ["--arch", "sm_90"])
-    for target in targets:
-        main(["warmup", *target])
-    for owner, name in (
-        (toolchain, "_execute"),
-        (ctypes, "CDLL"),
-        (library, "load"),
-        (nvrtc, "_nvrtc"),
-    ):
-        monkeypatch.delattr(owner, name)
-    for target in targets:
-        assert main(["warmup", *target]) == 0
-    assert capsys.readouterr().out.count(f"{len(few)} kernels are compiled and cached") == 4
-
-
-def test_warmup_for_a_gpu_that_is_not_there(few, capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
-    assert main(["warmup", "--arch", "sm_80", "--jobs", "2"]) == 0
-    assert f"{len(few)} kernels are compiled and cached for sm_80" in capsys.readouterr().out
-    assert {path.name.split("-sm_80-")[0] for path in tmp_path.iterdir()} == {
-        spec.entry for spec in few
-    }
-    assert main(["warmup", "--arch", "sm_1"]) == 1
-    text = capsys.readouterr().err
-    assert "the kernel must compile; " in text
-    assert "gpu-architecture" in text
-    assert text.count("\n") == 1
-
-
-def test_warmup_has_every_variant_of_every_operator():
-    def variants(specs):
-        names = [spec.entry for spec in specs if spec.source != "reduce.cu"]
-        return {name.split("_w")[0].split("_r")[0] for name in names}
-
-    everything = list(warmup.kernels(everything=True))
-    common = list(warmup.kernels(everything=False))
-    assert {spec.entry for spec in everything} == {spec.entry for spec in specialisations()}
-    signed = {name for name in variants(everything) if not name.endswith(("_u32", "_u64"))}
-    assert variants(common) == signed
-    assert 20 < len(common) < 300
-    assert all(spec.entry.endswith("_o32") for spec in common if spec.source == "reduce.cu")
-
-
 @pytest.mark.skipif(HAS_GPU, reason="a CUDA device is there")
 def test_cuda_asked_for_and_absent_is_one_line(capsys):
     assert main(["demo", "--engine", "cuda"]) == 1
@@ -235,7 +177,7 @@ def run(command, *, few=False, **options):
     code = """
 import sys
 sys.modules["rich"] = None
-from cudakern.__main__ import main
+from cudakern.__main__ import COMMANDS, main
 from cudakern._commands import warmup
 few = [*warmup.kernels(everything=False)][::60]
 if FEW: warmup.kernels = lambda everything: few
@@ -269,3 +211,36 @@ def test_a_reader_that_has_ended(command):
     result = run(command, stdout=write)
     os.close(write)
     assert (result.returncode, result.stderr) == (1, "")
+
+
+WRONG = {
+    "": "error: the following arguments are required: check|demo|info|warmup|clear-cache",
+    "heat-up": "python -m cudakern: error: argument check|demo|info|warmup|clear-cache: invalid",
+    "demo --engine gpu": "python -m cudakern demo: error: argument --engine: invalid choice: 'gpu'",
+    "warmup --jobs 0": "argument --jobs: must be an integer of at least 1; got '0'",
+    "warmup --jobs -1": "argument --jobs: must be an integer of at least 1; got '-1'",
+    "warmup --jobs all": "argument --jobs: must be an integer of at least 1; got 'all'",
+    "warmup --arch": "error: argument --arch: expected at least one argument",
+    "check --seeds a,b script.py": "argument --seeds: must be integers separated by commas; got",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_wrong_arguments_are_one_line(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    out, said = capsys.readouterr()
+    assert (ended.value.code, out, said.count("\n")) == (2, "", 1)
+    assert WRONG[words] in said
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_ends_a_command_with_one_line(command, capsys, monkeypatch):
+    name = f"cudakern._commands.{command.replace('-', '_')}"
+    monkeypatch.setattr(importlib.import_module(name), "run", interrupted)
+    assert main([command, *["script.py"] * (command == "check")]) == 130
+    assert capsys.readouterr() == ("", f"cudakern {command}: stopped\n")

@@ -140,7 +140,7 @@ def test_a_text_with_colours_in_a_file(capsys):
 
 
 def work():
-    with console.progress("compiling", 2) as done:
+    with console.progress("compiling", 2, "kernels") as done:
         done("[a]")
         done("[b]")
 
@@ -157,7 +157,7 @@ def test_progress_that_ends_early(terminal):
     with (  # noqa: PT012
         redirect_stdout(terminal),
         pytest.raises(KeyboardInterrupt),
-        console.progress("compiling", 2) as done,
+        console.progress("compiling", 2, "kernels") as done,
     ):
         done("[a]")
         raise KeyboardInterrupt
@@ -184,3 +184,15 @@ def test_what_standard_output_cannot_encode_is_escaped():
         console.show_ansi(described)
     output.flush()
     assert output.buffer.getvalue() == b"\\xe9\nrace: [bold]x[/] \\xe9\n"
+
+
+@pytest.mark.usefixtures("rich")
+def test_what_a_terminal_cannot_encode_is_escaped(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with redirect_stdout(output):
+        console.show("é")
+        console.show_ansi(described)
+        console.show_table([["é"]])
+    output.flush()
+    assert output.buffer.getvalue().count(b"\\xe9") == 3

@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING
 
 from cudakern import simulator
 from cudakern._commands import console
+from cudakern._commands.statuses import SIGNALLED, SIGNALS, USAGE
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
 from cudakern.simulator.observation import observing, watchers
 from cudakern.simulator.reports.characters import plural
@@ -38,12 +39,8 @@ if TYPE_CHECKING:
     from cudakern.simulator.observation import Observed
     from cudakern.simulator.reports.findings import Finding
 
-_USAGE = 2
-#: A shell adds this to a signal.
-_SIGNALLED = 128
 #: A script that Ctrl-C ends, ends with this; it may have had work to do.
-_INTERRUPTED = _SIGNALLED + signal.SIGINT
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_INTERRUPTED = SIGNALLED + signal.SIGINT
 _OURS = (__file__, runpy.__file__, "<frozen runpy>")
 _NOT_PYTHON = {
     ".ipynb": "a notebook: `jupyter nbconvert --to script` makes a script of it",
@@ -68,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     refusal = _refusal(options)
     if refusal:
         sys.stderr.write(f"cudakern check: {refusal}\n")
-        return _USAGE
+        return USAGE
     if options.html:
         from cudakern.simulator.reports import html  # noqa: PLC0415  needs jinja2
 
@@ -154,7 +151,7 @@ def _concluded(options: argparse.Namespace, checks: CheckReport, runs: Sequence[
         message = "nothing was launched in the simulator, so nothing was checked"
         sys.stderr.write(f"cudakern: {message}; {what}\n")
     if ended_by:
-        return _SIGNALLED + ended_by
+        return SIGNALLED + ended_by
     if number or not (launches or status):
         return 1
     return status
@@ -186,9 +183,12 @@ def _run(options: argparse.Namespace, seed: int) -> _Run:
     sys.stdout.flush()
     sys.stderr.flush()
     log = os.memfd_create("cudakern")
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    # A child's status is lost where this one is ignored, as it may be from the start.
+    of_children = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGCHLD, of_children)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         sys.exit(_script(options, seed, log))
     status = os.waitstatus_to_exitcode(_waited(child, blocked))
@@ -211,7 +211,7 @@ def _waited(child: int, blocked: set[int | signal.Signals]) -> int:
         if number != signal.SIGINT or not _has_terminal():
             os.kill(child, number)
 
-    handlers = {number: signal.signal(number, hand_on) for number in _SIGNALS}
+    handlers = {number: signal.signal(number, hand_on) for number in SIGNALS}
     signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     try:
         return os.waitpid(child, 0)[1]

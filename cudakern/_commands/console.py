@@ -38,7 +38,7 @@ def show(text: str, style: str = "") -> None:
     if console is None:
         _write(text)
     else:
-        console.print(Text(text, style), soft_wrap=True)
+        console.print(Text(_encodable(text), style), soft_wrap=True)
 
 
 def show_ansi(described: Callable[..., str]) -> None:
@@ -47,13 +47,17 @@ def show_ansi(described: Callable[..., str]) -> None:
     if console is None:
         _write(described(color=False))
     else:
-        console.print(Text.from_ansi(described(color=True)), soft_wrap=True)
+        console.print(Text.from_ansi(_encodable(described(color=True))), soft_wrap=True)
 
 
 def _write(text: str) -> None:
-    """Print a text, with escape sequences for what standard output cannot encode."""
+    sys.stdout.write(f"{_encodable(text)}\n")
+
+
+def _encodable(text: str) -> str:
+    """Return a text with escape sequences for what standard output cannot encode."""
     coding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    sys.stdout.write(f"{text.encode(coding, 'backslashreplace').decode(coding)}\n")
+    return text.encode(coding, "backslashreplace").decode(coding)
 
 
 def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
@@ -74,7 +78,7 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
             heading = headings[i] if headings else ""
             table.add_column(Text(heading), no_wrap=i < len(widths) - 1)
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(_encodable(cell)) for cell in row))
         needed = Measurement.get(console, console.options.update(width=sys.maxsize), table)
         if needed.minimum <= console.width:
             console.print(table)
@@ -86,10 +90,11 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
 
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
+def progress(title: str, total: int, units: str) -> Iterator[Callable[[str], None]]:
     """Show on a terminal how much of some work is done; takes the name of each part that is.
 
-    Elsewhere, say on standard error that it goes on if it takes long.
+    Elsewhere, say on standard error that it goes on if it takes long, and every ten seconds how
+    many of the ``units``, such as kernels, are done.
     """
     console = _rich_console()
     if console is not None or sys.stdout.isatty():
@@ -118,5 +123,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
         finally:
             sys.stdout.write("\n")
     else:
-        with spoken(KERNELS, f"{title} {total} kernels"):
-            yield lambda _name: None
+        names: list[str] = []
+        title = f"{title} {total} {units}"
+        with spoken(KERNELS, title, lambda: f"{len(names)} of {total} {units}"):
+            yield names.append

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from cudakern._commands.console import progress, show
 from cudakern._commands.engines import choose
+from cudakern._commands.statuses import SIGNALLED, SIGNALS, USAGE
 from cudakern._dtypes import DataType
+from cudakern._forks import PATIENCE, stopping
 from cudakern.engines import HOST, engine_for, nvrtc
+from cudakern.engines.cache import survey
+from cudakern.engines.cuda.library import device_count
+from cudakern.errors import EngineUnavailableError, shown
 from cudakern.operators.reduce.reduction import kernels_of, reductions
 from cudakern.operators.specialisations import specialisations
+from cudakern.simulator.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
+    from pathlib import Path
+    from types import FrameType
 
     from cudakern.engines.base import KernelSpec
+    from cudakern.engines.cache import Choice
+
+    #: The name of a kernel, and what returns its file, compiling it unless it is there.
+    _Work = tuple[str, Callable[[], Path]]
 
 #: What the common specialisations have in common: signed indices where an operator has indices, the
 #: default mode, 32-bit offsets. Of reduce: these functions, data types and variants.
@@ -25,6 +43,8 @@ _COMMON_RANKS = {"2", "4"}
 _COMMON_FUNCTIONS = {"sum", "max", "argmax", "average"}
 _COMMON_KINDS = {DataType.FLOAT32, DataType.FLOAT16, DataType.INT32, DataType.INT64}
 _COMMON_VARIANTS = {"stream", "warps", "tiles", "vectors"}
+#: What to type where no GPU is visible, as in the build of an image.
+ELSEWHERE = "there is no GPU here; for one elsewhere: python -m cudakern warmup --arch sm_90"
 
 
 def _common_reductions() -> Iterator[KernelSpec]:
@@ -53,26 +73,106 @@ def kernels(*, everything: bool) -> Iterator[KernelSpec]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compile, with a progress bar, on as many threads as asked for."""
-    specs = list(kernels(everything=options.all))
-    compile_one, target = _compiler(options)
-    with (
-        progress("compiling", len(specs)) as done,
-        ThreadPoolExecutor(max(1, options.jobs)) as pool,
-    ):
-        jobs = {pool.submit(compile_one, spec): spec.entry for spec in specs}
-        for job in as_completed(jobs):
-            job.result()
-            done(jobs[job])
-    show(f"{len(specs)} kernels are compiled and cached for {target}")
+    """Compile on as many threads as asked for, and say for which engine; return the exit status."""
+    refusal = _refusal(options)
+    if refusal:
+        sys.stderr.write(f"cudakern warmup: {refusal}\n")
+        return USAGE
+    choice = survey()
+    if not choice.readable:
+        raise EngineUnavailableError(choice.problem)
+    work, target, advice = _work(options)
+    with _stopped_by_signals() as signals:
+        show(f"compiling {len(work)} kernels for {target}{advice}")
+        sys.stdout.flush()
+        done = _compile(work, options.jobs, choice)
+    if signals:
+        sys.stderr.write(
+            f"cudakern warmup: stopped after {done} of {len(work)} kernels; "
+            "the next run goes on from there\n"
+        )
+        return SIGNALLED + signals[0]
+    show(f"{len(work)} kernels are compiled and cached for {target}")
     return 0
 
 
-def _compiler(options: argparse.Namespace) -> tuple[Callable[[KernelSpec], object], str]:
-    """Return what compiles a specialisation, and what for."""
+def _refusal(options: argparse.Namespace) -> str:
+    """Return why nothing can be compiled, if the arguments say so."""
+    if not options.arch:
+        return ""
+    known = [f"sm_{capability}" for capability in nvrtc.capabilities()]
+    wrong = [arch for arch in options.arch if arch not in known]
+    found = shown(wrong[0]) if wrong else ""
+    if options.engine == "simulator":
+        found = "--engine simulator, whose architecture CUDAKERN_ARCH names"
+    names = f"{', '.join(known)} with NVRTC {nvrtc.version()}"
+    return f"--arch must be a GPU's, one of {names}; got {found}" if found else ""
+
+
+def _work(options: argparse.Namespace) -> tuple[list[_Work], str, str]:
+    """Return what compiles each kernel, what for, and advice to somebody without a GPU."""
+    specs = list(kernels(everything=options.all))
+    work: list[_Work] = []
     if options.arch:
-        return lambda spec: nvrtc.compiled(spec, options.arch), options.arch
+        targets = [*dict.fromkeys(options.arch)]
+        for arch in targets:
+            work += [(spec.entry, partial(nvrtc.compiled, spec, arch)) for spec in specs]
+        return work, " and ".join(targets), ""
     name = choose(options.engine)
     place = 0 if name == "cuda" else HOST
+    if place == HOST:
+        find_toolchain()  # no signal would end this once kernels are compiled
     engine = engine_for(place)
-    return lambda spec: engine.compile(spec, place), f"the {name} engine"
+    work += [(spec.entry, partial(engine.compile, spec, place)) for spec in specs]
+    return work, f"the {name} engine", "" if device_count() else f"; {ELSEWHERE}"
+
+
+def _compile(work: Sequence[_Work], jobs: int, choice: Choice) -> int:
+    """Compile until all is done, or to stop; return how many kernels are compiled and cached."""
+    ended: SimpleQueue[Future[Path]] = SimpleQueue()
+    pool = ThreadPoolExecutor(jobs)
+    names = {}
+    with progress("compiling", len(work), "kernels") as tell:
+        try:
+            for name, compile_one in work:
+                job = pool.submit(compile_one)
+                names[job] = name
+                job.add_done_callback(ended.put)
+            for job in _until_stopped(ended, len(work)):
+                if job.result().parent not in choice.readable:
+                    raise EngineUnavailableError(choice.problem)  # it goes with this process
+                tell(names[job])
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return sum(not job.cancelled() and job.exception() is None for job in names)
+
+
+def _until_stopped(ended: SimpleQueue[Future[Path]], number: int) -> Iterator[Future[Path]]:
+    """Yield a number of jobs as they end, unless all work is to stop."""
+    while number and not stopping:
+        with suppress(Empty):
+            job = ended.get(timeout=PATIENCE)
+            if not stopping:  # which may be why it has ended
+                yield job
+            number -= 1
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[list[int]]:
+    """Have signals that would end the process end its work; yield a list of those that come."""
+    came: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        stopping.cancel()
+
+    usual = (signal.SIG_DFL, signal.default_int_handler)  # others are somebody's choice
+    handlers = {n: signal.getsignal(n) for n in SIGNALS if signal.getsignal(n) in usual}
+    for number in handlers:
+        signal.signal(number, stop)
+    try:
+        yield came
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        stopping.cancel(cancelled=False)

@@ -9,6 +9,7 @@ from cudakern._kernel_arguments import Arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from cudakern._layout import Layout
 
@@ -115,8 +116,8 @@ class Engine(Protocol):
     def name(self) -> str:
         """``"cuda"`` or ``"simulator"``."""
 
-    def compile(self, spec: KernelSpec, device: int) -> object:
-        """Compile a specialisation into the engine's cache."""
+    def compile(self, spec: KernelSpec, device: int) -> Path:
+        """Return the file of a specialisation, compiling it unless it is there."""
 
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()

@@ -22,6 +22,7 @@ from cudakern.simulator.ways import is_fast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
     from cudakern.simulator.ptx.loaded import LoadedKernel
@@ -80,10 +81,10 @@ class SimulatorEngine:
             kernel = self._kernels.setdefault(key, module.kernel(spec.entry, spec.source))
         return kernel
 
-    def compile(self, spec: KernelSpec, device: int) -> None:
-        """Compile a specialisation into the cache folder."""
+    def compile(self, spec: KernelSpec, device: int) -> Path:
+        """Return the file of a specialisation, compiling it unless it is there."""
         del device  # there is one host
-        self._loader.compile(ptx_of(spec))
+        return self._loader.compile(ptx_of(spec))
 
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""

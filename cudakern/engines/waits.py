@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 KERNELS = "kernels are compiled at their first use and kept in {}"
 ZIGLANG = "ziglang may take a minute at its first start; what it makes is kept in {}"
 
+#: Seconds between two lines about the same work.
+INTERVAL = 10.0
+
 _unsaid = {KERNELS, ZIGLANG}
 
 
@@ -34,14 +37,20 @@ def late(kind: str, doing: str) -> Callable[[], None]:
 
 
 @contextmanager
-def spoken(kind: str, doing: str) -> Iterator[None]:
-    """Say what goes on inside of a block that keeps its thread busy, if that takes long."""
+def spoken(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> Iterator[None]:
+    """Say what goes on inside of a block that keeps its thread busy, if that takes long.
+
+    And say every ten seconds what is done ``so_far``.
+    """
     ended = _thread.allocate_lock()
     ended.acquire()
 
     def watch() -> None:
-        if not ended.acquire(timeout=_forks.LATE):
-            _say(kind, doing)
+        if ended.acquire(timeout=_forks.LATE):
+            return
+        _say(kind, doing)
+        while so_far is not None and not ended.acquire(timeout=INTERVAL):
+            _tell(so_far())
 
     with suppress(OSError):  # there is no room for a thread
         _forks.start(watch)
@@ -61,10 +70,13 @@ def _say(kind: str, doing: str) -> None:
         _unsaid.remove(kind)  # of several threads, one can
     except KeyError:
         return
-    if os.environ.get("CUDAKERN_QUIET", "0") == "1":
-        return
-    with suppress(Exception):  # a stream may be closed, missing or somebody's own
+    with suppress(Exception):  # there is no folder
         remark = kind.format(one_line(survey().writable or "a folder of this process"))
-        line = f"cudakern: still {one_line(doing)}; {remark} (CUDAKERN_QUIET=1 ends this message)"
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        _tell(f"still {one_line(doing)}; {remark} (CUDAKERN_QUIET=1 ends this message)")
+
+
+def _tell(text: str) -> None:
+    if os.environ.get("CUDAKERN_QUIET", "0") != "1":
+        with suppress(Exception):  # a stream may be closed, missing or somebody's own
+            sys.stderr.write(f"cudakern: {text}\n")
+            sys.stderr.flush()

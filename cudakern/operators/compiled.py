@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from cudakern import _arrays
 from cudakern._caches import Family, registered
-from cudakern._foreign import as_array, as_output
+from cudakern._foreign import as_array, as_output, is_of_numbers, placed
 from cudakern._layout import Layout
 from cudakern._nvtx import nvtx_range_of_method
 from cudakern.errors import ArgumentError, BindingError, shown
@@ -103,6 +104,12 @@ class _Tensors:
         buffer = _arrays.empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
         return _arrays.as_strided(buffer, tensor.sizes, self.byte_strides(i))
 
+    def shaped_copy(self, i: int, array: Array) -> Array:
+        """Return a copy of an array of the sizes of tensor ``i``, with its strides."""
+        result = self.empty(i, _arrays.place_of(array))
+        _arrays.copy_elements(result, array)
+        return result
+
     def layout(self, i: int, phase: int = 0) -> Layout:
         """Return the layout of tensor ``i`` at an address of this phase."""
         return Layout(self.tensors[i].sizes, self.byte_strides(i), self.dtypes[i].itemsize, phase)
@@ -143,12 +150,16 @@ class CompiledOperator:
     """
 
     def __init__(
-        self, desc: OperatorDesc, feature_level: FeatureLevel, owned: dict[int, Array] | None = None
+        self,
+        desc: OperatorDesc,
+        feature_level: FeatureLevel,
+        owned: dict[int, Array] | None = None,
+        numbers: frozenset[int] = frozenset(),
     ) -> None:
         self._desc = desc
         self._level = feature_level
         self._tensors = tensors = _Tensors(desc, feature_level)
-        self._owned = owned or {}
+        self._owned, self._numbers = owned or {}, numbers
         numbered = list(enumerate(tensors.tensors))
         self._needs = tuple(i for i, t in numbered if t.flags & TensorFlags.OWNED_BY_DML)
         self._aligned = tuple(i for i, t in numbered if t.guaranteed_base_offset_alignment)
@@ -200,18 +211,20 @@ class CompiledOperator:
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to make it elsewhere: from what it was made of, not from what it keeps."""
         owned = [(i, array, self._tensors.is_shaped(i, array)) for i, array in self._owned.items()]
-        return _arrived, (self._desc, self._level, owned)
+        return _arrived, (self._desc, self._level, owned, self._numbers)
 
-    def _with_copies(self, arrays: list[tuple[int, Array, bool]]) -> CompiledOperator:
-        """Return the operator with owned inputs; shaped ones get the sizes and strides."""
-        owned = {}
-        for i, array, shaped in arrays:
-            if shaped:
-                owned[i] = self._tensors.empty(i, _arrays.place_of(array))
-                _arrays.copy_elements(owned[i], array)
-            else:  # a flat buffer
-                owned[i] = _arrays.copied(array)
-        return CompiledOperator(self._desc, self._level, owned)
+    def _with_copies(
+        self, arrays: list[tuple[int, Array, bool]], numbers: frozenset[int]
+    ) -> CompiledOperator:
+        """Return the operator with owned inputs; shaped ones get the sizes and strides.
+
+        Those in ``numbers`` belong to no place: each call takes them where its arrays are.
+        """
+        owned = {
+            i: self._tensors.shaped_copy(i, array) if shaped else _arrays.copied(array)
+            for i, array, shaped in arrays
+        }
+        return CompiledOperator(self._desc, self._level, owned, numbers)
 
     @property
     def desc(self) -> OperatorDesc:
@@ -253,7 +266,8 @@ class CompiledOperator:
             if self._tensors.tensors[i].guaranteed_base_offset_alignment:
                 self._tensors.check_offset(i, array)
             owned.append((i, array, self._tensors.is_shaped(i, array)))
-        return self._with_copies(owned)
+        numbers = [i for i, t in zip(self._needs, tensors, strict=True) if is_of_numbers(t)]
+        return self._with_copies(owned, frozenset(numbers))
 
     @overload
     def __call__(self, /, *inputs: Operand, out: None = None) -> Any: ...  # noqa: ANN401
@@ -286,7 +300,8 @@ class CompiledOperator:
 
         Notes
         -----
-        Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
+        Synchronization: none. The launch goes to CuPy's current stream of the arrays' device, to
+        which numbers, and lists of numbers, are copied.
         """
         if out is not None and self._plain and len(inputs) == self._tensors.inputs:
             outputs = out if self._several and isinstance(out, _PAIRS) else (out,)
@@ -303,19 +318,25 @@ class CompiledOperator:
 
     def _call(self, inputs: tuple[Array, ...], out: Any) -> Any:  # noqa: ANN401
         """Run the operator with everything checked."""
-        arrays = self._with_owned(inputs)
-        result = out
-        if out is None:
-            out = result = self._allocate(arrays)
-        if self._several and (not isinstance(out, _PAIRS) or len(out) != self._outputs):
+        operator, names, count = self._desc.operator, self._tensors.names, self._tensors.inputs
+        given = self._with_owned(inputs)
+        outputs = () if out is None else out if self._several else (out,)
+        if out is not None and (not isinstance(outputs, _PAIRS) or len(outputs) != self._outputs):
             requirement = f"must be {self._outputs} tensors; got {shown(out)}"
-            raise BindingError(self._desc.operator, "out", requirement, "T20")
-        arrays += out if self._several else (out,)
-        convert = [as_array] * self._tensors.inputs + [as_output] * self._outputs
-        arrays = [
-            function(self._desc.operator, name, array)
-            for function, name, array in zip(convert, self._tensors.names, arrays, strict=True)
-        ]
+            raise BindingError(operator, "out", requirement, "T20")
+        arrays = [as_array(operator, name, value) for name, value in zip(names, given)]  # noqa: B905
+        if self._numbers or any(map(is_not, arrays, given)):
+            of_numbers = [i in self._numbers or is_of_numbers(v) for i, v in enumerate(given)]
+            others = dict(zip(names[count:], outputs))  # noqa: B905
+            arrays = placed(operator, names[:count], arrays, of_numbers, others)
+            for i in self._numbers:  # copies on a device have no gaps
+                shaped = map(self._tensors.is_shaped, (i, i), (given[i], arrays[i]))
+                if [*shaped] == [True, False]:
+                    arrays[i] = self._tensors.shaped_copy(i, arrays[i])
+        if out is None:
+            outputs = self._allocate(_arrays.place_of(arrays[0]))
+            out = outputs if self._several else outputs[0]
+        arrays += map(as_output, [operator] * self._outputs, names[count:], outputs)
         if self._aligned:  # no static fact tells where arrays start in their buffers
             _arrays.common_place(self._desc.operator, self._tensors.names, arrays)
             for i, array in enumerate(arrays):
@@ -323,7 +344,7 @@ class CompiledOperator:
             for i in set(self._aligned) - set(self._owned):
                 self._tensors.check_offset(i, arrays[i])
         self._run(None, tuple(arrays))
-        return result
+        return out
 
     def _with_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
         """Return all inputs in binding order."""
@@ -342,11 +363,9 @@ class CompiledOperator:
             arrays.insert(i, self._owned[i])
         return arrays
 
-    def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
+    def _allocate(self, place: int) -> tuple[Array, ...]:
         tensors = self._tensors
-        place = _arrays.place_of(as_array(tensors.operator, tensors.names[0], arrays[0]))
-        outputs = [tensors.empty(i, place) for i in range(tensors.inputs, len(tensors.names))]
-        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+        return tuple([tensors.empty(i, place) for i in range(tensors.inputs, len(tensors.names))])
 
 
 def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
@@ -356,10 +375,13 @@ def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
 
 
 def _arrived(
-    desc: OperatorDesc, level: FeatureLevel, owned: list[tuple[int, Array, bool]]
+    desc: OperatorDesc,
+    level: FeatureLevel,
+    owned: list[tuple[int, Array, bool]],
+    numbers: frozenset[int],
 ) -> CompiledOperator:
     """Return the operator of a pickle."""
-    return compile_operator(desc, level)._with_copies(owned)  # noqa: SLF001
+    return compile_operator(desc, level)._with_copies(owned, numbers)  # noqa: SLF001
 
 
 def compile_operator(

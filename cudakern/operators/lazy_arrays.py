@@ -13,13 +13,13 @@ from dask.base import is_dask_collection
 from dask.layers import ArrayValuesDep
 
 from cudakern._arrays import Array, common_place, copy_elements, empty, place_of
-from cudakern._foreign import as_array
+from cudakern._foreign import as_array, is_of_numbers, placed
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, dtype_error, shown
 from cudakern.operators.indices import as_indices, require_index_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 #: dask.array.Array. Dask has no types, so this is as precise as it gets.
 Lazy = Any
@@ -46,17 +46,16 @@ def _is_collection(value: object) -> bool:
         return False
 
 
-def as_lazy(operator: str, name: str, value: object) -> Lazy:
+def as_lazy(operator: str, name: str, value: object, **beside: object) -> Lazy:
     """Return an operand as a dask array: of one chunk, where it is none yet.
+
+    Numbers become a chunk on the device where an operand is that they stand ``beside``.
 
     Raises ArgumentError where the sizes of its chunks are not known, DTypeError if it is no array.
     """
+    array = _meta(operator, name, value)
     if not isinstance(value, da.Array):
-        if _is_collection(value):
-            raise dtype_error(operator, name, f"must be an array; got {type(value).__name__}")
-        array = as_array(operator, name, value)
-        return da.from_array(array, chunks=array.shape, asarray=False)
-    as_array(operator, name, meta_from_array(value))
+        return of_one_chunk(operator, name, value, array, beside)
     if any(map(isnan, value.shape)):
         hint = f"call {name}.compute_chunk_sizes() first"
         requirement = f"must have chunks of known sizes; got shape {value.shape}; {hint}"
@@ -64,19 +63,39 @@ def as_lazy(operator: str, name: str, value: object) -> Lazy:
     return value
 
 
-def as_lazy_indices(operator: str, value: object) -> tuple[Lazy, Array | None]:
+def of_one_chunk(
+    operator: str, name: str, value: object, array: Array, beside: Mapping[str, object]
+) -> Lazy:
+    """Return the array that was made of a value as a dask array."""
+    if is_of_numbers(value):
+        names, values = (name, *beside), (value, *beside.values())
+        others = [_meta(operator, *other) for other in beside.items()]
+        array, *_ = placed(operator, names, (array, *others), map(is_of_numbers, values))
+    return da.from_array(array, chunks=array.shape, asarray=False)
+
+
+def _meta(operator: str, name: str, value: object) -> Array:
+    """Return an operand as an array, or one that is where the chunks of a dask array are."""
+    if isinstance(value, da.Array):
+        value = meta_from_array(value)
+    elif _is_collection(value):
+        raise dtype_error(operator, name, f"must be an array; got {type(value).__name__}")
+    return as_array(operator, name, value)
+
+
+def as_lazy_indices(operator: str, value: object, **beside: object) -> tuple[Lazy, Array | None]:
     """Return indices as a dask array of integers, and as an array if they are none yet."""
     if isinstance(value, da.Array):
         lazy = as_lazy(operator, "indices", value)
         require_index_dtype(operator, lazy.dtype)
         return lazy, None
     array = as_indices(operator, value, as_array(operator, "indices", value))
-    return as_lazy(operator, "indices", array), array
+    return of_one_chunk(operator, "indices", value, array, beside), array
 
 
 def place_of_chunks(lazy: Lazy) -> int:
     """Return where chunks are: `HOST`, or the device that the array was made for."""
-    return place_of(as_array("", "", meta_from_array(lazy)))
+    return place_of(_meta("", "", lazy))
 
 
 def require_one_place(operator: str, **operands: Lazy) -> None:
@@ -85,7 +104,7 @@ def require_one_place(operator: str, **operands: Lazy) -> None:
     Which GPU that is depends on the worker.
     """
     if HOST in map(place_of_chunks, operands.values()):
-        metas = [as_array(operator, "", meta_from_array(lazy)) for lazy in operands.values()]
+        metas = [_meta(operator, "", lazy) for lazy in operands.values()]
         common_place(operator, tuple(operands), metas)
 
 

@@ -38,8 +38,8 @@ def lazy_operands(
 
     What `cudakern.operators.lookup.as_operands` demands of arrays is checked.
     """
-    data = as_lazy(operator, "x", x)
-    positions, array = lazy_arrays.as_lazy_indices(operator, indices)
+    data = as_lazy(operator, "x", x, indices=indices)
+    positions, array = lazy_arrays.as_lazy_indices(operator, indices, x=x)
     require_operands(operator, data, positions, least)
     at_hand = array is not None and _arrays.place_of(array) == HOST
     return data, positions, array if at_hand else None

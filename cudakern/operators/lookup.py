@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cudakern import _arrays
 from cudakern._caches import registered
 from cudakern._dtypes import copyable, require_dtype
-from cudakern._foreign import as_array, as_output
+from cudakern._foreign import as_array, as_output, is_of_numbers, placed
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.index_check import raise_if_outside, require_extents
 from cudakern.operators.indices import Selection, as_indices, index_type, widened
@@ -24,11 +24,17 @@ if TYPE_CHECKING:
     RowsOf = Callable[[Layout, Layout, Layout, int, str, str, bytes], RowProblem]
 
 
-def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[Array, Array]:
+def as_operands(
+    operator: str, x: object, indices: object, least: int, out: object
+) -> tuple[Array, Array]:
     """Return x and indices as arrays of supported dtypes; indices have ``least`` dimensions."""
     data = as_array(operator, "x", x)
     positions = as_indices(operator, indices, as_array(operator, "indices", indices))
     require_operands(operator, data, positions, least)
+    if data is not x or positions is not indices:
+        of_numbers = map(is_of_numbers, (x, indices))
+        arrays = placed(operator, ("x", "indices"), (data, positions), of_numbers, {"out": out})
+        data, positions = arrays
     return data, positions
 
 

@@ -29,6 +29,8 @@ _POINTER_BYTES = 8
 _PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
 _MAX_ALIGNMENT = 16
 _INTEGER_BYTES = (1, 2, 4, 8)
+#: Python's numbers. CuPy takes none of a class that is derived from them, such as an IntEnum.
+_SCALARS = (int, bool, float, complex)
 #: What a parameter must be given, by its kind, and the kinds of dtypes that are something else;
 #: A stands for arrays and None.
 _KINDS = {
@@ -309,14 +311,16 @@ def _misfit(kernel: str, position: int, argument: object, size: int) -> BindingE
 def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
     if argument is None and size == _POINTER_BYTES:
         argument = 0
-    if isinstance(argument, int) and not isinstance(argument, bool):
+    if type(argument) is int:
         try:
             if size in _INTEGER_BYTES:
                 return argument.to_bytes(size, "little", signed=argument < 0)
         except OverflowError:
             pass
         raise _misfit(kernel, position, argument, size)
-    if not isinstance(argument, bool | float | complex | np.generic):
+    if not (type(argument) in _SCALARS or isinstance(argument, np.generic)) or isinstance(
+        argument, np.str_
+    ):
         requirement = f"must be a NumPy array or a scalar; got {type(argument).__name__}"
         raise dtype_error(kernel, f"args[{position}]", requirement)
     value = np.asarray(argument)

@@ -6,7 +6,7 @@ from cudakern.errors import BindingError, shown
 from cudakern.simulator.headers import constant
 
 Grid = tuple[int, int, int]
-_MAX_THREADS = constant("runtime/runtime.hpp", "kMaxThreads")
+MAX_THREADS = constant("runtime/runtime.hpp", "kMaxThreads")
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED_BYTES = constant("runtime/room.hpp", "kSharedEach") - constant(
@@ -23,9 +23,9 @@ def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
         1 <= size <= limit
         for size, limit in zip((*grid, *block), (*_MAX_GRID, *_MAX_BLOCK), strict=True)
     )
-    if not inside or threads > _MAX_THREADS:
+    if not inside or threads > MAX_THREADS:
         requirement = (
-            f"must have 1 to {_MAX_THREADS} threads a block, at most {_MAX_BLOCK}, "
+            f"must have 1 to {MAX_THREADS} threads a block, at most {_MAX_BLOCK}, "
             f"and a grid of 1 to {_MAX_GRID}"
         )
         raise BindingError(

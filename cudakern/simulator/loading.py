@@ -109,10 +109,10 @@ class ModuleLoader:
         return module
 
     @resources()
-    def compile(self, ptx: Ptx) -> None:
-        """Compile a module for plain launches into the cache folder, with the errors of `load`."""
+    def compile(self, ptx: Ptx) -> Path:
+        """Return the file of a module for plain launches, with the errors of `load`."""
         toolchain = find_toolchain()
-        library(ptx, toolchain, self._runtime_path(toolchain, ptx))
+        return library(ptx, toolchain, self._runtime_path(toolchain, ptx))
 
     def _runtime_path(self, toolchain: Toolchain, ptx: Ptx, *, checked: bool = False) -> Path:
         """Return the runtime's library; if it has to be built, NVRTC makes the PTX meanwhile."""

@@ -195,7 +195,8 @@ def _is_library(path: Path) -> bool:
 
 
 def _execute(source: str, command: tuple[str, ...], folder: Path, cancelled: Cancelled) -> None:
-    environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
+    # Logs are read for the word "error". What a compiler writes first goes with the build's folder.
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": "."}
     if any(_is_zig(word) for word in command[:3]):
         # It wants a cache of its own, also where there is no home folder.
         environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(compiler_folder(folder)))

@@ -13,10 +13,12 @@ import argparse
 import importlib
 import json
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,7 @@ from perf.static.budgets import survey
 from perf.static.first_call import first_calls, imports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from perf.static.figures import Figures
 
@@ -58,6 +60,21 @@ _CAPTION = (
 )
 
 
+@contextmanager
+def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
+    """Give processes to compile in, which Ctrl-C ends with what they have begun."""
+    ignore = (signal.SIGINT, signal.SIG_IGN)  # from a terminal all of them get it
+    context = get_context("spawn")
+    with ProcessPoolExecutor(number, context, signal.signal, ignore) as pool:
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():
+                process.terminate()
+            raise
+
+
 def compile_all(
     chosen: Iterable[tuple[str, kernels.BudgetedKernel]], jobs: int
 ) -> tuple[list[Figures], list[str]]:
@@ -74,12 +91,12 @@ def compile_all(
             failed.append(f"{arch}, {specs[0].entry} to {specs[-1].entry}: {error}")
         done(f"{arch}, {specs[-1].entry}")
 
-    with console.progress("machine code", len(batches)) as done:
+    with console.progress("compiling", len(batches), "batches") as done:
         if jobs == 1:
             for batch in batches:
                 take(batch, partial(survey, *batch))
         else:
-            with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            with _processes(jobs) as pool:
                 running = {pool.submit(survey, *batch): batch for batch in batches}
                 for finished in as_completed(running):
                     take(running[finished], finished.result)

@@ -53,7 +53,7 @@ def loops() -> Ready:
 
 def simulated() -> Ready:
     """Return what runs a kernel in the simulator."""
-    module = RawModule(path=SOURCE)
+    module = RawModule(path=str(SOURCE))
 
     def ready(kernel: UserKernel, arguments: Sequence[Any]) -> Callable[[], object]:
         return partial(module.get_function(kernel.name), kernel.grid, kernel.block, arguments)

@@ -43,7 +43,7 @@ class Moved:
 def move_all(lines: Sequence[tuple[str, Line]]) -> list[Moved]:
     """Return what lines, by the names of their cases, move at reduced size."""
     moved = []
-    with console.progress("traffic", len(lines)) as done:
+    with console.progress("simulating", len(lines), "lines") as done:
         for case, line in lines:
             workload = line.workload.shrunk(ELEMENTS)
             nbytes = kernel_traffic(workload).sectors * SECTOR_BYTES

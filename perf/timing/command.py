@@ -238,7 +238,7 @@ def proceed(session: Session, cases: Sequence[Case], count: int) -> None:
     """Measure until the end, or until an interruption."""
     gc.disable()  # it would run in the midst of what is timed or captured
     try:
-        with use(session.engine), console.progress("measuring", count) as done:
+        with use(session.engine), console.progress("measuring", count, "lines") as done:
             session.run(cases, done)
     except KeyboardInterrupt:
         session.failed = True

@@ -88,7 +88,7 @@ def main_simulator(cases: Sequence[Case], minutes: float | None, output: Path | 
     """
     count = sum(len(case.lines) for case in cases)
     try:
-        with console.progress("simulating", count) as done:
+        with console.progress("simulating", count, "lines") as done:
             result = run(cases, minutes or math.inf, done)
     except EngineUnavailableError as error:
         console.show(f"{error}")

@@ -114,12 +114,39 @@ def test_chunks_of_8_bit_floats_are_joined(fake):
 def test_an_operand_on_the_host_is_refused_when_the_graph_is_built(fake):
     x = on_device(fake, X, 2)
     text = "gather: indices must be where x is, on CUDA device 0; got the host"
-    for given in (I, I.tolist(), da.from_array(I)):
+    for given in (I, [*I[:, None]], da.from_array(I)):
         with pytest.raises(ck.BindingError) as caught:
             cd.gather(x, given)
         assert str(caught.value) == text
     with pytest.raises(ck.BindingError, match="one_hot: values must be where indices is"):
         cd.one_hot(on_device(fake, I, 2), 3, values=np.array([0, 1]))
+
+
+NUMBERS = {
+    "indices": (lambda x, _: cd.gather(x, I.tolist()), lambda x, _: ck.gather(x, I)),
+    "a number": (lambda x, _: cd.gather(x, 2, 1), lambda x, _: ck.gather(x, 2, 1)),
+    "tuples": (lambda x, _: cd.gather_nd(x, T.tolist()), lambda x, _: ck.gather_nd(x, T)),
+    "checked": (
+        lambda x, _: cd.gather(x, (2, 0), mode="raise"), lambda x, _: ck.gather(x, [2, 0])
+    ),
+    "x": (lambda _, i: cd.gather([5, 6, 7], i), lambda _, i: ck.gather([5, 6, 7], i)),
+    "values": (
+        lambda _, i: cd.one_hot(i, 3, values=range(2)),
+        lambda _, i: ck.one_hot(i, 3, values=np.arange(2)),
+    ),
+    "indices of one_hot": (
+        lambda x, _: cd.one_hot([1, 0], 3, values=x[0, :2]),
+        lambda x, _: ck.one_hot([1, 0], 3, values=x[0, :2]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_go_where_the_chunks_are(fake, name):
+    lazy, eager = NUMBERS[name]
+    result = computed(lazy(on_device(fake, X, 2), on_device(fake, I, 2)))
+    assert same_bytes(result, eager(X, I))
+    assert len(fake.state.copies) == 1
 
 
 def test_arrays_on_a_device_are_operands_too(fake):

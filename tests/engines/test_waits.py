@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from cudakern.__main__ import main
 from cudakern._commands import console, warmup
 from cudakern.engines import nvrtc, waits
 from cudakern.engines.base import KernelSpec
+from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.simulator import toolchain
 from cudakern.simulator.toolchain import Toolchain
@@ -138,11 +140,11 @@ def test_a_broken_stream_is_no_reason_to_fail(monkeypatch, standard):
 
 
 COMPILER = """#!/bin/sh
-for turn in 1 2 3 4 5 6 7 8 9; do [ -e {said} ] || sleep 0.05; done
+for turn in 1 2 3 4 5 6 7 8 9; do [ -e '{said}' ] || sleep 0.05; done
 while [ $# -gt 0 ]; do
   case $1 in
     --version) echo "a compiler 1.0";;
-    -o) printf '\\177ELF............\\003\\000' > $2;;
+    -o) printf '\\177ELF............\\003\\000' > "$2";;
   esac
   shift
 done
@@ -196,7 +198,10 @@ def few(monkeypatch, heard):
     times = []
     specs = list(warmup.kernels(everything=False))[::60]
     monkeypatch.setattr(warmup, "kernels", lambda **_: specs)
-    monkeypatch.setattr(nvrtc, "compiled", lambda *_: times.append(heard.came.wait(0.5)))
+    folder = cache_folder()
+    monkeypatch.setattr(
+        nvrtc, "compiled", lambda *_: times.append(heard.came.wait(0.5)) or folder / "file"
+    )
     return times
 
 
@@ -204,7 +209,35 @@ def test_warmup_without_a_terminal_says_so(few, heard, capsys, kept):
     assert main(["warmup", "--arch", "sm_90"]) == 0
     assert few == [True] * 5
     assert heard.text == f"cudakern: still compiling 5 kernels; {kept}"
-    assert capsys.readouterr().out == "5 kernels are compiled and cached for sm_90\n"
+    assert capsys.readouterr().out.endswith("\n5 kernels are compiled and cached for sm_90\n")
+
+
+def test_warmup_without_a_terminal_tells_how_far_it_is(few, heard, monkeypatch):
+    told = threading.Event()
+
+    class Telling(Heard):
+        def write(self, text):
+            super().write(text)
+            if text == "cudakern: 2 of 5 kernels\n":
+                told.set()
+
+    telling = Telling(heard._said)  # noqa: SLF001
+    path, begun = cache_folder() / "file", []
+
+    def compiled(*_):
+        begun.append(len(begun) < 2 or told.wait(60))
+        return path
+
+    assert waits.INTERVAL == 10, "seconds"
+    monkeypatch.setattr(waits, "INTERVAL", 0.01)
+    monkeypatch.setattr(waits, "sys", SimpleNamespace(stderr=telling))
+    monkeypatch.setattr(nvrtc, "compiled", compiled)
+    assert main(["warmup", "--arch", "sm_90", "--jobs", "1"]) == 0
+    assert (begun, few) == ([True] * 5, [])
+    lines = telling.text.splitlines()
+    assert lines[0].startswith("cudakern: still compiling 5 kernels; ")
+    assert {*lines[1:]} >= {"cudakern: 2 of 5 kernels"}
+    assert all(re.fullmatch("cudakern: [0-5] of 5 kernels", line) for line in lines[1:])
 
 
 @pytest.mark.parametrize("rich", [True, False])
@@ -213,7 +246,8 @@ def test_warmup_on_a_terminal_has_its_bar_alone(few, heard, slow, monkeypatch, t
     monkeypatch.setenv("TERM", "xterm")
     terminal = Heard(tmp_path / "shown")
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr(nvrtc, "compiled", lambda *_: nvrtc.compile_program(PROGRAM))
+    path = cache_folder() / "file"
+    monkeypatch.setattr(nvrtc, "compiled", lambda *_: nvrtc.compile_program(PROGRAM) and path)
     assert main(["warmup", "--arch", "sm_90", "--jobs", "5"]) == 0
     assert slow == [False] * 5
     assert (heard.text, few) == ("", [])

@@ -5,6 +5,7 @@ subnormal   reductions of subnormal numbers, which are no zeros
 bits        reductions that have the same bits on a GPU and in the simulator
 capture     each operator in a CUDA graph: in all three modes, and in torch.cuda.graph; its kernel
             loaded before, or never
+numbers     lists beside arrays, many calls in flight, whose copies nobody waits for
 misaligned  what is no launch of our own, with elements of 16 bytes that lie on 8
 stress      more launches than a workspace counts, threads, streams, repeats, graphs beside calls
 
@@ -17,6 +18,7 @@ import argparse
 import importlib.util
 import sys
 import traceback
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -25,6 +27,7 @@ import cudakern as ck
 from cudakern import engines
 from cudakern._dtypes import bfloat16
 from cudakern.engines.cuda.engine import CudaEngine
+from cudakern.engines.cuda.library import import_cupy
 from cudakern.engines.simulator import SimulatorEngine
 from tests.gpu.bits import bits
 from tests.gpu.calls import (
@@ -119,6 +122,30 @@ def capture(place):
             yield f"{name}, {way}, never loaded before", partial(never_loaded, *pair, ways[way])
 
 
+def numbers(place):
+    """Yield calls with lists of numbers beside an array, on each kind of stream."""
+
+    def check(stream):
+        values = np.arange(5 << 10).reshape(5, -1)
+        x = put(values, place)
+        wait(place)
+        with stream:
+            lists = [[k % 5, -1 - k % 3, k % 2] for k in range(300)]
+            results = [ck.gather(x, rows) for rows in lists]
+            single = [ck.gather_nd(x, [(rows[0], 7)]) for rows in lists]
+        wait(place)
+        assert_are(single, [values[rows[:1], 7] for rows in lists])
+        for rows, result in zip(lists, results, strict=True):
+            assert_are([result], [values[rows]])
+
+    streams = {"the host": nullcontext()}
+    if place == CUDA:
+        cuda = import_cupy().cuda
+        streams = {"the null stream": cuda.Stream.null, "a stream": cuda.Stream(non_blocking=True)}
+    for name, stream in streams.items():
+        yield f"lists, on {name}", partial(check, stream)
+
+
 def misaligned(place):
     """Yield calls in which nothing is launched and all elements are filled or copied."""
     x = np.arange(6).reshape(2, 3) * (1 - 2j)
@@ -151,7 +178,10 @@ def misaligned(place):
             yield f"{name}, {offset} bytes beyond", partial(check, *pair, offset)
 
 
-CHECKS = {check.__name__: check for check in (launch, subnormal, bits, capture, misaligned, stress)}
+CHECKS = {
+    check.__name__: check
+    for check in (launch, subnormal, bits, capture, numbers, misaligned, stress)
+}
 
 
 def run(name, place):

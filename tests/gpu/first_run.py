@@ -1,7 +1,8 @@
 """What a GPU can tell in half an hour, in three calls. ``python -m tests.gpu.first_run``.
 
 correctness  a launch of each operator, subnormal numbers, the simulator's bits, CUDA graphs,
-             misaligned arrays, stress, the tests on a GPU
+             numbers beside arrays, misaligned arrays, stress, what RawKernel takes and refuses,
+             the tests on a GPU
 speed        the benchmarks without sweeps
 tools        compute-sanitizer over operators and over faulty kernels, Nsight Compute, the sweeps
 
@@ -61,19 +62,20 @@ def _python(name: str, *words: str, limit: float = 600) -> Step:
 
 def correctness(folder: Path, engine: str) -> list[Step]:
     """Return the steps that follow the report of the machine."""
-    checks = {"launch": 60, "subnormal": 60, "bits": 60, "capture": 120}
-    checks |= {"misaligned": 30, "stress": 90}
+    checks = {"launch": 50, "subnormal": 30, "bits": 30, "capture": 90}
+    checks |= {"numbers": 20, "misaligned": 30, "stress": 90}
     missing = [name for name in TEST_PACKAGES if version(name) is None]
     on_gpu = engine == "cuda"
     tests = ["-n", str(workers("gpu")), "-v", "--tb=short", "-p", "no:cacheprovider"]
     if not on_gpu:
         tests += ["-m", "not gpu", "tests/test_gpu_present.py::test_a_gpu_is_used"]
     return [
-        _python("info", "cudakern", "info", *(["--check"] if on_gpu else []), limit=60),
+        _python("info", "cudakern", "info", *(["--check"] if on_gpu else []), limit=40),
         *(
             _python(name, "tests.gpu.checks", name, f"--engine={engine}", limit=limit)
             for name, limit in checks.items()
         ),
+        _python("raw_kernels", "tests.gpu.raw_kernels", f"--engine={engine}", limit=35),
         Step("tests", [], status=f"needs {', '.join(missing)}")
         if missing
         else _python("tests", "pytest", *GPU_TESTS, *tests, f"--junit-xml={folder / 'gpu.xml'}"),

@@ -132,7 +132,7 @@ assert not sys.dont_write_bytecode and sys.pycache_prefix is None
 
 
 STEPS = {
-    "correctness": ["info", *CHECKS, "tests"],
+    "correctness": ["info", *CHECKS, "raw_kernels", "tests"],
     "speed": ["perf"],
     "tools": ["sanitizer", "faulty", "compute", "sweeps"],
 }

@@ -99,6 +99,7 @@ class Record:
 
     def clear(self):
         self.launches, self.allocations, self.memsets, self.synchronisations = [], [], [], []
+        self.copies = []  # bytes that came from the host
         self.waits = []  # for a stream, and how many launches there had been
         self.order = []  # of launches and events on streams: what, its stream, the event's number
 
@@ -389,6 +390,9 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         return Array(foreign_arrays.host_array(values), device, state)
 
     def asarray(a):
+        if isinstance(a, np.ndarray):
+            state.copies.append(a.nbytes)
+            return allocated(state, a.copy(), state.current)
         interface = a.__cuda_array_interface__
         assert interface.get("stream") is None, "CuPy waits for it on the host"
         shape, kind = interface["shape"], np.dtype(interface["typestr"])

@@ -5,8 +5,35 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.helpers.readmes import ROOT
+
+#: Runs a command on a terminal, types Ctrl-C at a word, and prints what was shown.
+TERMINAL = """
+import os, pty, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+shown, typed = b"", False
+while True:
+    try:
+        shown += os.read(terminal, 1024)
+    except OSError:  # nobody has the terminal any more
+        break
+    if not typed and sys.argv[1].encode() in shown:
+        typed = os.write(terminal, b"\\x03")
+print(shown.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def is_alive(pid):
+    """Return whether a process runs; one that nobody waits for does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
 
 
 def printed(program, *arguments, flags=(), cwd=ROOT, **environment):
@@ -21,5 +48,5 @@ def printed(program, *arguments, flags=(), cwd=ROOT, **environment):
         cwd=cwd,
         env=variables,
     )
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout

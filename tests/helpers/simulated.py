@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx.compile import Code, ptx_of_code
 
 LOADER = ModuleLoader()
+ZIGLANG = shlex.join([sys.executable, "-m", "ziglang", "c++"])
 
 
 def pack(arguments) -> tuple[bytes, tuple[int, ...]]:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -277,7 +278,7 @@ def test_a_dry_run_prints_the_command_alone(fake, tmp_path, capsys, name, progra
     assert command.main([name, "G-1", "--dry-run", "--output", str(tmp_path / "reports")]) == 0
     text = capsys.readouterr().out
     assert text.startswith("CUDAKERN_LINEINFO=1 ")
-    assert program in text.split()[1]
+    assert program in shlex.split(text)[1]
     assert "perf nsight target G-1" in text
     assert fake() == []
     assert not (tmp_path / "reports").exists()

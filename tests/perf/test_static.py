@@ -5,7 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -32,6 +37,8 @@ from perf.static.host_cost import Row
 from perf.static.kernels import BudgetedKernel, reduce_kernel
 from perf.static.occupancy import LIMITS, resident_blocks
 from perf.static.reading import main_loop, vector_loops, widest
+from tests.helpers.processes import is_alive
+from tests.helpers.readmes import ROOT
 from tests.helpers.samples import sample
 
 LISTING = """
@@ -255,6 +262,34 @@ def test_processes_find_the_same(few):
     alone = static.compile_all(few, 1)
     assert alone == static.compile_all(few, 2)
     assert len(alone[0]) == len(few)
+
+
+#: Behind a shell's & Ctrl-C is ignored.
+STATIC = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from perf.__main__ import main
+sys.exit(main(["static", "code", "--jobs", "2"]))
+"""
+
+
+def test_ctrl_c_ends_the_processes():
+    with subprocess.Popen([sys.executable, "-c", STATIC], stderr=subprocess.PIPE, cwd=ROOT) as main:
+        children = Path(f"/proc/{main.pid}/task/{main.pid}/children")
+        while len(children.read_text().split()) < 3:  # with the one that multiprocessing needs
+            assert main.poll() is None
+            time.sleep(0.01)
+        started = children.read_text().split()
+        main.send_signal(signal.SIGINT)
+        try:
+            _, said = main.communicate(timeout=60)
+        finally:
+            main.kill()
+    assert said.splitlines()[-1] == b"perf static: stopped"
+    assert b"Traceback" not in said
+    assert main.returncode == 130
+    while any(map(is_alive, started)):
+        time.sleep(0.01)
 
 
 def test_a_broken_budget_is_named(few, monkeypatch, capsys):

@@ -6,7 +6,11 @@ from cudakern.simulator import Finding, RawKernel, checked
 
 
 def findings_of(code, *arguments, grid=1, block=1, shared_mem=0, **options) -> list[Finding]:
-    """Return what the first ``extern "C"`` kernel of a text does wrong in a checked launch."""
+    """Return what the first ``extern "C"`` kernel of a text does wrong in a checked launch.
+
+    One number of blocks or threads need be no tuple.
+    """
+    grid, block = ((n,) if isinstance(n, int) else n for n in (grid, block))
     name = code.split('extern "C"')[1].split("void ")[1].split("(")[0]
     with checked(**options) as report:
         RawKernel(code, name)(grid, block, arguments, shared_mem=shared_mem)

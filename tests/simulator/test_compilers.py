@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.samples import is_thorough
+from tests.helpers.simulated import ZIGLANG
 from tests.simulator.tables import Broken, Modules
 from tests.simulator.test_broken_kernels import BROKEN
 from tests.simulator.test_correct_kernels import CORRECT
@@ -19,7 +19,7 @@ from tests.simulator.test_correct_kernels import CORRECT
 FOUND = {
     "g++": shutil.which("g++"),
     "clang++": shutil.which("clang++"),
-    "ziglang": importlib.util.find_spec("ziglang") and f"{sys.executable} -m ziglang c++",
+    "ziglang": importlib.util.find_spec("ziglang") and ZIGLANG,
 }
 #: One row of so many runs.
 STEP = 20 if is_thorough() else 80

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -14,9 +13,7 @@ import pytest
 from cudakern.errors import SimulatorError
 from cudakern.simulator import RawModule, checked
 from tests.helpers.samples import is_thorough
-from tests.helpers.simulated import assert_works, fails, run
-
-ZIGLANG = shlex.join([sys.executable, "-m", "ziglang", "c++"])
+from tests.helpers.simulated import ZIGLANG, assert_works, fails, run
 
 
 @pytest.fixture

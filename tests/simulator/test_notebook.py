@@ -271,7 +271,7 @@ def test_an_error_of_ptx_has_its_lines():
 def test_an_error_in_an_included_file_has_its_lines(tmp_path):
     (tmp_path / "a.cuh").write_text("\n\n__device__ int a() { return b; }\n", encoding="utf-8")
     (tmp_path / "k.cu").write_text('#include "a.cuh"\nextern "C" __global__ void f() { a(); }\n')
-    lines = lines_of(compile_error(path=tmp_path / "k.cu"))
+    lines = lines_of(compile_error(path=str(tmp_path / "k.cu")))
     assert "> 3 | __device__ int a() { return b; }" in lines
     assert lines[lines.index("> 3 | __device__ int a() { return b; }") + 1].endswith("^")
 

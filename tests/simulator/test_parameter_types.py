@@ -114,9 +114,8 @@ def test_names_that_a_text_defines_are_not_known(line):
 
 
 def test_symbols_tell_it():
-    module = RawModule(
-        code=CODE.replace("FIRST", "int*"), name_expressions=["g<double, 3>", "g<__half, 4>"]
-    )
+    names = ["g<double, 3>", "g<__half, 4>", "ns::h"]
+    module = RawModule(code=CODE.replace("FIRST", "int*"), name_expressions=names)
     x, pair = np.zeros(3, np.float32), np.zeros(1, [("a", "i4"), ("b", "i4")])
     g = module.get_function("g<double, 3>")
     assert "numbers of 8 bytes, since the parameter is a pointer to double; got float32" in refusal(

@@ -147,12 +147,13 @@ def test_options_that_nvrtc_refuses(option, said):
     ("options", "message"),
     [
         ((3,), "must be strings; got 3"),
-        ("-DVALUE=3", "must be a sequence of strings; got '-DVALUE=3'"),
-        (None, "must be a sequence of strings; got None"),
+        ("-DVALUE=3", "must be a tuple; got '-DVALUE=3'"),
+        (["-DVALUE=3"], r"must be a tuple; got \['-DVALUE=3'\]"),
+        (None, "must be a tuple; got None"),
     ],
 )
 def test_options_that_are_none(options, message):
-    with pytest.raises(ck.BindingError, match=f"RawKernel: options {message}"):
+    with pytest.raises(ck.DTypeError, match=f"RawKernel: options {message}"):
         RawKernel(SHOW, "k", options)
 
 

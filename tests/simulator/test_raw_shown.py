@@ -33,7 +33,6 @@ def no_compiler(monkeypatch):
     ("code", "name", "before", "after"),
     [
         (ADD, "add", "add(const float* x, float* y, float a)", None),
-        (FILL, "fill<int>", "fill<int>(T* x, T a)", None),
         (MACRO, "set", "set(...)", "word of 8 bytes, integer of 2 bytes, floating of 8 bytes"),
         (PTX, "one", "one(.u64 one_0, .align 8 .b8 one_1[16])", None),
         (PTX, "nothing", "nothing()", None),
@@ -84,9 +83,12 @@ def test_a_module_before_and_after_it_is_compiled(tmp_path):
     assert repr(module.get_function("add")) == (
         "<RawKernel add(const float* x, float* y, float a) for compute_90>"
     )
+    assert repr(module.get_function("fill<int>")) == (
+        "<RawKernel fill<int>(T* x, T a) for compute_90>"
+    )
     path = tmp_path / "two.ptx"
     path.write_text(PTX, encoding="utf-8")
-    module = RawModule(path=path)
+    module = RawModule(path=str(path))
     assert repr(module) == f"<RawModule {path} for sm_80, not compiled yet>"
 
 

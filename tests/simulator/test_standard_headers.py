@@ -125,7 +125,7 @@ extern "C" __global__ void k(double* y, uint n) {
         encoding="utf-8",
     )
     y = np.full(3, np.nan)
-    ck.simulator.RawModule(path=file).get_function("k")((1,), (1,), (y, np.uint32(2)))
+    ck.simulator.RawModule(path=str(file)).get_function("k")((1,), (1,), (y, np.uint32(2)))
     np.testing.assert_allclose(y, [np.inf, 2 * np.pi + 2, 2**31 - 1], rtol=1e-15)
 
 
@@ -141,7 +141,7 @@ def test_file_of_any_standard(tmp_path, standard):
     file = tmp_path / "x.cu"
     file.write_text(KERNEL.format(3), encoding="utf-8")
     y = np.zeros(1, np.int32)
-    module = ck.simulator.RawModule(path=file, options=(f"-std={standard}",))
+    module = ck.simulator.RawModule(path=str(file), options=(f"-std={standard}",))
     module.get_function("k")((1,), (1,), (y,))
     assert y == 3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -27,7 +28,7 @@ from cudakern.simulator.ptx import library as library_module
 from cudakern.simulator.ptx.compile import ptx_of_code
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
-from tests.helpers.processes import printed
+from tests.helpers.processes import is_alive, printed
 from tests.helpers.samples import sample
 from tests.helpers.simulated import assert_works, code_of, compiled, run
 
@@ -103,7 +104,7 @@ def tools(tmp_path, monkeypatch):
 def test_order_of_compilers(tools, monkeypatch):
     folder = tools("mine", "theirs", "c++", "g++", "clang++")
     monkeypatch.setenv("CXX", "theirs")
-    monkeypatch.setenv("CUDAKERN_CXX", f"{folder}/mine -m64")
+    monkeypatch.setenv("CUDAKERN_CXX", f"'{folder}/mine' -m64")
     assert find_toolchain() == Toolchain((f"{folder}/mine", "-m64"), "mine 1.0")
     monkeypatch.delenv("CUDAKERN_CXX")
     assert find_toolchain().command == ("theirs",)
@@ -202,7 +203,8 @@ def test_a_compiler_that_is_gone_when_it_is_run(tools, cache):
     toolchain = Toolchain((f"{tools()}/gone",), "1.0")
     with pytest.raises(EngineUnavailableError) as caught:
         toolchain.runtime()
-    message = f"cudakern: the compiler {tools()}/gone must run; No such file or directory"
+    named = shlex.quote(*toolchain.command)
+    message = f"cudakern: the compiler {named} must run; No such file or directory"
     assert str(caught.value) == message
     assert not [*cache.iterdir()]
 
@@ -214,30 +216,21 @@ def test_a_compiler_that_makes_something_else(tools, cache, tmp_path, made):
     path.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit\n'
         'while [ "$1" != -o ]; do shift; done; '
-        f'/bin/cp {tmp_path}/made "$2"\n'
+        f'/bin/cp "{tmp_path}/made" "$2"\n'
     )
     with pytest.raises(EngineUnavailableError, match="says that it did, and made no shared lib"):
         find_toolchain().runtime()
     assert not [*cache.iterdir()]
 
 
-def is_alive(pid):
-    """Return whether a process runs; one that nobody waits for does not."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
-
-
 def test_an_interrupt_ends_the_compiler_and_all_it_started(tmp_path, cache):
     compiler, started = tmp_path / "slow", tmp_path / "started"
     compiler.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit\n'
-        f"sleep 99 & echo $! > {started}.new; mv {started}.new {started}; wait\n"
+        f"sleep 99 & echo $! > '{started}.new'; mv '{started}.new' '{started}'; wait\n"
     )
     compiler.chmod(0o755)
-    process = in_process(STUCK, CUDAKERN_CXX=str(compiler), STUCK=f"{started}.too")
+    process = in_process(STUCK, CUDAKERN_CXX=f"'{compiler}'", STUCK=f"{started}.too")
     while not (started.exists() and Path(f"{started}.too").exists()):
         assert process.poll() is None
         time.sleep(0.01)
@@ -311,10 +304,10 @@ def in_process(around="{}", **environment):
 def test_a_second_process_does_not_compile(cache, tmp_path):
     log = tmp_path / "log"
     compiler = tmp_path / "counting"
-    compiler.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec c++ "$@"\n')
+    compiler.write_text(f'#!/bin/sh\necho "$@" >> "{log}"\nexec c++ "$@"\n')
     compiler.chmod(0o755)
     for _ in range(2):
-        assert in_process(CUDAKERN_CXX=str(compiler)).wait() == 0
+        assert in_process(CUDAKERN_CXX=f"'{compiler}'").wait() == 0
     runs = [line for line in log.read_text().splitlines() if "--version" not in line]
     assert len(runs) == 2  # the runtime, the kernel
     assert len(libraries(cache)) == 2
@@ -326,21 +319,22 @@ def waiting(cache, tmp_path, monkeypatch):
     compiler = tmp_path / "waiting"
     compiler.write_text(
         f'#!/bin/sh\ncase "$*" in *runtime.cpp*)\n'
-        f"for i in $(seq 300); do ls {cache}/*.ptx && break; sleep 0.1; done\n"
+        f"for i in $(seq 300); do ls '{cache}'/*.ptx && break; sleep 0.1; done\n"
         '[ "$i" != 300 ] || exit;;\n'
         'esac\nexec c++ "$@"\n'
     )
     compiler.chmod(0o755)
-    monkeypatch.setenv("CUDAKERN_CXX", str(compiler))
+    monkeypatch.setenv("CUDAKERN_CXX", f"'{compiler}'")
     return cache
 
 
 @pytest.mark.parametrize("name", ["k", "k<int>"])
 def test_nvrtc_compiles_while_the_runtime_is_built(waiting, name):
-    head = 'extern "C"' if name == "k" else "template <typename T>"
-    kernel = f"{head} __global__ void k(int* x) {{ *x = 7; }}"
+    head = "template <typename T>" if "<" in name else ""
+    code = f"{head} __global__ void k(int* x) {{ *x = 7; }}"
     x = np.zeros(1, np.int32)
-    ck.simulator.RawKernel(kernel, name)((1,), (1,), (x,))
+    module = ck.simulator.RawModule(code=code, name_expressions=[name])
+    module.get_function(name)((1,), (1,), (x,))
     assert x.tolist() == [7]
     assert len(libraries(waiting)) == 2
 

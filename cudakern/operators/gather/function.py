@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cudakern._array_types import (
-        AnyArray,
         IndexMode,
         Modes,
         NegativeIndex,
         Numbers,
         OnGPU,
+        OnHost,
         Operand,
         Out,
         Scalar,
@@ -43,11 +43,15 @@ def gather(
 ) -> NDArray[T]: ...
 @overload
 def gather(
-    x: Numbers, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnGPU, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather(
+    x: Numbers, indices: OnHost, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> NDArray[Any]: ...
 @overload
 def gather(
-    x: AnyArray, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Operand, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its place is not in its type
 @overload
 def gather(
@@ -115,6 +119,8 @@ def gather(
     Synchronization: none, except that ``mode="raise"`` waits for a check of the indices.
     Determinism: the result is a copy of bytes, the same in every run and on every engine.
     NumPy's ``take`` has the same shapes and raises by default; CuPy's wraps.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``.
 
     Examples
@@ -124,7 +130,7 @@ def gather(
     array([30, 10, 30, 30])
     """
     check_mode(NAME, mode, negative, fill_value)
-    x, indices = as_operands(NAME, x, indices, 0)
+    x, indices = as_operands(NAME, x, indices, 0, out)
     return _look_up(x, indices, select(x, axis, mode, fill_value, negative), out)
 
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cudakern._array_types import (
-        AnyArray,
         IndexMode,
         Modes,
         NegativeIndex,
         Numbers,
         OnGPU,
+        OnHost,
         Operand,
         Out,
         Scalar,
@@ -46,11 +46,15 @@ def gather_nd(
 ) -> NDArray[T]: ...
 @overload
 def gather_nd(
-    x: Numbers, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnGPU, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather_nd(
+    x: Numbers, indices: OnHost, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> NDArray[Any]: ...
 @overload
 def gather_nd(
-    x: AnyArray, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Operand, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its place is not in its type
 @overload
 def gather_nd(
@@ -122,6 +126,8 @@ def gather_nd(
     Determinism: the result is a copy of bytes, the same in every run and on every engine.
     TensorFlow's and ONNX's operators of this name have the same shapes; CuPy and NumPy write
     ``x[tuple(indices.T)]`` for ``batch_dims=0``.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_GATHER_ND1_OPERATOR_DESC``.
 
     Examples
@@ -133,7 +139,7 @@ def gather_nd(
     array([11, 20])
     """
     check_mode(NAME, mode, negative, fill_value)
-    x, indices = as_operands(NAME, x, indices, 1)
+    x, indices = as_operands(NAME, x, indices, 1, out)
     selection = select(x, indices, batch_dims, mode, fill_value, negative)
     return _look_up(x, indices, selection, out)
 

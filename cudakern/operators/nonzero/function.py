@@ -13,7 +13,7 @@ from cudakern import _arrays
 from cudakern._arguments import as_extent, element_bytes
 from cudakern._caches import registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
-from cudakern._foreign import as_array, as_output, kind_of
+from cudakern._foreign import as_array, as_output, is_of_numbers, kind_of, placed
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.binding import Binding, Work
@@ -167,6 +167,8 @@ def nonzero_coordinates(
     bool whose byte is neither 0 nor 1. Determinism: the same result in every run.
     On a GPU, launches of a stream share a workspace of 32 KiB, or more for more than 2^28 bytes;
     those that it has in a CUDA graph share another, which goes with the graph.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 
     Examples
@@ -179,7 +181,7 @@ def nonzero_coordinates(
     >>> ck.nonzero_coordinates([[0, 3], [5, 7]], size=2).count  # one more than there is room for
     array([3], dtype=uint32)
     """
-    x = as_input(NAME, x, 0)
+    given, x = x, as_input(NAME, x, 0)
     kind, rows = as_table(x, size, dtype)
     if out is None:
         table = rows, max(1, x.ndim)
@@ -190,6 +192,8 @@ def nonzero_coordinates(
         requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
         raise BindingError(NAME, "out", requirement)
     count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
+    if x is not given:
+        (x,) = placed(NAME, ("x",), (x,), (is_of_numbers(given),), {_NAMES[1]: count})
     _find((kind, None, rows), (x, count, coordinates))
     return pair
 

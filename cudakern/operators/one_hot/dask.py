@@ -57,7 +57,8 @@ def one_hot(
     """
     name = "one_hot"
     lazy_arrays.require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
-    positions, _ = lazy_arrays.as_lazy_indices(name, indices)
+    beside = {} if isinstance(values, list | tuple) else {"values": values}
+    positions, _ = lazy_arrays.as_lazy_indices(name, indices, **beside)
     depth, axis = new_axis(positions, depth, axis, negative)
     lazy = None
     if isinstance(values, da.Array):
@@ -67,7 +68,9 @@ def one_hot(
     else:
         lazy_arrays.require_known(name, values=values)
         pair = off_on(values, dtype)
-        lazy = None if pair.array is None else lazy_arrays.as_lazy(name, "values", pair.array)
+        if pair.array is not None:
+            beside = {"indices": indices}
+            lazy = lazy_arrays.of_one_chunk(name, "values", values, pair.array, beside)
     lazy_arrays.require_one_place(
         name, indices=positions, **({} if lazy is None else {"values": lazy})
     )

@@ -13,7 +13,7 @@ from cudakern._arguments import as_extent, element_bytes, normalize_axis
 from cudakern._arrays import Array
 from cudakern._caches import Results, registered
 from cudakern._dtypes import as_dtype, copyable, known, require_dtype
-from cudakern._foreign import as_array, as_output
+from cudakern._foreign import as_array, as_output, is_of_numbers, placed
 from cudakern._layout import VECTOR_BYTES, Layout
 from cudakern._nvtx import nvtx_range
 from cudakern.engines import HOST
@@ -243,6 +243,8 @@ def one_hot(
     Determinism: the result is made of copied bytes, the same in every run and on every engine.
     Where an array of values on a GPU has another dtype, CuPy converts it: subnormal float32 to 0.
     PyTorch's ``one_hot`` gives int64 and raises for an index out of range.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``.
 
     Examples
@@ -254,14 +256,18 @@ def one_hot(
            [0, 0, 1],
            [0, 0, 0]], dtype=int32)
     """
-    indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
+    given, indices = indices, as_indices(NAME, indices, as_array(NAME, "indices", indices))
     depth, axis = new_axis(indices, depth, axis, negative)
-    indices = widened(indices, (depth,), negative)
     pair = off_on(values, dtype)
+    array = pair.array
+    if indices is not given or array is not None:
+        of_numbers = map(is_of_numbers, (given, values))
+        indices, array = placed(NAME, _NAMES[:2], (indices, array), of_numbers, {"out": out})
+    indices = widened(indices, (depth,), negative)
     if out is None:
-        inputs = (indices,) if pair.array is None else (indices, pair.array)
+        inputs = (indices,) if array is None else (indices, array)
         place = _arrays.common_place(NAME, _NAMES[: len(inputs)], inputs)
         out = _arrays.empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, place)
     request = (axis, depth, pair.dtype, pair.pattern, negative)
-    _run(request, (indices, pair.array, as_output(NAME, "out", out)))
+    _run(request, (indices, array, as_output(NAME, "out", out)))
     return out

@@ -19,7 +19,7 @@ from cudakern._arguments import (
 )
 from cudakern._caches import Table, registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype, way_out
-from cudakern._foreign import as_array, as_output
+from cudakern._foreign import as_array, as_output, is_of_numbers, placed
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
 from cudakern.operators.binding import Binding, Work
@@ -389,6 +389,8 @@ def reduce(
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
     -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal. A sum of -0
     alone is -0 if ``initial`` is, too, and otherwise +0.
+    Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
+    CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
 
     Examples
@@ -401,10 +403,12 @@ def reduce(
     >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "max", axis=0, initial=3)
     array([7, 7, 7])
     """
-    x = as_array(NAME, "x", x)
+    given, x = x, as_array(NAME, "x", x)
     call, element, target = call_of(
         x, function, axis, keepdims, dtype, nan, last_index, initial, out
     )
+    if x is not given:
+        (x,) = placed(NAME, ("x",), (x,), (is_of_numbers(given),), {"out": target})
     if target is None:
         target = out = _arrays.empty(call.shape, call.dtype, _arrays.place_of(x))
     _run(call if element is None else (call, element), (x, target))

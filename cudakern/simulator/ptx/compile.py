@@ -232,7 +232,7 @@ def _require_architecture(program: nvrtc.Program, log: str) -> None:
 def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
     """Take the current folder, which NVRTC has put there, from the files that a text names."""
     try:
-        folder = f"{Path.cwd()}/"
+        folder = f"{Path.cwd()}/".replace("//", "/")  # of the root, too
     except FileNotFoundError:
         return ptx
 

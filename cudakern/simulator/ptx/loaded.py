@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cudakern.errors import BindingError, CudakernError, KernelCompileError, SimulatorError
 from cudakern.simulator import structures, ways
-from cudakern.simulator.limits import MAX_PARAMETER_BYTES, MAX_SHARED_BYTES, check_shape
+from cudakern.simulator.limits import (
+    MAX_PARAMETER_BYTES,
+    MAX_SHARED_BYTES,
+    MAX_THREADS,
+    check_shape,
+)
 from cudakern.simulator.source_lines import own_first, shown, stack_of
 
 if TYPE_CHECKING:
@@ -78,6 +83,7 @@ class LoadedKernel:
         self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
         self.shared_objects = structure.shared_objects[: structure.shared_object_count]
         self.structure = structure
+        self.max_threads = int(structure.max_threads) or MAX_THREADS  # of a block
         required = tuple(structure.required_block)
         self._required_block = required if required[0] else None
 
@@ -158,7 +164,7 @@ class LoadedKernel:
     ) -> ctypes.Structure:
         """Return a launch's shape as the runtime takes it; BindingError if no GPU could run it."""
         check_shape(self.name, grid, block, shared_bytes)
-        static, most = self.static_shared, int(self.structure.max_threads)
+        static = self.static_shared
         if static + shared_bytes > MAX_SHARED_BYTES:
             requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
             used = f"{static} static and {shared_bytes} dynamic ones"
@@ -170,8 +176,8 @@ class LoadedKernel:
         if cluster[0] and any(size % part for size, part in zip(grid, cluster, strict=True)):
             requirement = f"must have a grid that is a multiple of clusters of {cluster} blocks"
             raise BindingError(self.name, "launch", f"{requirement}; got {grid}")
-        threads = block[0] * block[1] * block[2]
-        if most and threads > most:
+        threads, most = block[0] * block[1] * block[2], self.max_threads
+        if threads > most:
             requirement = f"must have at most {most} threads a block, as the kernel says"
             raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
         return structures.ShapeStruct(

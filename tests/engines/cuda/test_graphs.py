@@ -140,40 +140,49 @@ def test_a_graph_may_outlive_the_engine(cupy):
     assert not any(any(other.raw) for other in others)
 
 
-WAITING = {
+NUMBERS = "must be an array, as numbers are copied to CUDA device 0,"
+REFUSED = {
     "gather": (
         lambda x, i: ck.gather(x, i, mode="raise"),
-        "mode must not be 'raise', which waits for the GPU,",
+        "gather: mode must not be 'raise', which waits for the GPU,",
     ),
     "gather_nd": (
         lambda x, i: ck.gather_nd(x, i[:, None], mode="raise"),
-        "mode must not be 'raise', which waits for the GPU,",
+        "gather_nd: mode must not be 'raise', which waits for the GPU,",
     ),
     "nonzero": (
         lambda x, _: ck.nonzero(x),
-        "size must be given, as without it the call waits for the GPU,",
+        "nonzero: size must be given, as without it the call waits for the GPU,",
     ),
     "argwhere": (
         lambda x, _: ck.argwhere(x),
-        "x must be given to nonzero(x, size=...), which does not wait for the GPU,",
+        "argwhere: x must be given to nonzero(x, size=...), which does not wait for the GPU,",
+    ),
+    "numbers for indices": (lambda x, _: ck.gather(x, [2, 0]), f"gather: indices {NUMBERS}"),
+    "a number": (lambda x, _: ck.gather(x, 2), f"gather: indices {NUMBERS}"),
+    "numbers for x": (lambda _, i: ck.gather([5, 6, 7], i), f"gather: x {NUMBERS}"),
+    "a tuple": (lambda x, _: ck.gather_nd(x, (2,)), f"gather_nd: indices {NUMBERS}"),
+    "numbers for values": (
+        lambda _, i: ck.one_hot(i, 3, values=range(2)),
+        f"one_hot: values {NUMBERS}",
     ),
 }
 
 
 def assert_refused(name, error):
-    """Check the message of a call that waits."""
-    assert str(error) == f"{name}: {WAITING[name][1]} while a CUDA graph is captured"
+    """Check the message of a call that waits for the GPU, or copies to it."""
+    assert str(error) == f"{REFUSED[name][1]} while a CUDA graph is captured"
 
 
-@pytest.mark.parametrize("name", WAITING)
-def test_calls_that_wait_are_refused_under_capture(cupy, name):
-    call = WAITING[name][0]
+@pytest.mark.parametrize("name", REFUSED)
+def test_calls_that_wait_or_copy_are_refused_under_capture(cupy, name):
+    call = REFUSED[name][0]
     x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW.astype(np.int32))
     with pytest.raises(ck.ArgumentError) as caught:
         capture(cupy, lambda: call(x, i))
     assert_refused(name, caught.value)
     state = cupy.state
-    assert (state.launches, state.synchronisations, state.allocations) == ([], [], [])
+    assert [state.launches, state.synchronisations, state.allocations, state.copies] == [[]] * 4
     call(x, i)  # works on the same stream afterwards
 
 
@@ -211,10 +220,10 @@ def assert_writes(replay, out):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", WAITING)
+@pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("mode", checks.MODES)
-def test_calls_that_wait_leave_a_capture_valid(name, mode):
-    call = WAITING[name][0]
+def test_calls_that_are_refused_leave_a_capture_valid(name, mode):
+    call = REFUSED[name][0]
     x, i = put(X, CUDA), put(NARROW.astype(np.int32), CUDA)
     out = put(np.empty((3, 6), np.float32), CUDA)
     ck.gather(x, i, out=out)

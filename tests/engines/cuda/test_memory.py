@@ -36,6 +36,8 @@ CASES = {
     "gather, narrow indices": (ck.gather, (X, I8), 4 * 12, 0),
     "gather, misaligned indices": (ck.gather, (X, beside(I64)), 8 * 12, 0),
     "gather, misaligned x": (ck.gather, (beside(X), I32), 0, 0),
+    "gather, numbers": (lambda x: ck.gather(x, [3, 0, 3], 1), (X,), 3 * 8, 0),
+    "one_hot, numbers for values": (lambda i: ck.one_hot(i, 9, values=range(2)), (I64,), 2 * 8, 0),
     "gather, raise": (lambda x, i: ck.gather(x, i, mode="raise"), (X, I32), 8, 0),
     "gather_nd": (ck.gather_nd, (X, I32[:, None]), 0, 0),
     "gather_nd, narrow indices": (ck.gather_nd, (X, I8[:, None]), 4 * 12, 0),

@@ -108,12 +108,12 @@ def test_files_are_named_as_in_the_text(monkeypatch, folder, tmp_path):
     extern "C" __global__ void other(int* x) { *x = half_of(half_of(*x)); }"""
     code = Code("k.cu", text, (f"-I{tmp_path}/inner",))
     results = []
-    for place in (tmp_path, tmp_path / "inner"):
+    for place in (tmp_path, tmp_path / "inner", "/"):
         monkeypatch.chdir(place)
         for file in folder.iterdir() if folder.exists() else ():
             file.unlink()
         results.append((ptx_of(SPEC).text(), ptx_of_code(code).text(), ptx_of_code(code).key))
-    assert results[0] == results[1]
+    assert results[0] == results[1] == results[2]
     assert f"kernels/{SPEC.source}" in files(results[0][0])
     assert all(name.startswith("kernels/") for name in files(results[0][0]))
     assert files(results[0][1]) == ["k.cu", f"{tmp_path}/inner/half.h", "mine/other.cu"]

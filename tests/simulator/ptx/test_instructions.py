@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
 
 import pytest
 
 from cudakern.simulator.ptx import instructions
 from tests.helpers.samples import is_thorough, sample
+from tests.helpers.simulated import ZIGLANG
 from tests.simulator.ptx.harness import Chapter
 
 #: How many rows of a chapter another compiler gets.
@@ -43,7 +43,7 @@ def test_row_gives_the_answers_of_its_oracle(chapter, form):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_sample_of_rows_with_ziglang(name, monkeypatch):
     pytest.importorskip("ziglang")
-    monkeypatch.setenv("CUDAKERN_CXX", f"{sys.executable} -m ziglang c++")
+    monkeypatch.setenv("CUDAKERN_CXX", ZIGLANG)
     chapter = _chapter(name, SAMPLE)
     for form in chapter.forms:
         chapter.check(form)
