@@ -170,12 +170,13 @@ done
 store rm "$container" > "$work/none"
 
 step "an image with compiled kernels"
-# The reference has the line in running text.
-recipe=$(tr -s '\n ' ' ' < cudakern/operators/reference.md | grep -oP 'RUN [^`]*python -m cudakern warmup[^`]*')
-folder=$(grep -oP 'CUDAKERN_CACHE_DIR=\K\S+' <<< "$recipe")
-echo "$recipe"
+# By the recipe of the reference.
 mkdir "$work/context"
-printf 'FROM localhost/cudakern:test\nUSER 0\n%s\nENV CUDAKERN_CACHE_DIR=%s\n' "$recipe" "$folder" > "$work/context/Dockerfile"
+{
+  echo "FROM localhost/cudakern:test"
+  sed -n '/^```dockerfile$/,/^```$/{//!p}' cudakern/operators/reference.md
+} | tee "$work/context/Dockerfile"
+folder=$(sed -n 's/^ENV CUDAKERN_CACHE_DIR=//p' "$work/context/Dockerfile")
 store build --format docker -t cudakern:warm "$work/context" > "$work/warm.log" 2>&1 ||
   { tail -n 40 "$work/warm.log"; fail "building an image with compiled kernels"; }
 container=$(store from localhost/cudakern:warm)
