@@ -88,7 +88,7 @@ RUN --mount=type=bind,from=build,source=/opt/cudakern/bin,target=/mnt \
     /mnt/uv pip install --no-deps dist/*.whl
 COPY tests tests
 COPY perf perf
-RUN install -d -m 1777 perf/results perf/nsight/reports
+RUN install -d -m 1777 perf/results perf/results/*/ perf/nsight/reports
 ENV CUDA_MAJOR=${CUDA_MAJOR} \
     CUDAKERN_CACHE_DIR=/cache/cudakern \
     CUDAKERN_REQUIRE_GPU=1 \

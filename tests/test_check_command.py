@@ -417,8 +417,11 @@ ck.simulator.RawKernel(code, "f")((1,), (1,), (np.zeros(1, np.int32),))"""
         (["--json", "tests", "x.py"], "--json must be a file that can be written; got 'tests'"),
     ],
 )
-def test_words_that_name_nothing_to_run(capsys, monkeypatch, words, message):
-    monkeypatch.chdir(ROOT)
+def test_words_that_name_nothing_to_run(capsys, monkeypatch, tmp_path, words, message):
+    for folder in ("kernels", "tests"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "kernels" / "gather.cu").touch()
+    monkeypatch.chdir(tmp_path)
     assert main(["check", *words]) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", f"cudakern check: {message}\n")

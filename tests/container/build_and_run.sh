@@ -14,7 +14,8 @@ work=$(mktemp -d)
 repository=""
 trap '[ -z "$repository" ] || kill "$repository"; rm -rf "$work"' EXIT
 export BUILDAH_ISOLATION=chroot
-store() { buildah --storage-driver vfs --root "$work/store" --runroot "$work/run" "$@"; }
+# As Docker does, whatever the shell that this was started from ignores.
+store() { env --default-signal buildah --storage-driver vfs --root "$work/store" --runroot "$work/run" "$@"; }
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
@@ -30,20 +31,49 @@ build() { # STAGE [OPTION ...]: build it
 
 size() { store images --format '{{.Size}}' "localhost/$1"; }
 
-run() { # USER [WORD ...]: what docker run does, with a user and a volume that all runs share
-  local user=$1 entry words container status=0
-  shift
-  mapfile -t entry < <(configured Entrypoint)
-  mapfile -t words < <(configured Cmd)
-  [ $# -eq 0 ] || words=("$@")
+run() { # USER [WORD ...]: what docker run does, in a container of its own; with a volume that all runs share
+  local container status=0
   container=$(store from localhost/cudakern:test)
-  store run --user "$user" --volume "$work/cache:/cache" "$container" -- "${entry[@]}" "${words[@]}" > "$work/out" 2>&1 || status=$?
+  mount_at "$container" --volume "$work/cache:/cache"
+  run_in "$container" "$@" || status=$?
   cp "$(store mount "$container")"/results/*.xml "$work" 2> "$work/none" || true
   store rm "$container" > "$work/none"
   return "$status"
 }
 
-configured() { # Entrypoint | Cmd: its words, one a line
+mount_at() { # CONTAINER [OPTION ...]: have these mounts in its runs, in place of buildah's own volume, which hides them
+  store config --volume /cache- "$1"
+  mounts=("${@:2}")
+}
+
+run_in() { # CONTAINER USER [WORD ...]: run a container with $mounts
+  local container=$1 user=$2 entry words
+  shift 2
+  mapfile -t entry < <(configured Entrypoint)
+  mapfile -t words < <(configured Cmd)
+  [ $# -eq 0 ] || words=("$@")
+  store run --user "$user" "${mounts[@]}" "$container" -- "${entry[@]}" "${words[@]}" > "$work/out" 2>&1
+}
+
+run_read_only() { # CONTAINER USER /tmp|no VOLUME|no WORD ...: docker run --read-only, which buildah lacks
+  local entry env
+  mapfile -t entry < <(configured Entrypoint)
+  mapfile -t env < <(configured Env)
+  # shellcheck disable=SC2016  # the inner shell's own
+  unshare --mount bash -euc '
+    root=$1 user=$2 temporary=$3 volume=$4
+    mount --bind "$root" "$root"
+    mount -o remount,bind,ro "$root"
+    mount --rbind /dev "$root/dev"
+    mount -t proc proc "$root/proc"
+    [ "$temporary" = no ] || mount -t tmpfs none "$root/tmp"
+    [ "$temporary" = no ] || mount -t tmpfs none "$root/results"
+    [ "$volume" = no ] || mount --bind "$volume" "$root/cache"
+    exec chroot --userspec="$user" "$root" env -i "${@:5}"
+  ' bash "$(store mount "$1")" "$2" "$3" "$4" "${env[@]}" "${entry[@]}" "${@:5}" > "$work/out" 2>&1
+}
+
+configured() { # Entrypoint | Cmd | Env: its words, one a line
   store inspect --type image --format "{{range .OCIv1.Config.$1}}{{println .}}{{end}}" \
     localhost/cudakern:test | sed '/^$/d'
 }
@@ -87,6 +117,80 @@ status=0; run 10001 python -c "raise SystemExit(3)" || status=$?
 expect 3
 status=0; run 10001 no-such-command || status=$?
 expect 127 "the image's own words are gpu and cpu"
+
+step "volumes"
+container=$(store from localhost/cudakern:test)
+caches() { # TEXT ...: what is printed, and where caches are, for a user of a container with $mounts
+  status=0
+  run_in "$container" "$user" python -W error -c \
+    'from cudakern.engines.cache import cache_folder; print("kernels are in", cache_folder())' || status=$?
+  expect 0 "$@"
+}
+volume() { # MODE OWNER [OPTION]: a folder of the host
+  local folder
+  folder=$(mktemp -d "$work/volume.XXXXXXXX")
+  chmod "$1" "$folder"
+  chown "$2" "$folder"
+  mount_at "$container" --volume "$folder:/cache${3:+:$3}"
+}
+temporary="kernels are in /tmp/caches-"
+mounts=()
+for user in 10001 54321:54321 0; do caches "$temporary" "/cache can be written by everybody"; done # buildah's own
+status=0; run_in "$container" 54321:54321 cpu tests/test_package.py tests/test_command_line.py || status=$?
+expect 0 " passed" "/cache can be written by everybody"
+for user in 10001 54321:54321 0; do
+  own="kernels are in /cache/${user%:*}/cudakern"
+  mount_at "$container"; caches "$own" # the image's folder
+  volume 1777 0; caches "$own" # a named volume
+  volume 755 "$user"; caches "$own"
+  volume 777 0; caches "$temporary" "/cache can be written by everybody"
+  volume 1777 0 ro; caches "$temporary" "/cache/${user%:*}: Read-only file system"
+  volume 1777 0 noexec; caches "$temporary" "/cache/${user%:*} is mounted noexec"
+  mount_at "$container" --mount type=tmpfs,dst=/cache,tmpfs-mode=1777; caches "$own"
+  mount_at "$container" --mount type=tmpfs,dst=/cache,tmpfs-mode=0777; caches "$temporary" # emptyDir
+  volume 755 0
+  if [ "$user" = 0 ]; then caches "$own"; else caches "$temporary" "/cache/${user%:*}: Permission denied"; fi
+done
+store rm "$container" > "$work/none"
+
+step "a read-only file system"
+container=$(store from localhost/cudakern:test)
+read_only() { # STATUS TEXT USER /tmp|no VOLUME|no WORD ...
+  status=0
+  run_read_only "$container" "${@:3}" || status=$?
+  expect "$1" "$2"
+}
+for user in 10001:0 54321:54321 0:0; do
+  read_only 1 "a temporary folder must be writable: add --tmpfs /tmp:exec" "$user" no no python -m cudakern demo
+  read_only 0 "29 of 29 examples" "$user" no "$work/cache" python -m cudakern demo
+  read_only 1 "/results must be writable" "$user" no "$work/cache" cpu
+  read_only 0 " passed" "$user" /tmp "$work/cache" cpu tests/test_package.py
+  read_only 0 "compiled kernels are in /tmp/caches-" "$user" /tmp no cpu tests/test_package.py
+done
+store rm "$container" > "$work/none"
+
+step "an image with compiled kernels"
+# By the recipe of the reference.
+mkdir "$work/context"
+{
+  echo "FROM localhost/cudakern:test"
+  sed -n '/^```dockerfile$/,/^```$/{//!p}' cudakern/operators/reference.md
+} | tee "$work/context/Dockerfile"
+folder=$(sed -n 's/^ENV CUDAKERN_CACHE_DIR=//p' "$work/context/Dockerfile")
+store build --format docker -t cudakern:warm "$work/context" > "$work/warm.log" 2>&1 ||
+  { tail -n 40 "$work/warm.log"; fail "building an image with compiled kernels"; }
+container=$(store from localhost/cudakern:warm)
+cubins=$(find "$(store mount "$container")$folder" -name "*.cubin" | wc -l)
+echo "$cubins files of machine code"
+[ "$cubins" -gt 200 ] || fail "machine code of warmup is missing"
+mounts=()
+find_compiled=(python -W error -m cudakern warmup --arch sm_90) # a kernel that is compiled anew cannot be kept: a warning
+status=0; run_in "$container" 54321:54321 "${find_compiled[@]}" || status=$?
+expect 0 "kernels are compiled and cached for sm_90"
+if run_in "$container" 54321:54321 env CUDAKERN_CACHE_DIR=/opt/cudakern "${find_compiled[@]}"; then
+  fail "kernels that are not there were found"
+fi
+store rm "$container" > "$work/none"
 
 step "stage profile, with stand-ins"
 port=8793

@@ -13,14 +13,17 @@ import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+from cudakern._trust import distrust
+from cudakern.engines.cache import survey
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("/results")
 #: The volume, and the variables that name folders in it.
 CACHE = Path("/cache")
 CACHES = ("CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "MPLCONFIGDIR")
-OTHERS_WRITE = 0o022
 #: Memory that a worker of pytest may come to need where it compiles kernels for the simulator.
 WORKER_BYTES = 3 << 30
 #: Options of pytest that take the tests on a GPU. A test that hangs or breaks the context ends its
@@ -82,24 +85,45 @@ def workers(word: str) -> int:
     return max(1, min(count, memory // WORKER_BYTES))
 
 
-def make_caches(user: int) -> None:
-    """Make folders in the volume that this user alone can write: what is in them is run."""
-    own = CACHE / str(user)
-    for name in CACHES:
-        folder = Path(os.environ.get(name, "/"))
-        if not folder.is_relative_to(CACHE):
-            continue
-        if not folder.is_relative_to(own):
-            folder = own / folder.relative_to(CACHE)
-            os.environ[name] = str(folder)
-        try:
-            own.mkdir(mode=0o700, exist_ok=True)
-            status = own.lstat()  # a link has all rights
-            if status.st_uid != os.getuid() or status.st_mode & OTHERS_WRITE:
-                sys.exit(f"{own} must be a folder that user {user} alone can write: delete it")
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            sys.exit(f"{CACHE} must be writable by user {user}: {folder}: {error.strerror}")
+def refusal(folder: Path) -> str:
+    """Make a folder for this user alone; return why it cannot hold what is run, or nothing."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if problem := distrust(folder, group=os.environ.get("CUDAKERN_CACHE_SHARED") == "group"):
+            return problem
+        if not os.access(folder, os.W_OK):
+            return f"{folder} cannot be written"
+        return f"{folder} is mounted noexec" if os.statvfs(folder).f_flag & os.ST_NOEXEC else ""
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+
+
+def temporary_folder() -> str:
+    """Return the folder for temporary files; end if there is none."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        sys.exit("a temporary folder must be writable: add --tmpfs /tmp:exec to docker run")
+
+
+def place_caches(user: int) -> None:
+    """Have each cache of the volume in this user's folder there, or in a temporary one.
+
+    What is in them is run, so the package's rule of trust holds for all of them.
+    """
+    variables = {name: Path(os.environ.get(name, "/")) for name in CACHES}
+    variables = {name: path for name, path in variables.items() if path.is_relative_to(CACHE)}
+    own = folder = CACHE / str(user)
+    if variables and (problem := refusal(own)):
+        folder = Path(tempfile.mkdtemp(prefix="caches-", dir=temporary_folder()))
+        sys.stderr.write(
+            f"{problem}: compiled kernels are in {folder} instead and go with the container; "
+            f"{CACHE} serves if user {user} alone can write there, or everybody with mode 1777\n"
+        )
+    for name, path in variables.items():
+        os.environ[name] = str(
+            folder / path.relative_to(own if path.is_relative_to(own) else CACHE)
+        )
 
 
 def pytest(name: str, options: list[str]) -> list[str]:
@@ -111,6 +135,10 @@ def pytest(name: str, options: list[str]) -> list[str]:
             f"{written} must be writable by user {os.getuid()}: make the folder that is mounted "
             'there first, and add --user "$(id -u):$(id -g)" to docker run'
         )
+    temporary_folder()
+    choice = survey()
+    if choice.writable is None:  # no test has a warning
+        sys.exit(choice.problem)
     os.chdir(ROOT)
     command = [sys.executable, "-m", "pytest", "-n", str(workers(name)), f"--junit-xml={report}"]
     return [*command, *options]
@@ -138,7 +166,7 @@ def main(words: list[str]) -> None:
     if word in {"-h", "--help"}:
         sys.stdout.write(str(__doc__))
         return
-    make_caches(os.getuid())
+    place_caches(os.getuid())
     suites = {"gpu": gpu, "cpu": cpu}
     command = suites[word](options) if word in suites else words
     try:

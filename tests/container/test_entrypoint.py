@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -125,51 +127,166 @@ def test_memory_limits_the_workers_of_the_simulator_alone(monkeypatch, gib, cpus
     assert (entrypoint.workers("cpu"), entrypoint.workers("gpu")) == (cpu, gpu)
 
 
-@pytest.mark.parametrize("user", [10001, 0, 54321])
-def test_each_user_has_its_own_caches_in_the_volume(monkeypatch, tmp_path, user):
-    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
-    monkeypatch.setenv("CUDAKERN_CACHE_DIR", "/elsewhere")
-    for before in ("cupy", "cupy", f"{user}/cupy"):
-        monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/{before}")
-        entrypoint.make_caches(user)
-        assert os.environ["CUPY_CACHE_DIR"] == f"{tmp_path}/{user}/cupy"
-    assert (tmp_path / f"{user}/cupy").is_dir()
-    assert stat.S_IMODE((tmp_path / f"{user}").stat().st_mode) == 0o700
-    assert os.environ["CUDAKERN_CACHE_DIR"] == "/elsewhere"
+@pytest.fixture
+def volume(monkeypatch):
+    """Return a function that makes a volume and becomes a user, who has a temporary folder, too."""
+    before = os.getresuid(), os.getresgid(), os.getgroups()
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # which all can reach
+        folder, temporary = Path(name, "cache"), Path(name, "tmp")
+        for path, mode in ((folder.parent, 0o755), (folder, 0o755), (temporary, 0o1777)):
+            path.mkdir(exist_ok=True)
+            path.chmod(mode)
+        monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+        monkeypatch.setattr(entrypoint, "CACHE", folder)
+        monkeypatch.setattr(entrypoint, "CACHES", ("CUPY_CACHE_DIR", "CUDAKERN_CACHE_DIR"))
+        monkeypatch.setenv("CUPY_CACHE_DIR", f"{folder}/cupy")
+        monkeypatch.setenv("CUDAKERN_CACHE_DIR", f"{folder}/cudakern")
+
+        def make(mode, owner=ME, user=ME):
+            folder.chmod(mode)
+            if ME == 0:
+                os.chown(folder, owner, owner)
+                os.setgroups([])
+                os.setresgid(user, user, 0)
+                os.setresuid(user, user, 0)
+            return folder
+
+        yield make
+        os.setresuid(*before[0])
+        os.setresgid(*before[1])
+        if ME == 0:
+            os.setgroups(before[2])
 
 
-def test_the_caches_are_trusted_in_a_volume_for_all(monkeypatch, tmp_path):
-    tmp_path.chmod(0o1777)
-    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
-    monkeypatch.setenv("CUDAKERN_CACHE_DIR", f"{tmp_path}/cudakern")
-    entrypoint.make_caches(os.getuid())
-    assert cache_folder() == tmp_path / f"{os.getuid()}/cudakern"
+def placed():
+    """Return where the entry point puts the cache of compiled kernels, for the present user."""
+    entrypoint.place_caches(os.getuid())
+    return Path(os.environ["CUDAKERN_CACHE_DIR"])
 
 
-@pytest.mark.parametrize("planted", ["by others", "a link", "of somebody"])
-def test_a_planted_folder_in_the_volume_is_refused(monkeypatch, tmp_path, planted):
-    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
-    monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
-    (tmp_path / "elsewhere").mkdir()
-    if planted == "a link":
-        (tmp_path / "77").symlink_to("elsewhere")
+def assert_serves(folder, capsys):
+    """Check that caches are in a volume, where the package takes its own."""
+    own = folder / str(os.getuid())
+    assert placed() == own / "cudakern" == cache_folder()
+    assert os.environ["CUPY_CACHE_DIR"] == f"{own}/cupy"
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    assert placed() == own / "cudakern"  # another start
+    assert capsys.readouterr().err == ""
+
+
+def assert_replaced(reason, capsys):
+    """Check that caches are in a temporary folder, where the package takes its own."""
+    folder = placed()
+    assert folder.parents[1] == Path(tempfile.gettempdir())
+    assert folder == cache_folder()
+    assert os.environ["CUPY_CACHE_DIR"] == f"{folder.parent}/cupy"
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{reason}: compiled kernels are in {folder.parent} instead")
+
+
+ME = os.getuid()
+#: Why a volume of a mode does not serve its owner; an empty string if it does.
+OWN = {0o700: "", 0o755: "", 0o1777: "", 0o777: " can be written by everybody"}
+#: The same of volumes of root, for other users. Named volumes and tmpfs are as the image's folder,
+#: 1777; emptyDir of Kubernetes is 0777, with fsGroup 2777.
+OF_ROOT = {
+    0o1777: "",
+    0o777: " can be written by everybody",
+    0o2777: " can be written by everybody",
+    0o755: "/{user}: Permission denied",
+    0o700: "/{user}: Permission denied",
+}
+SOMEBODY = 77
+OF_SOMEBODY = {0o1777: " belongs to user 77", 0o755: " belongs to user 77"}
+VOLUMES = [(ME, ME, mode, problem) for mode, problem in OWN.items()]
+PLANTED = {"a file": ": File exists", "a folder for all": " can be written by everybody"}
+if ME == 0:  # who can become others, and give files to them
+    VOLUMES += [(0, SOMEBODY, mode, problem) for mode, problem in OF_SOMEBODY.items()]
+    for other in (10001, 54321):
+        VOLUMES += [(other, other, mode, problem) for mode, problem in OWN.items()]
+        VOLUMES += [(other, 0, mode, problem) for mode, problem in OF_ROOT.items()]
+        VOLUMES += [(other, SOMEBODY, 0o1777, OF_SOMEBODY[0o1777])]
+    PLANTED |= {"a folder": " belongs to user 77", "a link": " belongs to user 77"}
+
+
+@pytest.mark.parametrize(
+    ("user", "owner", "mode", "problem"),
+    [pytest.param(*row, id=f"user {row[0]}, {row[2]:o} of {row[1]}") for row in VOLUMES],
+)
+def test_caches_are_in_the_volume_if_the_package_trusts_it(
+    volume, capsys, user, owner, mode, problem
+):
+    folder = volume(mode, owner, user)
+    if problem:
+        assert_replaced(f"{folder}{problem.format(user=user)}", capsys)
     else:
-        (tmp_path / "77").mkdir()
-    if planted == "by others":
-        (tmp_path / "77").chmod(0o777)
-    if planted == "of somebody":
-        monkeypatch.setattr(os, "getuid", lambda: 77)
-    with pytest.raises(SystemExit, match="/77 must be a folder that user 77 alone can write"):
-        entrypoint.make_caches(77)
-    assert not [*(tmp_path / "elsewhere").iterdir()]
+        assert_serves(folder, capsys)
 
 
-def test_a_volume_that_cannot_be_written_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
-    monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
-    (tmp_path / "77").touch()
-    with pytest.raises(SystemExit, match=r"must be writable by user 77: .*: File exists"):
-        entrypoint.make_caches(77)
+@pytest.mark.parametrize("planted", PLANTED)
+def test_what_others_have_put_into_the_volume_is_not_used(volume, capsys, planted):
+    folder = volume(0o1777)
+    own = folder / str(ME)
+    (folder / "elsewhere").mkdir()
+    if planted == "a file":
+        own.touch()
+    elif planted == "a link":
+        own.symlink_to("elsewhere")
+    else:
+        own.mkdir()
+    if planted == "a folder for all":
+        own.chmod(0o777)
+    elif ME == 0:
+        os.chown(own, SOMEBODY, SOMEBODY, follow_symlinks=False)
+    assert_replaced(f"{own}{PLANTED[planted]}", capsys)
+    assert not [*(folder / "elsewhere").iterdir()]
+
+
+def test_a_group_that_is_trusted_may_write_to_the_volume(volume, monkeypatch, capsys):
+    folder = volume(0o770)
+    monkeypatch.setenv("CUDAKERN_CACHE_SHARED", "group")
+    assert_serves(folder, capsys)
+
+
+def test_a_volume_that_runs_no_programs_does_not_serve(volume, monkeypatch, capsys):
+    folder = volume(0o1777)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
+    assert_replaced(f"{folder}/{ME} is mounted noexec", capsys)
+
+
+def test_a_volume_that_is_read_only_does_not_serve(volume, monkeypatch, capsys):
+    own, access = volume(0o1777) / str(ME), os.access
+    own.mkdir(0o700)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != own and access(path, mode))
+    assert_replaced(f"{own} cannot be written", capsys)
+
+
+@pytest.mark.parametrize("named", ["/elsewhere", "{volume}/{user}/kernels"])
+def test_a_cache_that_was_placed_by_hand_stays_there(volume, monkeypatch, named):
+    named = named.format(volume=volume(0o1777), user=ME)
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", named)
+    assert placed() == Path(named)
+
+
+def test_without_a_temporary_folder_one_is_asked_for(become, volume, monkeypatch):
+    volume(0o777)
+    missing = FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+    monkeypatch.setattr(tempfile, "gettempdir", mock.Mock(side_effect=missing))
+    for words in (["cpu"], ["python"]):
+        monkeypatch.setattr(entrypoint, "CACHES", () if words == ["cpu"] else ("CUPY_CACHE_DIR",))
+        with pytest.raises(
+            SystemExit, match=r"temporary folder .* add --tmpfs /tmp:exec to docker"
+        ):
+            become(*words)
+
+
+def test_tests_do_not_start_with_a_cache_that_is_not_trusted(become, monkeypatch, tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels").chmod(0o777)
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", f"{tmp_path}/kernels")
+    with pytest.raises(SystemExit, match=f"{tmp_path}/kernels can be written by everybody"):
+        become("cpu")
 
 
 def test_other_words_are_a_command_in_the_folder_asked_for(become, tmp_path):

@@ -63,14 +63,27 @@ def homeless(tmp_path, monkeypatch):
 
 @pytest.fixture
 def give(monkeypatch):
-    """Return a function that gives a path to somebody; without the right to, it becomes him."""
+    """Return a function that gives a path to somebody; without the right to, it looks given."""
+    given = {}
 
-    def give(path, group=-1):
+    def give(path, user=SOMEBODY, group=-1):
         if os.getuid() == 0:
-            os.chown(path, SOMEBODY, group, follow_symlinks=False)
+            os.chown(path, user, group, follow_symlinks=False)
         else:
-            monkeypatch.setattr(os, "getuid", lambda: SOMEBODY)
+            status = path.lstat()
+            given[status.st_ino] = user, status.st_gid if group == -1 else group
 
+    def of_somebody(look):
+        def looked(*path, **options):
+            status = look(*path, **options)
+            if status.st_ino not in given:
+                return status
+            return os.stat_result((*status[:4], *given[status.st_ino], *status[6:]))
+
+        return looked
+
+    for name in ("stat", "lstat", "fstat"):
+        monkeypatch.setattr(os, name, of_somebody(getattr(os, name)))
     return give
 
 
@@ -310,8 +323,6 @@ def test_a_link_of_somebody_else_is_not_followed(homeless, give, monkeypatch, tm
         monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(link))
     assert found(NAME).path == link / NAME
     give(link)
-    if os.getuid() == SOMEBODY and not named:
-        link = link.rename(link.with_name(f"cudakern-{SOMEBODY}"))
     assert_not_used(link, "belongs to user ")
 
 
@@ -335,43 +346,38 @@ def test_a_link_that_leads_nowhere(monkeypatch, tmp_path, target):
 
 
 @pytest.mark.parametrize("how", ["mode 0777", "mode 0664", "owner"])
-def test_a_file_that_somebody_else_could_have_written_is_made_again(folder, monkeypatch, how):
-    path, look = put(), os.fstat
-    if how == "owner" and os.getuid() == 0:
-        os.chown(path, SOMEBODY, -1)
-    elif how != "owner":
+def test_a_file_that_somebody_else_could_have_written_is_made_again(folder, give, how):
+    path = put()
+    if how == "owner":
+        give(path)
+    else:
         path.chmod(int(how.split()[1], 8))
-    with monkeypatch.context() as patch:
-        if how == "owner" and os.getuid() != 0:  # who cannot give a file away
-            of_somebody = lambda s: os.stat_result((*s[:4], SOMEBODY, *s[5:]))  # noqa: E731
-            patch.setattr(os, "fstat", lambda descriptor: of_somebody(look(descriptor)))
-        with pytest.warns(CacheWarning, match=f"files in the cache folder .*{NAME} (can|belongs)"):
-            assert found(NAME) is None
+    with pytest.warns(CacheWarning, match=f"files in the cache folder .*{NAME} (can|belongs)"):
+        assert found(NAME) is None
     assert put() == path
     assert mode_of(path) == 0o644
     assert found(NAME).path.stat().st_uid == os.geteuid()
     assert folder.is_dir()
 
 
-def test_the_group_of_one_user_may_write_above(folder, monkeypatch):
+def test_the_group_of_one_user_may_write_above(folder, give, monkeypatch):
     put()
-    gid = SOMEBODY if os.getuid() == 0 else os.getgid()
-    os.chown(folder.parent, -1, gid)
+    give(folder.parent, os.getuid(), SOMEBODY)
     folder.parent.chmod(0o775)
     members = []
-    user = SimpleNamespace(pw_name="me", pw_gid=gid)
+    user = SimpleNamespace(pw_name="me", pw_gid=SOMEBODY)
     monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
     monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_name="me", gr_mem=members))
     assert found(NAME).path.parent == folder
     members.append("somebody")
-    assert_not_used(folder, f"{folder.parent} can be written by group {gid}")
+    assert_not_used(folder, f"{folder.parent} can be written by group {SOMEBODY}")
 
 
 def test_a_group_that_is_trusted(folder, give, monkeypatch):
     path = put()
     monkeypatch.setenv("CUDAKERN_CACHE_SHARED", "group")
     for shared in (folder, path):
-        give(shared, os.getegid())
+        give(shared, group=os.getegid())
     folder.chmod(0o2770)
     assert found(NAME).path == path
     given = []
@@ -387,7 +393,7 @@ def test_a_group_is_trusted_with_the_folder_that_is_named_alone(homeless, give, 
     give(homeless)
     monkeypatch.setenv("CUDAKERN_CACHE_SHARED", "group")
     homeless.chmod(0o770)
-    assert_not_used(homeless, f"{homeless} " if os.getuid() == 0 else "")
+    assert_not_used(homeless, f"{homeless} belongs to user ")
 
 
 def test_whom_to_trust_is_one_word(folder, monkeypatch):

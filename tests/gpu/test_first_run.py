@@ -162,7 +162,7 @@ def test_what_is_not_there_is_refused(tmp_path, capsys, words, error):
 @pytest.mark.parametrize(
     ("phase", "minutes", "files"),
     [
-        ("correctness", 1, {"gpu.xml"}),
+        ("correctness", 3, {"gpu.xml"}),
         ("speed", 0.5, {"perf.json"}),
         ("tools", 1, {"compute.json", "compute.tar.gz", "sweeps.json"}),
     ],

@@ -174,7 +174,7 @@ def test_no_descriptor_is_no_missing_compiler(tools):
 #: What a compiler does after --version, and what is found to be wrong.
 ENDS = {
     "killed": ("kill -9 $$", "killed by SIGKILL"),
-    "file-size limit": ("/bin/kill -s XFSZ $$", "killed by SIGXFSZ"),
+    "file-size limit": ("kill -s XFSZ $$", "killed by SIGXFSZ"),
     "its part is killed": (
         "echo a; echo 'c++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1",
         "c++: fatal error: Killed signal terminated program cc1plus",
