@@ -10,6 +10,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
+import signal
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -17,7 +19,7 @@ from importlib import metadata
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cudakern._forks import undivided
+from cudakern._forks import start, undivided
 from cudakern.engines.cache import found, make, resources
 from cudakern.engines.installation import INSTALL, INSTALL_12, INSTALL_NVRTC
 from cudakern.engines.sources import line_info, load_source
@@ -37,6 +39,10 @@ if TYPE_CHECKING:
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 #: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
 MIN_CAPABILITY = 70
+#: Of NVRTC: the first version that leaves the handlers of signals as they are.
+_FIRST_WITHOUT_HANDLERS = (13, 1)
+#: Bytes that hold a ``struct sigaction``.
+_SIGACTION_BYTES = 256
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 #: Lines in front of PTX: the symbol of each name expression.
 _LOWERED = re.compile(r"// (\S+) is (.*)\n")
@@ -94,7 +100,41 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     not installed.
     """
     doing = f"compiling {PurePath(program.name).name}"
+    _spend_handlers()
     return undivided(lambda cancelled: _compiled(program, cancelled), late(KERNELS, doing))
+
+
+@cache
+def _spend_handlers() -> None:
+    """Have NVRTC compile an empty text, while no signal comes to this thread.
+
+    As long as it parses the first text of a process, NVRTC before 13.1 handles SIGINT and SIGTERM
+    itself: it ends the process, with status 4 or a segmentation fault. So that text is short, and
+    a thread puts the handlers back, since a signal may come to another thread of the program.
+    """
+    if tuple(map(int, version().split(".")[:2])) >= _FIRST_WITHOUT_HANDLERS:
+        return
+    sigaction, handlers = ctypes.CDLL(None).sigaction, {}
+    done: list[bool] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        handlers[number] = ctypes.create_string_buffer(_SIGACTION_BYTES)
+        sigaction(number, None, handlers[number])
+
+    def put_back() -> None:
+        while not done:
+            for number, handler in handlers.items():
+                sigaction(number, handler, None)
+            time.sleep(1e-4)
+
+    nothing = Program("nothing.cu", "", f"compute_{MIN_CAPABILITY}", lines=False)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers)
+    try:
+        _nvrtc()
+        start(put_back)
+        undivided(lambda cancelled: _compiled(nothing, cancelled))
+    finally:
+        done.append(True)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _compiled(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:

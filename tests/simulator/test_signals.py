@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.helpers.processes import printed
 
 START = r"""
@@ -190,6 +192,28 @@ except KeyboardInterrupt:
 def test_a_signal_stops_the_compiler():
     # By itself, NVRTC would take more than a minute for this.
     assert printed(START + COMPILATION) == "stopped\n"
+
+
+PARSING = r"""
+import signal, sys, os, threading
+from cuda.bindings import nvrtc
+from cudakern.engines.nvrtc import Program, compile_program
+
+terms = "".join(f"x[{i}] = sinf(x[{i + 1}]);" for i in range(3000))
+text = f'extern "C" __global__ void k(float* x) {{ {terms} }}'
+nvrtc.nvrtcVersion()  # loads it
+try:
+    threading.Timer(float(sys.argv[1]), os.kill, (os.getpid(), signal.SIGINT)).start()
+    compile_program(Program("k.cu", text, "compute_90", False))
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.05, 0.08, 0.11])
+def test_a_signal_comes_while_the_first_text_is_parsed(seconds):
+    # NVRTC before 13.1 has handlers of its own then, which end the process.
+    assert printed(PARSING, str(seconds)) == "stopped\n"
 
 
 REENTRY = r"""
