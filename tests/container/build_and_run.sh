@@ -171,12 +171,11 @@ store rm "$container" > "$work/none"
 
 step "an image with compiled kernels"
 # By the recipe of the reference.
+# shellcheck disable=SC2016  # backticks of Markdown
+recipe=$(sed -n '/^```dockerfile$/,/^```$/{//!p}' cudakern/operators/reference.md)
 mkdir "$work/context"
-{
-  echo "FROM localhost/cudakern:test"
-  sed -n '/^```dockerfile$/,/^```$/{//!p}' cudakern/operators/reference.md
-} | tee "$work/context/Dockerfile"
-folder=$(sed -n 's/^ENV CUDAKERN_CACHE_DIR=//p' "$work/context/Dockerfile")
+printf 'FROM localhost/cudakern:test\n%s\n' "$recipe" | tee "$work/context/Dockerfile"
+folder=$(sed -n 's/^ENV CUDAKERN_CACHE_DIR=//p' <<< "$recipe")
 store build --format docker -t cudakern:warm "$work/context" > "$work/warm.log" 2>&1 ||
   { tail -n 40 "$work/warm.log"; fail "building an image with compiled kernels"; }
 container=$(store from localhost/cudakern:warm)
