@@ -54,7 +54,7 @@ def usual_start() -> Iterator[None]:
     A job in the background of a shell ignores SIGINT, for example. A handler that does nothing
     ignores a signal as well, but programs do not inherit handlers.
     """
-    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGCHLD
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD
     ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
         signal.signal(number, lambda *_: None)

@@ -48,6 +48,7 @@ def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> tuple[Op
             place=_POINTER_BYTES * i,
             read_only=not tensor.written,
             unwritten=tensor.written and not tensor.read,
+            no_addresses=True,
         )
         for i, (tensor, address) in enumerate(zip(tensors, addresses, strict=True))
     )

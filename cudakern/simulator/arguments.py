@@ -173,6 +173,10 @@ def span_of(array: np.ndarray) -> tuple[int, int]:
     return address + low, address + high
 
 
+#: Bytes of elements that are numbers alone. Of one byte each, memory of any elements is.
+_SHORT = (2, 4)
+
+
 def operand_of(
     name: int | str,
     array: np.ndarray,
@@ -204,8 +208,18 @@ def operand_of(
         _fill(pattern)
         words = np.logical_and.reduceat(held == pattern, np.arange(0, held.size, unit))
         unwritten = words[places // unit].astype(np.uint8)
-    read_only, is_strided = not array.flags.writeable, not array.flags.forc
-    return Operand(name, address, layout, phase, place, read_only, unwritten, parameter, is_strided)
+    return Operand(
+        name,
+        address,
+        layout,
+        phase,
+        place,
+        read_only=not array.flags.writeable,
+        unwritten=unwritten,
+        parameter=parameter,
+        no_addresses=array.dtype.kind in "fc" or array.itemsize in _SHORT,
+        is_strided=not array.flags.forc,
+    )
 
 
 def pack(

@@ -30,6 +30,7 @@ class Operand:
     read_only: bool = False  # whether a write is an error
     unwritten: np.ndarray | bool = False  # which bytes of the span nothing has written yet
     parameter: str = ""  # what a raw kernel's text calls it, if that is known
+    no_addresses: bool = False  # whether no element of it can be an address
     is_strided: bool = False  # whether a raw kernel sees memory that is not its elements alone
 
     @property
@@ -63,6 +64,7 @@ class Buffer:
             bytes=self.end - self.start,
             phase=(first.phase + first.layout.span[0]) % _ALLOCATION_ALIGNMENT,
             read_only=all(operand.read_only for operand in self.operands),
+            no_addresses=all(operand.no_addresses for operand in self.operands),
         )
         sizes = {operand.layout.size * operand.layout.itemsize for operand in self.operands}
         if masks and sizes != {structure.bytes}:

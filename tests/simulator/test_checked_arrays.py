@@ -159,3 +159,27 @@ def test_what_nothing_wrote_is_copied_with_its_neighbours(unwritten):
     x, y = np.array((1, 5, 2 - unwritten, 7), np.int32), np.zeros(3, np.int32)
     assert faults(code, x, y) == []
     assert y[[1, 2 - unwritten]].tolist() == [5, 7]
+
+
+def own_address(count):
+    """Return an array of zeros, two of whose elements are the address of the array."""
+    x = np.zeros(count, np.int64)
+    x[3:5] = x.ctypes.data
+    return x
+
+
+def test_data_of_operators_that_look_like_addresses_stay():
+    x = own_address(64)
+    with ck.simulator.checked():
+        total = ck.reduce(x, "sum")
+    assert total == x.sum()
+
+
+def test_short_elements_that_look_like_addresses_stay():
+    code = """extern "C" __global__ void scale(short* x, short* y) {
+        y[threadIdx.x] = x[threadIdx.x] + 1; }"""
+    x = own_address(16).view(np.int16)
+    y = np.zeros_like(x)
+    with ck.simulator.checked():
+        ck.simulator.RawKernel(code, "scale")((1,), (64,), (x, y))
+    assert np.array_equal(y, x + np.int16(1))

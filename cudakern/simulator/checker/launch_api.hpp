@@ -11,6 +11,7 @@ struct ck_sim_buffer {
   uint32_t phase;          // address modulo 512
   uint32_t read_only;      // whether no kernel may write it
   uint32_t all_unwritten;  // whether nothing wrote any of it
+  uint32_t no_addresses;   // whether no element of it can be an address
   const uint8_t* valid;    // one byte each: whether it belongs to an array; null: all do
   const uint8_t*
       unwritten;     // one byte each: whether nothing wrote it; null: as `all_unwritten` says

@@ -122,7 +122,9 @@ struct MemoryMap {
       const ck_sim_buffer& b = buffers[i];
       for_pieces(b, [this, &b](char* copy, char* host, uint64_t bytes) {
         memcpy(copy, host, bytes);
-        enter_addresses(copy, bytes);
+        if (b.no_addresses == 0) {
+          enter_addresses(copy, bytes);
+        }
       });
     }
   }
@@ -206,7 +208,9 @@ struct MemoryMap {
         const uint64_t from = first < b.address ? b.address : first;
         const uint64_t to = last < end ? last : end;
         memcpy(reinterpret_cast<char*>(from), b.host + (from - b.address), to - from);
-        enter_addresses(reinterpret_cast<char*>(from), to - from);
+        if (b.no_addresses == 0) {
+          enter_addresses(reinterpret_cast<char*>(from), to - from);
+        }
       }
     }
   }
@@ -216,7 +220,9 @@ struct MemoryMap {
       const ck_sim_buffer& b = buffers[i];
       if (b.read_only != 0) continue;
       for_pieces(b, [this, &b](char* from, char* to, uint64_t bytes) {
-        leave_addresses(from, bytes);
+        if (b.no_addresses == 0) {
+          leave_addresses(from, bytes);
+        }
         if (b.valid == nullptr) {
           memcpy(to, from, bytes);
           return;
