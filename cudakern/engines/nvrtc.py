@@ -126,12 +126,16 @@ def _spend_handlers() -> None:
                 sigaction(number, handler, None)
             time.sleep(1e-4)
 
-    nothing = Program("nothing.cu", "", f"compute_{MIN_CAPABILITY}", lines=False)
+    def parse(_: object) -> None:
+        handle = _answer(nvrtc.nvrtcCreateProgram(b"", b"nothing.cu", 0, [], []))
+        nvrtc.nvrtcCompileProgram(handle, 0, [])
+        nvrtc.nvrtcDestroyProgram(handle)
+
+    nvrtc = undivided(lambda _: _nvrtc())  # no handler divides the import
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers)
     try:
-        _nvrtc()
         start(put_back)
-        undivided(lambda cancelled: _compiled(nothing, cancelled))
+        undivided(parse)
     finally:
         done.append(True)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -33,6 +33,7 @@ def folder(monkeypatch, tmp_path):
 @pytest.fixture
 def handed(monkeypatch):
     """Note the text, the name and the options of all that NVRTC is handed."""
+    nvrtc.compile_program(nvrtc.Program("first.cu", "", "sm_90", lines=False))  # of the process
     noted, create, compile_program = [], bindings.nvrtcCreateProgram, bindings.nvrtcCompileProgram
 
     def creating(text, name, headers, *rest):
