@@ -129,7 +129,8 @@ class SimulatorEngine:
             # Not for launches of a signal's handler meanwhile, nor once this one has failed.
             workspaces, self._workspaces.by_size = self._workspaces.by_size, {}
             if observation.active:
-                arguments = PackedArguments(parameters, (0,), operands_of(tensors, addresses))
+                operands = operands_of(tensors, addresses)
+                arguments = PackedArguments(parameters, (0,), operands, pointers_alone=True)
                 complete = observation.observe(loaded(checked=True), size, arguments)
             else:
                 if run is None:

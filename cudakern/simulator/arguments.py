@@ -61,6 +61,7 @@ class PackedArguments:
     operands: tuple[Operand, ...]  # the arrays whose addresses are among them, if asked for
     #: The same arrays: position among the arguments, place among the bytes, address.
     arrays: tuple[tuple[int, int, int, np.ndarray], ...] = ()
+    pointers_alone: bool = False  # whether no bytes but those of the operands are an address
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:

@@ -163,6 +163,7 @@ def _observe(
         counting = [session for session in active if not session.checks]
         buffers = group((*arguments.operands, *_reached(kernel, arguments, checking)))
         options = _options(kernel, buffers, checking)
+        options.pointers_alone = arguments.pointers_alone
         if counting:
             options.counts = True
             options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()

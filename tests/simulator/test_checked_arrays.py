@@ -7,6 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, checked, empty
+from tests.helpers.processes import printed
 from tests.simulator.launches import findings_of
 
 COPY = """
@@ -183,3 +184,24 @@ def test_short_elements_that_look_like_addresses_stay():
     with ck.simulator.checked():
         ck.simulator.RawKernel(code, "scale")((1,), (64,), (x, y))
     assert np.array_equal(y, x + np.int16(1))
+
+
+def test_parameters_of_operators_that_look_like_addresses_stay():
+    """The arrays lie where pairs of numbers among an operator's parameters lead."""
+    program = """
+import ctypes, mmap
+import numpy as np
+import cudakern as ck
+
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+private, anonymous, there = mmap.MAP_PRIVATE, mmap.MAP_ANONYMOUS, 0x100000  # no replacement
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+where = libc.mmap(0x200000000, 2**20, 3, private | anonymous | there, -1, 0)
+x = np.frombuffer((ctypes.c_char * 640_000).from_address(where), np.int16).reshape(2, 20_000, 8)
+x[:, ::100, 3] = 5
+with ck.simulator.checked():
+    found = ck.argwhere(x.swapaxes(1, 2))
+print(where == 0x200000000, np.array_equal(found, np.argwhere(x.swapaxes(1, 2))))
+"""
+    assert printed(program) == "True True\n"

@@ -7,7 +7,9 @@ namespace ck_sim {
 
 /// Has the parameters point to the checker's copies of the arrays.
 static void place_pointers(const Launch& launch, uint32_t bytes, const ck_sim_options* o) {
-  memory_map.enter_addresses(launch.parameter_bytes, bytes);
+  if (o->pointers_alone == 0) {
+    memory_map.enter_addresses(launch.parameter_bytes, bytes);
+  }
   for (uint32_t i = 0; i < o->pointer_count; ++i) {
     const ck_sim_pointer& p = o->pointers[i];
     const uint64_t address = o->buffers[p.buffer].address + p.offset;
