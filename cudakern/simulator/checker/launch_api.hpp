@@ -108,7 +108,7 @@ struct ck_sim_options {
   uint32_t buffer_count;
   const ck_sim_pointer* pointers;
   uint32_t pointer_count;
-  uint32_t pointers_alone;  // whether no other parameter can be an address
+  uint32_t pointers_alone;           // whether no other parameter can be an address
   const ck_sim_variable* variables;  // of the module
   uint32_t variable_count;
   uint64_t sample;       // blocks of the grid to run; filled in: how many ran
