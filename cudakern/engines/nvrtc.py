@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cudakern._forks import start, undivided
+from cudakern._forks import Lock, start, undivided
 from cudakern.engines.cache import found, make, resources
 from cudakern.engines.installation import INSTALL, INSTALL_12, INSTALL_NVRTC
 from cudakern.engines.sources import line_info, load_source
@@ -43,6 +43,8 @@ MIN_CAPABILITY = 70
 _FIRST_WITHOUT_HANDLERS = (13, 1)
 #: Bytes that hold a ``struct sigaction``.
 _SIGACTION_BYTES = 256
+#: Held while NVRTC parses the first text of the process, and before.
+_first_parsing = Lock()
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 #: Lines in front of PTX: the symbol of each name expression.
 _LOWERED = re.compile(r"// (\S+) is (.*)\n")
@@ -100,7 +102,8 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     not installed.
     """
     doing = f"compiling {PurePath(program.name).name}"
-    _spend_handlers()
+    with _first_parsing:
+        _spend_handlers()
     return undivided(lambda cancelled: _compiled(program, cancelled), late(KERNELS, doing))
 
 

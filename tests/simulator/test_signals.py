@@ -216,6 +216,33 @@ def test_a_signal_comes_while_the_first_text_is_parsed(seconds):
     assert printed(PARSING, str(seconds)) == "stopped\n"
 
 
+PARSING_AT_ONCE = r"""
+import ctypes, signal, threading
+from cuda.bindings import nvrtc
+from cudakern.engines.nvrtc import Program, compile_program
+
+def handlers():
+    action, libc = ctypes.create_string_buffer(256), ctypes.CDLL(None)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        libc.sigaction(number, None, action)
+        yield action.raw[:8]
+
+nvrtc.nvrtcVersion()
+before = [*handlers()]
+programs = [Program("k.cu", f"__device__ int x = {k};", "compute_90", False) for k in range(4)]
+threads = [threading.Thread(target=compile_program, args=(program,)) for program in programs]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print([*handlers()] == before)
+"""
+
+
+def test_handlers_stay_where_first_texts_are_parsed_at_once():
+    assert [printed(PARSING_AT_ONCE) for _ in range(4)] == ["True\n"] * 4
+
+
 REENTRY = r"""
 value = time.monotonic_ns() % 10**9  # never compiled before
 terms = "".join(f"x[{i % 8}] += n * {value + i};" for i in range(500))
