@@ -182,19 +182,22 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
 
 
 def sent(operator: str, name: str, array: Array, place: int) -> Array:
-    """Return a C-contiguous copy of an array on the host, on a device.
+    """Return a copy on a device of an array on the host, whose strides are not negative.
 
-    It is made on CuPy's current stream, by way of pinned memory; nobody waits for it.
+    It has the same strides. It is made on CuPy's current stream, by way of pinned memory; nobody
+    waits for it.
 
     Raises ArgumentError while that stream is captured into a graph, which would copy what lies in
     the pinned memory when it runs.
     """
     requirement = f"must be an array, as numbers are copied to {place_name(place)},"
     require_eager(operator, name, requirement, place)
+    address = address_of(array)
+    held = ctypes.string_at(address, layout_of(array, address).span[1])
     with current(place):  # bytes, since CuPy does not take all dtypes
         cupy = _cupy()
-        memory = cupy.asarray(np.frombuffer(array.tobytes(), np.uint8))
-        return cupy.ndarray(array.shape, array.dtype, memory.data)
+        memory = cupy.asarray(np.frombuffer(held, np.uint8))
+        return cupy.ndarray(array.shape, array.dtype, memory.data, array.strides)
 
 
 def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:

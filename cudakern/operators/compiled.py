@@ -104,12 +104,6 @@ class _Tensors:
         buffer = _arrays.empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
         return _arrays.as_strided(buffer, tensor.sizes, self.byte_strides(i))
 
-    def shaped_copy(self, i: int, array: Array) -> Array:
-        """Return a copy of an array of the sizes of tensor ``i``, with its strides."""
-        result = self.empty(i, _arrays.place_of(array))
-        _arrays.copy_elements(result, array)
-        return result
-
     def layout(self, i: int, phase: int = 0) -> Layout:
         """Return the layout of tensor ``i`` at an address of this phase."""
         return Layout(self.tensors[i].sizes, self.byte_strides(i), self.dtypes[i].itemsize, phase)
@@ -220,10 +214,13 @@ class CompiledOperator:
 
         Those in ``numbers`` belong to no place: each call takes them where its arrays are.
         """
-        owned = {
-            i: self._tensors.shaped_copy(i, array) if shaped else _arrays.copied(array)
-            for i, array, shaped in arrays
-        }
+        owned = {}
+        for i, array, shaped in arrays:
+            if shaped:
+                owned[i] = self._tensors.empty(i, _arrays.place_of(array))
+                _arrays.copy_elements(owned[i], array)
+            else:  # a flat buffer
+                owned[i] = _arrays.copied(array)
         return CompiledOperator(self._desc, self._level, owned, numbers)
 
     @property
@@ -329,10 +326,6 @@ class CompiledOperator:
             of_numbers = [i in self._numbers or is_of_numbers(v) for i, v in enumerate(given)]
             others = dict(zip(names[count:], outputs))  # noqa: B905
             arrays = placed(operator, names[:count], arrays, of_numbers, others)
-            for i in self._numbers:  # copies on a device have no gaps
-                shaped = map(self._tensors.is_shaped, (i, i), (given[i], arrays[i]))
-                if [*shaped] == [True, False]:
-                    arrays[i] = self._tensors.shaped_copy(i, arrays[i])
         if out is None:
             outputs = self._allocate(_arrays.place_of(arrays[0]))
             out = outputs if self._several else outputs[0]
