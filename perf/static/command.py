@@ -63,9 +63,7 @@ _CAPTION = (
 @contextmanager
 def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
     """Give processes to compile in, which Ctrl-C ends with what they have begun."""
-    ignore = (signal.SIGINT, signal.SIG_IGN)  # from a terminal all of them get it
-    context = get_context("spawn")
-    with ProcessPoolExecutor(number, context, signal.signal, ignore) as pool:
+    with ProcessPoolExecutor(number, get_context("spawn")) as pool:
         try:
             yield pool
         except KeyboardInterrupt:
@@ -73,6 +71,24 @@ def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
             for process in active_children():
                 process.terminate()
             raise
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Have Ctrl-C come at the end of a block that starts processes, and never to these.
+
+    One whose start it divides would end with an error. From a terminal all of them get it.
+    """
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which they inherit
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def compile_all(
@@ -97,7 +113,8 @@ def compile_all(
                 take(batch, partial(survey, *batch))
         else:
             with _processes(jobs) as pool:
-                running = {pool.submit(survey, *batch): batch for batch in batches}
+                with _ctrl_c_later():  # what is submitted first starts a process
+                    running = {pool.submit(survey, *batch): batch for batch in batches}
                 for finished in as_completed(running):
                     take(running[finished], finished.result)
     return sorted(figures, key=lambda f: (f.operator, f.variant, f.entry, f.arch)), failed
