@@ -16,8 +16,11 @@ PACKAGES = [pytest.param(ck, id="cudakern"), pytest.param(ck.simulator, id="simu
 
 
 def imported(program):
-    """Return the modules that a program leaves imported besides NumPy's and those of Python."""
-    before = "import sys, numpy\nbefore = set(sys.modules)\n"
+    """Return the modules that a program leaves imported besides NumPy's and those of Python.
+
+    Some versions of NumPy bring inspect, which brings ten more; none of these counts.
+    """
+    before = "import sys, inspect, numpy\nbefore = set(sys.modules)\n"
     return set(printed(f"{before}{program}\nprint(*set(sys.modules) - before)").split())
 
 
@@ -48,7 +51,7 @@ def test_a_function_comes_without_engines_and_other_operators():
     absent = ["cudakern.simulator", "cudakern.dask", "cudakern.operators.compiled", *others]
     assert not belongs(modules, *absent)
     assert not belongs(modules, "cupy", "dask", "importlib.metadata", "numpy.ma", "subprocess")
-    assert len(belongs(modules, "cudakern")) <= 30
+    assert len(modules) <= 50
 
 
 def test_a_call_of_what_is_compiled_needs_neither_translator_nor_reports():
