@@ -193,7 +193,7 @@ def sent(operator: str, name: str, array: Array, place: int) -> Array:
     requirement = f"must be an array, as numbers are copied to {place_name(place)},"
     require_eager(operator, name, requirement, place)
     address = address_of(array)
-    held = ctypes.string_at(address, layout_of(array, address).span[1])
+    held = (ctypes.c_uint8 * layout_of(array, address).span[1]).from_address(address)
     with current(place):  # bytes, since CuPy does not take all dtypes
         cupy = _cupy()
         memory = cupy.asarray(np.frombuffer(held, np.uint8))
