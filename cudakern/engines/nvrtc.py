@@ -43,7 +43,7 @@ MIN_CAPABILITY = 70
 _FIRST_WITHOUT_HANDLERS = (13, 1)
 #: Bytes that hold a ``struct sigaction``.
 _SIGACTION_BYTES = 256
-#: Held while NVRTC parses the first text of the process, and before.
+#: Held until NVRTC has parsed the first text of the process.
 _first_parsing = Lock()
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 #: Lines in front of PTX: the symbol of each name expression.
@@ -129,12 +129,13 @@ def _spend_handlers() -> None:
                 sigaction(number, handler, None)
             time.sleep(1e-4)
 
+    nvrtc = undivided(lambda _: _nvrtc())  # no handler divides the import
+
     def parse(_: object) -> None:
         handle = _answer(nvrtc.nvrtcCreateProgram(b"", b"nothing.cu", 0, [], []))
         nvrtc.nvrtcCompileProgram(handle, 0, [])
         nvrtc.nvrtcDestroyProgram(handle)
 
-    nvrtc = undivided(lambda _: _nvrtc())  # no handler divides the import
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers)
     try:
         start(put_back)

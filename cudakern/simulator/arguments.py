@@ -174,7 +174,8 @@ def span_of(array: np.ndarray) -> tuple[int, int]:
     return address + low, address + high
 
 
-#: Bytes of elements that are numbers alone. Of one byte each, memory of any elements is.
+#: Sizes of elements, in bytes, too short for an address. One byte is not here: arrays of bytes are
+#: often memory for something else.
 _SHORT = (2, 4)
 
 

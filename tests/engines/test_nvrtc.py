@@ -33,7 +33,8 @@ def folder(monkeypatch, tmp_path):
 @pytest.fixture
 def handed(monkeypatch):
     """Note the text, the name and the options of all that NVRTC is handed."""
-    nvrtc.compile_program(nvrtc.Program("first.cu", "", "sm_90", lines=False))  # of the process
+    # Before the first text of a process, NVRTC may be handed an empty one.
+    nvrtc.compile_program(nvrtc.Program("first.cu", "", "sm_90", lines=False))
     noted, create, compile_program = [], bindings.nvrtcCreateProgram, bindings.nvrtcCompileProgram
 
     def creating(text, name, headers, *rest):

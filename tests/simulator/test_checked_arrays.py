@@ -171,7 +171,7 @@ def own_address(count):
 
 def test_data_of_operators_that_look_like_addresses_stay():
     x = own_address(64)
-    with ck.simulator.checked():
+    with checked():
         total = ck.reduce(x, "sum")
     assert total == x.sum()
 
@@ -181,8 +181,8 @@ def test_short_elements_that_look_like_addresses_stay():
         y[threadIdx.x] = x[threadIdx.x] + 1; }"""
     x = own_address(16).view(np.int16)
     y = np.zeros_like(x)
-    with ck.simulator.checked():
-        ck.simulator.RawKernel(code, "scale")((1,), (64,), (x, y))
+    with checked():
+        RawKernel(code, "scale")((1,), (64,), (x, y))
     assert np.array_equal(y, x + np.int16(1))
 
 
