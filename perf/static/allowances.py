@@ -138,6 +138,9 @@ EARLIER = tuple(
 13.6 sm_120: few registers are missing here
   nonzero_coordinates strided_r2       62               width=1,2,4,8 wide=True spilled=8
   nonzero_coordinates columns          235              width=1 wide=True spilled=8
+13.0 sm_120: outside of the loops, an address waits until they have ended
+  reduce stream 62 function=SUM,AVERAGE,L1,L2,LOG_SUM,SUM_SQUARE kind=FLOAT16,BFLOAT16 spilled=8
+  reduce stream 62 function=AVERAGE,L2,LOG_SUM kind=INT16,UINT16 spilled=8
 13.0 sm_120: few registers are missing here
   reduce stream 62 function=LOG_SUM_EXP kind=FLOAT16,BFLOAT16 spilled=8
   reduce              vectors          62               function=L2 kind=INT16,UINT16 loads=2
