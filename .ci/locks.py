@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WHEEL = ("build>=1.2", *PROJECT["build-system"]["requires"])
 #: What an editable install needs where the build is not isolated.
 BUILD = (*PROJECT["build-system"]["requires"], "editables>=0.3")
-#: What PyTorch requires; its wheel without CUDA is not on PyPI, so ci.yml names it by hash.
+#: What PyTorch requires; its wheel without CUDA is not on PyPI, so weekly.yml names it by hash.
 TORCH = ("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions")
 #: Its program reads machine code for sm_70, which those of later versions of CUDA do not.
 OLD_READER = ("triton==3.4.*",)

@@ -1,9 +1,8 @@
 """Hold the machine code that each supported NVRTC makes of the kernels to the budgets.
 
-``nvrtc.py [--thorough] [--ends]``: the versions are those of pyproject.toml, or the first and the
-last of them, each in an environment and a process of its own, from a lock of its own. A tenth of
-the kernels for sm_90, and for sm_70 where CUDA 12 is; with ``--thorough``, every kernel for every
-architecture.
+``nvrtc.py [--thorough]``: the versions are those of pyproject.toml, each in an environment and a
+process of its own, from a lock of its own. A tenth of the kernels for sm_90, and for sm_70 where
+CUDA 12 is; with ``--thorough``, every kernel for every architecture.
 """
 
 from __future__ import annotations
@@ -57,8 +56,6 @@ def main() -> None:
     """Hold all versions, as many at once as there are cores; end with the first that fails."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     versions = project["tool"]["cudakern"]["nvrtc"]
-    if "--ends" in sys.argv[1:]:
-        versions = [versions[0], versions[-1]]
     thorough = "--thorough" in sys.argv[1:]
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -66,7 +66,7 @@ def usual_start() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that leave no case out, or some, and that choose a way."""
+    """Add the options that leave no case out, and that choose a way."""
     parser.addoption(
         "--thorough",
         action="store_true",
@@ -77,7 +77,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=[way.value for way in ways.Way],
         help="run the threads of plain launches in the simulator in this way",
     )
-    parser.addoption("--every", type=int, default=1, metavar="N", help="run every N-th test alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -161,8 +160,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     spare = checked.spare(items)
     left_out = {item for item in items if item in spare or _is_left_out(item)}
-    here = [item for item in items if item not in left_out]
-    left_out |= {*here} - {*here[:: config.getoption("--every")]}
     if left_out:
         config.hook.pytest_deselected(items=[*left_out])
         items[:] = [item for item in items if item not in left_out]
