@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from importlib import metadata
+import sys
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from cudakern.engines import nvrtc
-from tests.conftest import HAS_GPU, NO_GPU, pytest_report_header
+from tests.conftest import HAS_GPU, NO_GPU
 from tests.helpers.places import CUDA, Buffer
+from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
 pytest_plugins = ["pytester"]
@@ -81,18 +81,10 @@ def test_a_gpu_is_used(request):
     ]
 
 
-def test_the_header_says_what_the_tests_run_with():
-    (line,) = pytest_report_header()
-    assert f"NVRTC {nvrtc.version()}; " in line
-    assert ("a GPU and the simulator" if HAS_GPU else "no GPU is visible") in line
-    cupy = [d.version for d in metadata.distributions() if d.name.startswith("cupy-cuda")]
-    assert all(f" {version}" in line for version in cupy)
-    assert bool(cupy) == ("no CuPy" not in line)
-
-
 @pytest.fixture
-def outcome(pytester):
+def outcome(pytester, monkeypatch):
     """Return a function that runs pytest on a text: its exit status, output and report."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # texts follow each other in a second
 
     def run(text, *options, required=True):
         pytester.makeconftest(CONFTEST.format(required=required))
@@ -109,7 +101,7 @@ def outcome(pytester):
     return run
 
 
-@pytest.mark.parametrize("processes", ["0", "1"])
+@each("processes", ["0", "1"])
 def test_a_run_with_a_test_on_a_gpu_passes(outcome, processes):
     status, text, places = outcome(ON_HOST + ON_GPU.format(body="pass"), "-n", processes)
     assert status == pytest.ExitCode.OK
@@ -117,17 +109,15 @@ def test_a_run_with_a_test_on_a_gpu_passes(outcome, processes):
     assert places == {"test_on_host[host]": [], "test_on_gpu[cuda]": ["cuda"]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "options"),
     [
         (ON_HOST, ()),
         (ON_HOST + ON_GPU.format(body="pytest.skip()"), ()),
-        (ON_HOST + ON_GPU.format(body="pytest.skip()"), ("-n", "1")),
         (ON_HOST + "@pytest.mark.gpu\n@pytest.mark.skip\ndef test_marked(): pass\n", ()),
         (ON_HOST + ON_GPU.format(body="pass"), ("-k", "host")),
         ("", ()),
     ],
-    ids=["none", "skipped", "skipped-in-processes", "skipped-at-once", "deselected", "empty"],
 )
 def test_a_run_without_one_fails_where_a_gpu_is_required(outcome, text, options):
     status, printed, _ = outcome(text, *options)
@@ -135,7 +125,7 @@ def test_a_run_without_one_fails_where_a_gpu_is_required(outcome, text, options)
     assert "no test passed on a GPU: this run has failed" in printed
 
 
-@pytest.mark.parametrize("breaks", sample(BREAKS, 3))
+@each("breaks", sample(BREAKS, 3))
 def test_a_broken_context_ends_its_process_alone(outcome, breaks):
     status, text, places = outcome(BROKEN.format(body=BREAKS[breaks]), "-n", "1")
     assert status == pytest.ExitCode.TESTS_FAILED
@@ -146,7 +136,7 @@ def test_a_broken_context_ends_its_process_alone(outcome, breaks):
     assert sorted(places) == [*(f"test_after[{k}]" for k in range(6)), "test_before", "test_breaks"]
 
 
-@pytest.mark.parametrize("breaks", BREAKS)
+@each("breaks", BREAKS)
 def test_without_other_processes_it_ends_the_run(outcome, breaks):
     status, text, places = outcome(BROKEN.format(body=BREAKS[breaks]))
     assert status == 1
@@ -165,12 +155,7 @@ def test_a_hanging_test_is_ended_though_no_signal_is_handled(outcome):
     assert list(places) == ["test_on_gpu[cuda]", "test_after"]
 
 
-def test_other_failures_keep_their_status(outcome):
-    status, _, _ = outcome(ON_HOST + ON_GPU.format(body="pytest.exit()"))
-    assert status == pytest.ExitCode.INTERRUPTED
-
-
-@pytest.mark.parametrize(("required", "options"), [(False, ()), (True, ("--collect-only",))])
+@each(("required", "options"), [(False, ()), (True, ("--collect-only",))])
 def test_without_the_requirement_and_without_a_run_nothing_is_demanded(outcome, required, options):
     status, printed, _ = outcome(ON_HOST, *options, required=required)
     assert status == pytest.ExitCode.OK

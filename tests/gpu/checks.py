@@ -47,6 +47,8 @@ from tests.helpers.programs import programs
 
 #: Modes of capture, as CuPy names them.
 MODES = ("Relaxed", "ThreadLocal", "Global")
+#: Calls with lists in flight at once.
+LISTS = 300
 
 
 def launch(place):
@@ -132,7 +134,7 @@ def numbers(place):
         x = put(values, place)
         wait(place)
         with stream:
-            lists = [[k % 5, -1 - k % 3, k % 2] for k in range(300)]
+            lists = [[k % 5, -1 - k % 3, k % 2] for k in range(LISTS)]
             results = [ck.gather(x, rows) for rows in lists]
             single = [ck.gather_nd(x, [(rows[0], 7)]) for rows in lists]
         wait(place)

@@ -24,11 +24,11 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from perf.limits import positive, terminable
 from tests.container.entrypoint import GPU_TESTS, ROOT, workers
-from tests.gpu.machine import TEST_PACKAGES, version
 
 #: Seconds that a step has to save what it knows when it is interrupted.
 GRACE = 20
@@ -42,6 +42,17 @@ MINUTES, BESIDES = "--minutes", 30
 CHECKED = ("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
 PROFILED = ("R-3", "R-4", "R-7", "R-8", "Z-2", "G-3", "G-6", "G-8", "O-1", "O-6")
 SWEPT = ("reduce", "nonzero_coordinates", "gather", "gather_nd", "one_hot")
+#: What the tests cannot run without.
+TEST_MODULES = ("hypothesis", "pytest", "pytest_timeout", "xdist")
+#: GPU, driver, processors, memory, programs and packages, as far as they are there.
+MACHINE = f"""
+PATH=$PATH:/usr/local/cuda/bin
+uname -a; nproc; free -m; nvidia-smi
+nvidia-smi -q -d MEMORY,ECC,TEMPERATURE,POWER,CLOCK,PERFORMANCE
+for program in nvcc ncu compute-sanitizer c++ {sys.executable}; do $program --version; done
+{sys.executable} -c 'from importlib.metadata import distributions as all
+for one in all(): print(one.name, one.version)'
+"""
 
 
 @dataclass
@@ -64,7 +75,7 @@ def correctness(folder: Path, engine: str) -> list[Step]:
     """Return the steps that follow the report of the machine."""
     checks = {"launch": 50, "subnormal": 30, "bits": 30, "capture": 90}
     checks |= {"numbers": 20, "misaligned": 30, "pages": 70, "stress": 80}
-    missing = [name for name in TEST_PACKAGES if version(name) is None]
+    missing = [name for name in TEST_MODULES if find_spec(name) is None]
     on_gpu = engine == "cuda"
     tests = ["-n", str(workers("gpu")), "-v", "--tb=short", "-p", "no:cacheprovider"]
     if not on_gpu:
@@ -109,7 +120,7 @@ PHASES = {phase.__name__: phase for phase in (correctness, speed, tools)}
 
 def planned(phase: str, folder: Path, engine: str) -> list[Step]:
     """Return the steps of a phase; the last one may take what the others leave."""
-    return [_python("machine", "tests.gpu.machine", limit=30), *PHASES[phase](folder, engine)]
+    return [Step("machine", ["sh", "-c", MACHINE], 30), *PHASES[phase](folder, engine)]
 
 
 class Run:

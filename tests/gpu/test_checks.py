@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import threading
-from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from itertools import product
-from types import SimpleNamespace
-from unittest import mock
-from unittest.mock import call
 
 import numpy as np
 import pytest
 
-import cudakern as ck
-from cudakern.engines import sources
-from tests.gpu import calls, checks, stress
+from tests.gpu import checks, stress
 from tests.helpers.fake_cupy import GRAPH, Array, MemoryPointer, allocated, installed
 from tests.helpers.libraries import ABSENT
 from tests.helpers.places import CUDA, HOST
+from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
 OPERATORS = ["compile_operator", "gather", "gather_nd", "nonzero", "nonzero_coordinates"]
@@ -32,7 +25,8 @@ OPERATORS += ["one_hot", "reduce"]
 def little(monkeypatch):
     """Have all places do what the simulator does in a moment; some checks have a kernel each."""
     monkeypatch.setattr(stress, "ON_GPU", stress.ON_SIMULATOR)
-    for name, step in {"subnormal": 4, "bits": 4, "pages": 6}.items():
+    monkeypatch.setattr(checks, "LISTS", 4)
+    for name, step in {"subnormal": 13, "bits": 13, "pages": 6}.items():
         every = checks.CHECKS[name]
         few = {HOST: sample(every(HOST), step)}
         monkeypatch.setitem(
@@ -102,18 +96,14 @@ def stand_in(tmp_path, monkeypatch):
         yield fake
 
 
-#: Programs of the pages call functions of CuPy's; test_readme.py has another stand-in for these.
-OF_ARRAYS_ALONE = [name for name in checks.CHECKS if name != "pages"]
-
-
 @pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize("name", OF_ARRAYS_ALONE)
+@pytest.mark.parametrize("name", ["capture", "numbers", "stress"])  # of which a GPU's are others
 def test_checks_hold_on_a_stand_in(name, capsys, monkeypatch):
     monkeypatch.setattr(checks.importlib.util, "find_spec", lambda _name: None)
     assert checks.run(name, CUDA) == 0, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", checks.CHECKS)
+@each("name", checks.CHECKS)
 def test_operators_that_do_nothing_fail_every_check(monkeypatch, capsys, name):
     modules = ["cudakern"] if "dask" in ABSENT else ["cudakern", "cudakern.dask"]
     for module, operator in product(map(import_module, modules), OPERATORS):
@@ -131,59 +121,3 @@ def test_one_that_fails_is_named_and_the_others_are_made(monkeypatch, capsys):
     assert "ZeroDivisionError: division by zero" in lines
     assert "launch: reduce: ok" in lines
     assert lines[-1] == "1 failed"
-
-
-def test_words_that_the_last_epoch_leaves_are_seen(tmp_path, monkeypatch):
-    copy = tmp_path / "kernels"
-    shutil.copytree(sources.kernel_folder(), copy)
-    header = copy / "nonzero" / "look_back.cuh"
-    text = header.read_text(encoding="utf-8")
-    assert text.count("if (last) {") == 1
-    header.write_text(text.replace("if (last) {", "if (false) {"), encoding="utf-8")
-    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
-    with pytest.raises(AssertionError, match="the last epoch must leave nothing"):
-        stress.epochs(HOST, stress.ON_SIMULATOR)
-
-
-def test_bits_that_differ_once_are_seen(monkeypatch):
-    reduce, towards = ck.reduce, iter([0, 0, np.inf])
-
-    def differ(x, *arguments, out):
-        reduce(x, *arguments, out=out)
-        out[...] = np.nextafter(out, np.float32(next(towards)))
-
-    monkeypatch.setattr(ck, "reduce", differ)
-    with pytest.raises(AssertionError):
-        stress.same_bits(HOST, stress.ON_SIMULATOR, 0)
-
-
-@pytest.mark.parametrize("mode", checks.MODES)
-@pytest.mark.parametrize("fails", [False, True])
-def test_each_capture_has_its_mode_and_ends(monkeypatch, mode, fails):
-    cupy = mock.MagicMock()
-    stream = cupy.cuda.Stream.return_value
-    stream.__exit__.return_value = False
-    cupy.work.side_effect = ZeroDivisionError if fails else None
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
-        calls.captured(mode, cupy.work)()
-    number = getattr(cupy.cuda.runtime, f"streamCaptureMode{mode}")
-    on = call.cuda.Stream()
-    begun = [call.cuda.Stream(non_blocking=True), on.__enter__(), on.begin_capture(number)]
-    assert cupy.mock_calls[:5] == [*begun, call.work(), on.end_capture()]
-    assert stream.__exit__.call_count == 1
-    assert cupy.mock_calls[6:] == ([] if fails else [on.end_capture().launch(stream)])
-
-
-def test_a_capture_of_torch_is_on_its_stream(monkeypatch):
-    torch, cupy = mock.MagicMock(), mock.MagicMock()
-    torch.cuda.current_stream.return_value = SimpleNamespace(cuda_stream=77)
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    assert calls.captured_by_torch(cupy.work) is torch.cuda.CUDAGraph().replay
-    (found, entered, worked, left) = cupy.mock_calls
-    assert found[1][0].__cuda_stream__() == (0, 77)
-    on = call.cuda.Stream.from_external()
-    assert (entered, worked) == (on.__enter__(), call.work())
-    assert left[0] == "cuda.Stream.from_external().__exit__"
-    assert torch.cuda.graph.call_args == call(torch.cuda.CUDAGraph())

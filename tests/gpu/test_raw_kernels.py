@@ -10,6 +10,7 @@ import pytest
 import cudakern as ck
 from tests.gpu import raw_kernels
 from tests.gpu.raw_kernels import COMPILED, CONSTRUCTED, LAUNCHED, ONLY_HERE_REFUSED, cases, wrong
+from tests.helpers.rows import each
 
 HERE = cases(CONSTRUCTED, LAUNCHED, COMPILED, {Exception: ONLY_HERE_REFUSED})
 WITHOUT_A_DRIVER = cases(CONSTRUCTED, LAUNCHED, {None: ONLY_HERE_REFUSED})
@@ -47,37 +48,30 @@ def cupys(tmp_path_factory):
     return names | {"kernel": kernel}
 
 
-@pytest.mark.parametrize(("text", "expected"), HERE)
+@each(("text", "expected"), HERE)
 def test_the_simulator(simulators, text, expected):
     assert wrong(text, expected, simulators) == ""
 
 
-@pytest.mark.parametrize(("text", "expected"), HERE)
+@each(("text", "expected"), HERE)
 def test_the_stand_in(stand_ins, text, expected):
     assert wrong(text, expected, stand_ins) == ""
 
 
-@pytest.mark.parametrize(("text", "expected"), WITHOUT_A_DRIVER)
+@each(("text", "expected"), WITHOUT_A_DRIVER)
 def test_cupy_itself(cupys, text, expected):
     assert wrong(text, expected, cupys) == ""
 
 
-def test_what_does_not_hold_is_told(monkeypatch, capsys):
-    tables = {
-        "CONSTRUCTED": {None: "1 == 2 | RawKernel() | raw is raw", KeyError: "raw() | raw.name"},
-        "LAUNCHED": {None: "kernel((1,), (1,), (x, 7)) | kernel((1,), (1,), (x, 6))"},
-        "COMPILED": {},
-    }
-    for name, table in tables.items():
-        monkeypatch.setattr(raw_kernels, name, table)
-    monkeypatch.setattr(raw_kernels, "ONLY_HERE_REFUSED", "{}['a'] | 1")
+def test_what_does_not_hold_is_told(simulators, capsys, monkeypatch):
+    held = {"1 == 2": None, "raw.name": KeyError, "kernel((1,), (1,), (x, 6))": None}
+    told = [wrong(text, expected, simulators) for text, expected in held.items()]
+    assert told == ["it is False", "it is taken", "it is False"]
+    assert wrong("raw()", KeyError, simulators).startswith("TypeError: ")
+    for table in ("LAUNCHED", "COMPILED"):
+        monkeypatch.setattr(raw_kernels, table, {})
+    monkeypatch.setattr(raw_kernels, "CONSTRUCTED", {KeyError: "raw.name"})
+    monkeypatch.setattr(raw_kernels, "ONLY_HERE_REFUSED", "{}['a']")
     assert raw_kernels.main(["--engine", "simulator"]) == 1
-    said = [line.split(": ", 1) for line in capsys.readouterr().out.splitlines()]
-    failed = {text: found.removeprefix("FAILED, ") for text, found in said[:-1] if found != "ok"}
-    assert [*failed] == [
-        *("1 == 2 is taken", "RawKernel() is taken", "raw() raises KeyError"),
-        *("raw.name raises KeyError", "kernel((1,), (1,), (x, 6)) is taken", "1 raises Exception"),
-    ]
-    assert failed["raw.name raises KeyError"] == "it is taken"
-    assert failed["raw() raises KeyError"].startswith("TypeError: ")
-    assert said[-1] == ["6 failed"]
+    said = ["raw.name raises KeyError: FAILED, it is taken", "{}['a'] raises Exception: ok"]
+    assert capsys.readouterr().out.splitlines() == [*said, "1 failed"]

@@ -25,12 +25,8 @@ ENQUEUE_NS, LAUNCH_NS = 1_000, 10_000
 MEMORY_RATE = 10
 
 
-class OutOfMemoryError(MemoryError):
-    pass
-
-
-class CUDARuntimeError(RuntimeError):
-    pass
+OutOfMemoryError = type("OutOfMemoryError", (MemoryError,), {})
+CUDARuntimeError = type("CUDARuntimeError", (RuntimeError,), {})
 
 
 class Array(np.ndarray):

@@ -1,46 +1,56 @@
-"""NVIDIA's tools over lines of the matrix, small programs in their places; what they profile."""
+"""NVIDIA's tools over lines of the matrix: what they are told, what is made of what they say."""
 
 from __future__ import annotations
 
-import contextlib
+import csv
+import io
 import json
-import os
-import re
 import shlex
-import signal
-import subprocess
 import sys
-import time
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
-from unittest.mock import call
 
-import numpy as np
 import pytest
 
 from cudakern import _nvtx
 from cudakern.engines.sources import kernel_folder
-from cudakern.errors import EngineUnavailableError
 from perf.cases import CASES, find
 from perf.cases.gather import GatherWorkload
 from perf.engines import launch_of
-from perf.nsight import command, compute, target, tools
-from tests.helpers.nsight import install, page
-from tests.perf.synthetic import rows
+from perf.nsight import command, compute, sanitizer, systems, target, tools
+from perf.nsight.tools import Ended
+from tests.helpers.rows import each
+from tests.perf.results import rows
 
 #: A case of two lines, which the simulator runs at full size at once.
 SMALL = find(["G-9"])[0]
+#: Counters of a kernel on ncu's raw page, and their units.
+COUNTERS = {
+    "ID": ("", "0"),
+    "Kernel Name": ("", ""),
+    **{f"launch__grid_dim_{axis}": ("", n) for axis, n in (("x", "264"), ("y", "2"), ("z", "1"))},
+    "gpu__time_duration.sum": ("ns", "123,456"),
+    "dram__bytes_read.sum": ("byte", "2,500,000"),
+    "dram__bytes_write.sum": ("byte", "1750000"),
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": ("sector", "3,072"),
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": ("sector", "2048"),
+    "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio": ("inst", "99"),
+    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": ("inst", "12.34"),
+    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": ("inst", "3"),
+}
 
 
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    """Put stand-ins of the programs on PATH; return what ran."""
-    folder = tmp_path / "bin"
-    log = install(folder, [launch_of(line.workload).kernel.entry for line in SMALL.lines])
-    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
-    monkeypatch.setenv("FAKE", "")
-    monkeypatch.setenv("CUDAKERN_LINEINFO", "0")
-    return lambda: [json.loads(line) for line in log.read_text().splitlines()]
+def page(names):
+    """Return a raw page of kernels of these names, every second one without values."""
+    table = [[*COUNTERS], [unit for unit, _ in COUNTERS.values()]]
+    for i, name in enumerate(names):
+        row = {counter: "" if i % 2 else value for counter, (_, value) in COUNTERS.items()}
+        table.append([*(row | {"ID": i, "Kernel Name": name}).values()])
+    text = io.StringIO("==PROF== a message\n")
+    text.seek(0, io.SEEK_END)
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows(table)
+    return text.getvalue()
 
 
 def after(arguments, name):
@@ -54,75 +64,76 @@ def target_of(arguments):
     return arguments[first + 5 :]
 
 
-def test_systems_profiles_and_sums_up(fake, tmp_path, capsys):
-    output = tmp_path / "reports"
-    assert command.main(["systems", "G-1", "Z-1", "--repeats", "7", "--output", str(output)]) == 0
-    (profile, lines, folder), (stats, _, _) = fake()
-    assert profile[:5] == [
-        "profile",
-        "--trace=cuda,nvtx,osrt",
-        "--capture-range=cudaProfilerApi",
-        "--capture-range-end=stop",
-        "--output",
-    ]
+@pytest.fixture
+def nsight(tmp_path, monkeypatch):
+    """Return a function that runs a command, the programs being a function; what ran; a folder."""
+    ran, folder = [], tmp_path / "reports"
+    monkeypatch.setattr(tools.shutil, "which", lambda name: name)
+
+    def run(words, program):
+        def execute(arguments, _seconds, *_outputs):
+            ran.append(arguments)
+            printed = program(arguments) or ""
+            return printed if isinstance(printed, Ended) else Ended(0, printed, late=False)
+
+        for module in (tools, compute, sanitizer, systems):
+            monkeypatch.setattr(module, "execute", execute)
+        return command.main([*words.split(), "--output", str(folder)])
+
+    return run, ran, folder
+
+
+def nsys(arguments):
+    base = after(arguments, "--output")
+    if arguments[1] == "profile":
+        Path(f"{base}.nsys-rep").touch()
+        return ""
+    assert arguments[-1] == f"{base}.nsys-rep"
+    heading = "Time (%),Total Time (ns),Avg (ns),Min (ns),StdDev (ns),Name"
+    text = f"{heading}\n60.0,1200,100.0,90,1.5,ck_gather_rows\n"
+    Path(f"{base}_cuda_gpu_kern_sum.csv").write_text(text)
+    return "SKIPPED: the report has no such data"
+
+
+def ncu(arguments):
+    if "--import" in arguments:
+        return page([launch_of(line.workload).kernel.entry for line in SMALL.lines])
+    Path(f"{after(arguments, '--export')}.ncu-rep").touch()
+    return ""
+
+
+def test_systems_profiles_and_sums_up(nsight, capsys):
+    run, ran, folder = nsight
+    assert run("systems G-1 Z-1 --repeats 7", nsys) == 0
+    profile, stats = ran
+    assert {"--capture-range=cudaProfilerApi", "--capture-range-end=stop"} < {*profile}
     assert target_of(profile) == ["G-1", "Z-1", "--repeats", "7"]
-    assert lines == "1"
-    assert folder == str(tools.ROOT)
     assert after(stats, "--format") == "csv"
-    (report,) = output.glob("*.nsys-rep")
-    assert {p.name.removeprefix(report.stem) for p in output.glob("*.csv")} == {
-        "_cuda_gpu_kern_sum.csv",
-        "_nvtx_kern_sum.csv",
-    }
     text = capsys.readouterr().out
-    assert ["60.0", "1200", "12", "100.0", "101.0", "ck_gather_rows"] in rows(text)
-    by_range = ["cudakern:G-1 [2^12] f32, random", "1", "12", "1200", "100.0", "101.0"]
-    assert [*by_range, "ck_gather_rows"] in rows(text)
+    assert ["60.0", "1200", "100.0", "ck_gather_rows"] in rows(text)
     assert "nvtx_gpu_proj_sum: nsys has nothing to sum up" in text
-    assert f"report: {report}" in text
+    assert f"report: {next(folder.glob('*.nsys-rep'))}" in text
 
 
-def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
-    output = tmp_path / "reports"
-    assert command.main(["compute", "G-9", "Z-1", "--output", str(output)]) == 0
-    (arguments, lines, _), (reading, *_), (other, *_), _ = fake()
-    assert after(arguments, "--set") == "full"
-    assert after(arguments, "--clock-control") == "none"
-    assert after(arguments, "--import-source") == "yes"
-    assert after(arguments, "--source-folders") == str(kernel_folder())
-    assert after(arguments, "--kernel-name") == "regex:^ck_"
-    assert after(arguments, "--profile-from-start") == "off"
-    assert "--nvtx" in arguments
+def test_compute_profiles_and_prints_counters(nsight, capsys):
+    run, ran, folder = nsight
+    assert run("compute G-9 Z-1", ncu) == 0
+    arguments, reading, other, _ = ran
+    expected = {"--clock-control": "none", "--kernel-name": "regex:^ck_", "--set": "full"}
+    expected |= {"--profile-from-start": "off", "--source-folders": str(kernel_folder())}
+    assert {name: after(arguments, name) for name in expected} == expected
     assert "dram__bytes_read.sum" in after(arguments, "--metrics").split(",")
     assert target_of(arguments) == ["G-9", "--repeats", "1"]
     assert target_of(other) == ["Z-1", "--repeats", "1"]
     assert after(reading, "--import") == f"{after(arguments, '--export')}.ncu-rep"
-    assert lines == "1"
-    text = capsys.readouterr().out
-    heading, first, second, *_ = (row for row in rows(text) if len(row) == 15)
+    heading, first, second, *_ = (row for row in rows(capsys.readouterr().out) if len(row) == 15)
     title, kernel = SMALL.lines[0].workload.title, launch_of(SMALL.lines[0].workload).kernel.entry
-    assert dict(zip(heading, first, strict=True)) == {
-        "case": "G-9",
-        "line": title,
-        "kernel": kernel,
-        "grid": "264x2x1",
-        "block": "512x1x1",
-        "us": "123.5",
-        "read MB": "2.5",
-        "written MB": "1.8",
-        "DRAM %": "87.2",
-        "L2 hit %": "31.5",
-        "sectors/load": "4.12",
-        "sectors/store": "16.00",
-        "registers": "40",
-        "occupancy %": "62.5",
-        "top stall": "long_scoreboard 12.3",
-    }
+    assert first[:5] == ["G-9", title, kernel, "264x2x1", "-"]
+    assert first[5:] == ["123.5", "2.5", "1.8", *["-"] * 6, "long_scoreboard 12.3"]
+    assert heading[5:8] == ["us", "read MB", "written MB"]
     assert second[1] == SMALL.lines[1].workload.title
     assert second[3:] == ["-"] * 12
-    assert "these are no benchmark times" in text
-    (path,) = output.glob("*.json")
-    assert {p.suffix for p in output.iterdir()} == {".ncu-rep", ".json"}
+    (path,) = folder.glob("*.json")
     found = json.loads(path.read_text())["kernels"]
     assert [one["case"] for one in found] == ["G-9", "G-9", "Z-1", "Z-1"]
     assert [one["line"] for one in found[2:]] == ["-", "-"]  # those of another case's kernels
@@ -131,285 +142,103 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
     assert simulated == pytest.approx(4096 * 2.25, rel=0.01)
     assert (loads["ncu"], loads["ratio"]) == (3072, 3072 / simulated)
     assert stores == {"ncu": 2048, "traffic": 8192, "ratio": 0.25}
-    assert found[0]["counters"]["dram__bytes_read.sum"] == ["2,500,000", "byte"]
-    assert found[1]["sectors"]["loads"]["ncu"] is None
     assert found[2]["sectors"]["loads"]["traffic"] is None
-    ratio = f"{loads['ratio']:.3f}"
-    sectors = ["G-9", title, kernel, "3072", f"{simulated:.0f}", ratio, "2048", "8192", "0.250"]
-    assert sectors in rows(text)
 
 
-def test_what_was_profiled_is_kept_when_a_case_fails(fake, tmp_path, capsys, monkeypatch):
-    ncu = tmp_path / "bin" / "ncu"
-    ncu.write_text(ncu.read_text().replace("FAKE = ", 'FAKE = "slow" if "Z-1" in sys.argv else '))
-    absent = mock.Mock(side_effect=EngineUnavailableError("no C++ compiler"))
-    monkeypatch.setattr(compute, "simulated_sectors", absent)
-    given = ["compute", "G-9", "Z-1", "--minutes", "0.05", "--output", str(tmp_path / "reports")]
-    assert command.main(given) == 1
+def test_what_was_profiled_is_kept_when_a_case_fails(nsight, capsys, monkeypatch):
+    monkeypatch.setattr(compute, "simulated_sectors", lambda _workload: None)
+    run, _, folder = nsight
+    assert run("compute G-9 Z-1", lambda given: "" if "Z-1" in given else ncu(given)) == 1
     out, error = capsys.readouterr()
-    assert re.search(r"Z-1: ncu ended after [123] s and left no complete report", error)
-    assert error.endswith("no time is left to simulate all lines\n")
+    assert "Z-1: ncu ended with 0 and left no complete report" in error
     assert [row[0] for row in rows(out) if row[0] == "G-9"]
-    (path,) = (tmp_path / "reports").glob("*.json")
+    (path,) = folder.glob("*.json")
     assert len(json.loads(path.read_text())["kernels"]) == 2
-    assert command.main([*given[:2], *given[5:]]) == 1
-    assert "sectors cannot be simulated: no C++ compiler" in capsys.readouterr().err
-    assert fake()
+    assert run("compute G-9", lambda _: Ended(1, "ERR_NVGPUCTRPERM - no", late=False)) == 1
+    assert "NVreg_RestrictProfilingToAdminUsers=0\n" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "state", "reasons"),
+@each(
+    ("status", "summary", "late", "verdict"),
     [
-        ("systems", "empty", ("nsys ended with 0 and left no",)),
-        ("systems", "no kernels", ("summed up no kernels:\nSKIPPED",)),
-        ("compute", "empty", ("left no complete report",)),
-        (
-            "compute",
-            "refused",
-            ("--user 0", "SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0\n"),
-        ),
-    ],
-)
-def test_a_tool_without_a_result_fails(fake, tmp_path, capsys, monkeypatch, name, state, reasons):
-    monkeypatch.setenv("FAKE", state)
-    assert command.main([name, "G-1", "--output", str(tmp_path)]) == 1
-    text = capsys.readouterr().err
-    assert all(reason in text for reason in reasons), text
-    assert state != "refused" or text.count("\n") == 1
-    assert fake()
-
-
-@pytest.mark.parametrize(
-    ("printed", "reason"),
-    [
-        (page([]), "has no kernel"),
-        ("==ERROR== the report is broken", "ncu prints no raw page but '==ERROR=="),
-        (f'{page()}"2","of another length"', 'ncu prints no raw page but \'"ID"'),
-    ],
-)
-def test_a_report_without_kernels_fails(fake, tmp_path, capsys, monkeypatch, printed, reason):
-    ended = tools.Ended(0, printed, late=False)
-    monkeypatch.setattr(compute, "execute", lambda *_: ended)
-    assert command.main(["compute", "G-1", "--output", str(tmp_path / "reports")]) == 1
-    assert reason in capsys.readouterr().err
-    assert [path.suffix for path in (tmp_path / "reports").iterdir()] == [".ncu-rep"]
-    assert fake()
-
-
-def test_sanitizer_runs_all_tools_over_all_cases(fake, tmp_path, capsys):
-    assert command.main(["sanitizer", "--output", str(tmp_path / "reports")]) == 0
-    calls = [arguments for arguments, _, _ in fake()]
-    tools_run = [after(arguments, "--tool") for arguments in calls]
-    assert tools_run == ["memcheck", "racecheck", "initcheck", "synccheck"]
-    options = ["--repeats", "1", "--elements", "65536", "--no-pool"]
-    for arguments in calls:
-        assert target_of(arguments) == [*(case.name for case in CASES), *options]
-    table = [row for row in rows(capsys.readouterr().out) if row[0] in tools_run]
-    assert [row[1] for row in table] == ["clean"] * 4
-    texts = [p.read_text() for p in (tmp_path / "reports").iterdir()]
-    assert len(texts) == 4
-    assert all("========= COMPUTE-SANITIZER" in text for text in texts)
-
-
-def test_sanitizer_ends_a_tool_that_takes_too_long(fake, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("FAKE", "slow memcheck")
-    names = ["memcheck", "racecheck", "G-1", "--elements", "512", "--minutes", "0.08"]
-    assert command.main(["sanitizer", *names, "--output", str(tmp_path / "reports")]) == 1
-    found = {row[0]: row[1:3] for row in rows(capsys.readouterr().out)}
-    assert found["memcheck"] == ["NOT CLEAN", "ended after 2 s, the time limit; no summary"]
-    assert found["racecheck"][0] == "clean"
-    assert all(after(arguments, "--elements") == "512" for arguments, _, _ in fake())
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_a_tool_says_is_kept_when_the_command_is_interrupted(
-    fake, tmp_path, monkeypatch, number
-):
-    monkeypatch.setenv("FAKE", "slow racecheck")
-    output = tmp_path / "reports"
-    program = "import sys; from perf.nsight.command import main; sys.exit(main(sys.argv[1:]))"
-    given = ["sanitizer", "memcheck", "racecheck", "G-1", "--output", str(output)]
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *given],
-        cwd=tools.ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        while not [p for p in output.glob("racecheck-*") if "COMPUTE" in p.read_text()]:
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(number)
-        out, error = process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert error == "perf nsight sanitizer: interrupted\n"
-    assert [row[:2] for row in rows(out)[-2:]] == [["tool", "verdict"], ["memcheck", "clean"]]
-    assert len(fake()) == 2
-
-
-@pytest.mark.parametrize(
-    ("state", "summary"),
-    [
-        ("found racecheck", "2 errors"),
-        ("warned racecheck", "1 hazard displayed (0 errors, 1 warning)"),
-        ("silent racecheck", "no summary"),
-        ("denied racecheck", "0 hazards displayed (0 errors, 0 warnings)"),
-        ("failed racecheck", "ended with 1; 0 hazards displayed (0 errors, 0 warnings)"),
+        (0, "ERROR SUMMARY: 0 errors", False, ["clean", "0 errors"]),
+        (86, "ERROR SUMMARY: 2 errors", False, ["NOT CLEAN", "2 errors"]),
+        (0, "RACECHECK SUMMARY: 1 hazard", False, ["NOT CLEAN", "1 hazard"]),
+        (0, "", False, ["NOT CLEAN", "no summary"]),
+        (86, "ERROR SUMMARY: 0 errors", False, ["NOT CLEAN", "0 errors"]),
+        (1, "ERROR SUMMARY: 0 errors", False, ["NOT CLEAN", "ended with 1; 0 errors"]),
+        (124, "", True, ["NOT CLEAN", "ended after 1200 s, the time limit; no summary"]),
     ],
 )
 def test_sanitizer_fails_unless_every_tool_says_clean(
-    fake, tmp_path, capsys, monkeypatch, state, summary
+    nsight, capsys, status, summary, late, verdict
 ):
-    monkeypatch.setenv("FAKE", state)
-    names = ["racecheck", "G-1", "memcheck"]
-    assert command.main(["sanitizer", *names, "--output", str(tmp_path / "reports")]) == 1
-    assert [target_of(arguments)[0] for arguments, _, _ in fake()] == ["G-1", "G-1"]
+    def program(arguments):
+        if after(arguments, "--tool") == "racecheck":
+            return Ended(status, f"========= COMPUTE-SANITIZER\n========= {summary}\n", late)
+        return "========= ERROR SUMMARY: 0 errors"
+
+    run, ran, _ = nsight
+    assert run("sanitizer", program) == (verdict[0] != "clean")
+    names = ["memcheck", "racecheck", "initcheck", "synccheck"]
+    assert [after(arguments, "--tool") for arguments in ran[-4:]] == names
+    options = ["--repeats", "1", "--elements", "65536", "--no-pool"]
+    assert target_of(ran[-1]) == [*(case.name for case in CASES), *options]
     found = {row[0]: row[1:3] for row in rows(capsys.readouterr().out)}
-    assert found["racecheck"] == ["NOT CLEAN", summary]
-    assert found["memcheck"] == ["clean", "0 errors"]
+    assert found.items() >= {"racecheck": verdict, "synccheck": ["clean", "0 errors"]}.items()
 
 
-COMMANDS = [("systems", "nsys"), ("compute", "ncu"), ("sanitizer", "compute-sanitizer")]
+def test_a_program_has_source_lines_and_ends_in_time():
+    code = "import os, time; print(os.environ['CUDAKERN_LINEINFO'], flush=True); time.sleep({})"
+    log, command = io.StringIO(), [sys.executable, "-c"]
+    assert tools.execute([*command, code.format(0)], 60, log) == Ended(0, "1\n", late=False)
+    assert log.getvalue() == "1\n"
+    ended = tools.execute([*command, code.format(60)], 1)
+    assert (ended.status, ended.printed[:2], ended.late) == (124, "1\n", True)
 
 
-@pytest.mark.parametrize(("name", "program"), COMMANDS)
-def test_a_dry_run_prints_the_command_alone(fake, tmp_path, capsys, name, program):
-    assert command.main([name, "G-1", "--dry-run", "--output", str(tmp_path / "reports")]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("CUDAKERN_LINEINFO=1 ")
-    assert program in shlex.split(text)[1]
-    assert "perf nsight target G-1" in text
-    assert fake() == []
-    assert not (tmp_path / "reports").exists()
-
-
-def one_sentence(capsys):
-    text = capsys.readouterr().err
-    assert text.count("\n") == 1
-    return text
-
-
-@pytest.mark.parametrize(("name", "program"), COMMANDS)
-def test_an_absent_tool_is_one_sentence(tmp_path, capsys, monkeypatch, name, program):
-    monkeypatch.setenv("PATH", str(tmp_path))
+@each(
+    ("name", "program"),
+    [("systems", "nsys"), ("compute", "ncu"), ("sanitizer", "compute-sanitizer")],
+)
+def test_a_tool_that_is_absent_can_be_shown_alone(capsys, nsight, monkeypatch, name, program):
+    run, ran, _ = nsight
+    monkeypatch.setattr(tools.shutil, "which", lambda _name: None)
     monkeypatch.setattr(tools, "glob", lambda _pattern: [])
-    assert command.main([name, "G-1", "--output", str(tmp_path)]) == 1
-    text = one_sentence(capsys)
-    assert text.startswith(f"perf nsight {name}: {program} is not installed: NVIDIA's apt package")
-    assert command.main([name, "G-1", "--dry-run"]) == 0
-    assert f"CUDAKERN_LINEINFO=1 {program} " in capsys.readouterr().out
+    assert run(f"{name} G-1", None) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"perf nsight {name}: {program} is not installed: NVIDIA's apt package")
+    assert run(f"{name} G-1 --dry-run", None) == 0
+    shown = shlex.split(capsys.readouterr().out)
+    assert shown[:2] == ["CUDAKERN_LINEINFO=1", program]
+    assert target_of(shown)[0] == "G-1"
+    assert ran == []
 
 
-@pytest.mark.parametrize("name", [name for name, _ in COMMANDS])
-def test_an_unknown_case_is_one_sentence(fake, capsys, name):
-    assert command.main([name, "G-1", "G-77"]) == 1
-    assert "G-77" in one_sentence(capsys)
-    assert fake() == []
-
-
-def test_the_newest_of_installed_versions_counts(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    for version in ("2025.9.1", "2025.10.2", "2025.2.3"):
-        path = tmp_path / "nsight" / version / "nsys"
-        path.parent.mkdir(parents=True)
-        path.touch(mode=0o755)
-    (tmp_path / "nsight" / "2026.1.1").mkdir()
-    (tmp_path / "nsight" / "2026.1.1" / "nsys").touch(mode=0o644)
-    tool = tools.Tool("nsys", "", (str(tmp_path / "none*" / "nsys"), f"{tmp_path}/nsight/*/nsys"))
-    assert tool.find(dry_run=False) == str(tmp_path / "nsight" / "2025.10.2" / "nsys")
-
-
-def test_target_runs_on_the_simulator(capsys, monkeypatch):
-    marked = []
-
-    @contextlib.contextmanager
-    def mark(name, payload):
-        marked.append((name, payload))
-        yield
-
-    monkeypatch.setattr(_nvtx, "marked", mark)
-    options = ["--engine", "simulator", "--elements", "4096", "--repeats", "3"]
-    assert command.main(["target", "G-1", *options]) == 0
-    workloads = [line.workload.shrunk(4096) for line in find(["G-1"])[0].lines]
-    assert marked == [(f"G-1 {p.title}", round(p.traffic().total)) for p in workloads]
-    assert capsys.readouterr().out.count(": 3 calls of ") == len(workloads)
-
-
-@pytest.fixture
-def gpu(monkeypatch):
-    """Have a GPU whose arrays are NumPy's, and two tiny lines; its calls are what is done."""
-    cupy = mock.MagicMock(zeros=np.zeros)
-
-    @contextlib.contextmanager
-    def mark(name, payload):
-        cupy.begin(name, payload)
-        yield
-        cupy.end()
-
-    def workload(title, moved):
-        return SimpleNamespace(
-            title=title,
-            inputs=lambda xp, _seed: (xp.zeros(1),),
-            outputs=lambda xp: (xp.zeros(1),),
-            traffic=lambda: SimpleNamespace(total=moved),
-            call=lambda _inputs, _outputs: lambda: cupy.work(title),
-        )
-
-    lines = [SimpleNamespace(workload=workload(*given)) for given in (("a", 12.0), ("b", 9.6))]
+def test_target_profiles_prepared_calls_alone(monkeypatch):
+    cupy = mock.MagicMock()
+    lines = [
+        SimpleNamespace(workload=mock.Mock(title=title, call=lambda *_, work=work: work))
+        for title, work in (("a", cupy.a), ("b", cupy.b))
+    ]
+    for line in lines:
+        line.workload.traffic.return_value.total = 9.6
     monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
     monkeypatch.setattr(target, "choose", lambda engine: engine)
     monkeypatch.setattr(target, "import_cupy", lambda: cupy)
-    monkeypatch.setattr(_nvtx, "marked", mark)
-    return cupy
-
-
-def test_target_profiles_prepared_calls_alone(gpu):
-    assert command.main(["target", "X-1", "--repeats", "2"]) == 0
-    device, runtime = call.cuda.Device(), call.cuda.runtime
-    prepared = [call.work("a"), call.work("b"), device, device.synchronize()]
-    first = [call.begin("X-1 a", 12), call.work("a"), call.work("a"), call.end()]
-    second = [call.begin("X-1 b", 10), call.work("b"), call.work("b"), call.end()]
-    profiled = [runtime.profilerStart(), *first, *second, device.synchronize()]
-    assert gpu.mock_calls == [*prepared, *profiled, runtime.profilerStop()]
-
-
-def test_target_without_pools_turns_them_off_first(gpu):
-    assert command.main(["target", "X-1", "--no-pool"]) == 0
-    off = [call.cuda.set_allocator(None), call.cuda.set_pinned_memory_allocator(None)]
-    assert gpu.mock_calls[:3] == [*off, call.work("a")]
-
-
-def test_target_out_of_memory_is_one_sentence(gpu, capsys, monkeypatch):
-    monkeypatch.setattr(target, "prepare", mock.Mock(side_effect=MemoryError))
-    assert command.main(["target", "X-1"]) == 1
-    text = capsys.readouterr().err
-    assert "name fewer cases" in text
-    assert text.count("\n") == 1
-    assert not gpu.mock_calls
-
-
-def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):
-    absent = mock.Mock(side_effect=target.EngineUnavailableError("no device"))
-    monkeypatch.setattr(target, "choose", absent)
-    assert command.main(["target", "G-1"]) == 1
-    assert capsys.readouterr().err == "perf nsight target: no device\n"
-    absent.assert_called_once_with("cuda")
+    monkeypatch.setattr(_nvtx, "marked", cupy.mark)
+    assert command.main(["target", "X-1", "--repeats", "2", "--no-pool"]) == 0
+    done = [name.removeprefix("cuda.") for name, *_ in cupy.mock_calls]
+    assert done[:2] == ["set_allocator", "set_pinned_memory_allocator"]
+    span = "mark mark().__enter__ {0} {0} mark().__exit__"
+    profiled = f"runtime.profilerStart {span.format('a')} {span.format('b')} Device().synchronize"
+    assert " ".join(done[2:]) == f"a b Device Device().synchronize {profiled} runtime.profilerStop"
 
 
 def test_sectors_are_those_of_the_full_size():
-    rows_of_64_bytes = GatherWorkload((2**22, 16), 0, (2**22,), "float32", "int32", "random")
+    rows_of_64_bytes = GatherWorkload((2**19, 16), 0, (2**19,), "float32", "int32", "random")
     loads, stores = compute.simulated_sectors(rows_of_64_bytes)
-    assert loads == pytest.approx(2**22 * (2 + 1 / 8), rel=0.001)
-    assert stores == 2**23
+    assert loads == pytest.approx(2**19 * (2 + 1 / 8), rel=0.001)
+    assert stores == 2**20
     (one_hot,) = find(["O-1"])[0].lines  # its indices are read once, each sector by one warp
     assert compute.simulated_sectors(one_hot.workload) == (2**20 * 8 / 32, 2**20 * 1000 * 4 / 32)
-
-
-def test_sectors_of_searches_are_scaled(monkeypatch):
-    monkeypatch.setattr(compute, "SEARCHED", 2**20)
-    few, last = find(["Z-2"])[0].lines[0].workload, find(["Z-4"])[0].lines[-1].workload
-    loads, stores = compute.simulated_sectors(few)
-    # Reads of x, and for each tile what blocks tell each other; a sector or two for each element.
-    assert 2**28 / 32 < loads < 1.1 * 2**28 / 32
-    assert few.nonzeros / 8 < stores < few.nonzeros
-    assert compute.simulated_sectors(last) is None

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from perf.report import table
-from perf.results import load
-from tests.helpers.readmes import FOLDERS, rows, section
+from tests.helpers.readmes import rows, section
+from tests.helpers.rows import each
+from tests.perf.results import newest
 
 LEAST_SHOWN = 10
-
-
-def newest(gpu):
-    """Return the newest result of a GPU."""
-    paths = (FOLDERS["perf"] / "results" / gpu).glob("*.json")
-    return load(max(paths, key=lambda path: path.name))
 
 
 def test_the_readme_has_the_newest_times():
@@ -30,15 +23,11 @@ def test_the_readme_has_the_newest_times():
         assert (share, peer, ratio) == (cells["of ceiling"], cells["best peer"], cells["ratio"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("gpu", "of", "ahead_in"),
     [
         ("nvidia-h200", "Of {} workloads", "ahead in {} and within 5 % in {} more"),
-        (
-            "nvidia-h100-80gb-hbm3",
-            "of {} workloads",
-            "we are ahead in {} and within 5 % in {} more;",
-        ),
+        ("nvidia-h100-80gb-hbm3", "of {} workloads", "ahead in {} and within 5 % in {} more;"),
     ],
 )
 def test_the_readme_counts_what_it_is_ahead_in(gpu, of, ahead_in):

@@ -9,13 +9,23 @@ import pytest
 
 import cudakern as ck
 from cudakern.errors import EngineUnavailableError
-from perf.cases import find
 from perf.cases.one_hot import OneHotWorkload
 from perf.results import load
-from perf.timing import simulated
-from tests.perf.synthetic import rows
+from perf.timing import command
+from tests.helpers.rows import each
+from tests.perf.results import rows
 
-ONE_HOT = "ck_one_hot_stream_w4_i64_o32"
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Return a function that runs cases: status, what is printed, the path of the result."""
+    path = tmp_path / "folder" / "result.json"
+
+    def run(*words):
+        status = command.main([*words, "--engine", "simulator", "--output", str(path)])
+        return status, capsys.readouterr().out, path
+
+    return run
 
 
 def corrupted(workload, inputs, outputs):
@@ -28,69 +38,45 @@ def corrupted(workload, inputs, outputs):
     return call
 
 
-def test_right_results(capsys, tmp_path):
-    path = tmp_path / "folder" / "result.json"
-    assert simulated.main_simulator(find(["O-8", "G-9"]), None, path) == 0
-    printed = capsys.readouterr().out
-    title = "[128] int64 x 10 f32"
-    _, *found = rows(printed)
-    assert found[0] == ["O-8", title, ONE_HOT, "1280", "right"]
-    assert [(row[0], row[4]) for row in found] == [
-        (name, "right") for name in ("O-8", "G-9", "G-9")
-    ]
+def test_right_results(run):
+    status, printed, path = run("O-8", "G-9")
+    assert status == 0
+    title, kernel = "[128] int64 x 10 f32", "ck_one_hot_stream_w4_i64_o32"
+    assert rows(printed)[1] == ["O-8", title, kernel, "1280", "right"]
     assert "3 of 3 results are right." in printed
-    assert "This is no measurement" in printed
     assert not re.search(r"\d\s*(us|ms|s|GB/s|TB/s|%)\b", printed)
     result = load(path)
     assert (result.engine, result.ceilings, result.gpu) == ("simulator", {}, {})
     lines = [(line.case, line.operator, line.checked, line.timings) for line in result.lines]
     assert lines == [("O-8", "one_hot", True, {}), *[("G-9", "gather", True, {})] * 2]
     first = result.lines[0]
-    assert (first.line, first.size, first.kernel) == (title, 1280, ONE_HOT)
+    assert (first.line, first.size, first.kernel) == (title, 1280, kernel)
     assert first.bytes == 128 * 8 + 1280 * 4
 
 
-def test_a_large_workload_runs_small(monkeypatch):
-    monkeypatch.setattr(simulated, "ELEMENTS", 4000)
-    done = []
-    (line,) = simulated.run(find(["O-2"]), 1.0, done.append).lines
-    assert done == ["O-2"]
-    assert (line.line, line.size) == ("[64] int64 x 32 f16", 2**11)
-    assert (line.checked, line.kernel) == (True, "ck_one_hot_stream_w2_i64_o32")
-
-
-@pytest.mark.parametrize(
+@each(
     ("call", "message"),
     [
         (corrupted, "WRONG: 1 of 1280 elements are wrong"),
-        (lambda *_: lambda: None, "WRONG: 1280 of 1280 elements are wrong"),
         (lambda of, x, y: lambda: ck.one_hot(*x, of.depth, out=y[0][:-1]), "WRONG: one_hot: out"),
     ],
 )
-def test_wrong_results_are_told(monkeypatch, call, message, capsys, tmp_path):
-    path = tmp_path / "result.json"
+def test_wrong_results_are_told(run, monkeypatch, call, message):
     monkeypatch.setattr(OneHotWorkload, "call", call)
-    assert simulated.main_simulator(find(["O-8", "G-9"]), None, path) == 1
-    printed = capsys.readouterr().out
-    _, first, *others = rows(printed)
-    assert first[0] == "O-8"
-    assert first[-1].startswith(message)
-    assert all(row[-1] == "right" for row in others)
+    status, printed, path = run("O-8", "G-9")
+    assert status == 1
+    verdicts = [row[-1] for row in rows(printed)[1:]]
+    assert verdicts[0].startswith(message)
+    assert verdicts[1:] == ["right"] * 2
     assert "2 of 3 results are right." in printed
     assert [line.checked for line in load(path).lines] == [False, True, True]
 
 
-def test_a_run_ends_in_time(capsys, tmp_path):
-    path = tmp_path / "result.json"
-    assert simulated.main_simulator(find(["O-8", "G-9"]), 1e-9, path) == 1
-    assert "0 of 3 results are right." in capsys.readouterr().out
-    assert load(path).incomplete == "time limit: ended after 0 of 3 lines"
-
-
-def test_without_a_simulator(monkeypatch, capsys, tmp_path):
-    path = tmp_path / "result.json"
+def test_a_run_ends_in_time_and_needs_a_simulator(run, monkeypatch):
+    status, printed, path = run("O-8", "--minutes", "1e-9")
+    assert status == 1
+    assert "0 of 1 results are right." in printed
+    assert load(path).incomplete == "time limit: ended after 0 of 1 lines"
     absent = mock.Mock(side_effect=EngineUnavailableError("no C++ compiler"))
     monkeypatch.setattr(OneHotWorkload, "call", absent)
-    assert simulated.main_simulator(find(["O-8"]), None, path) == 1
-    assert capsys.readouterr().out.strip() == "no C++ compiler"
-    assert not path.exists()
+    assert run("O-8")[:2] == (1, "no C++ compiler\n")
