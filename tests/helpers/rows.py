@@ -28,7 +28,7 @@ def each(names, rows, ids=None):
             for name, values in table:
                 try:
                     test(**values, **fixtures)
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001
+                except (Exception, SystemExit, pytest.fail.Exception) as error:  # noqa: BLE001
                     error.add_note(f"in the row {name}")
                     failures.append(error)
             if len(failures) == 1:
