@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.arguments import empty
+from cudakern._layout import Layout
+from cudakern.simulator.arguments import address_of, empty
 from cudakern.simulator.cupy_stand_in.absent import absent
-from cudakern.simulator.cupy_stand_in.devices import Device, device_count, get_device_id
+from cudakern.simulator.cupy_stand_in.devices import (
+    CUDARuntimeError,
+    Device,
+    device_count,
+    get_device_id,
+)
 from cudakern.simulator.cupy_stand_in.memory import (
     MemoryPointer,
     device_id_of,
@@ -40,8 +46,8 @@ if TYPE_CHECKING:
 #: Methods whose results become arrays of the stand-in. Others give views, or nothing of arrays.
 _COMPUTED = (
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate cumprod "
-    "cumsum diagonal dot fill max mean min nonzero partition prod put repeat round searchsorted "
-    "sort std sum take trace var"
+    "cumsum diagonal dot max mean min nonzero partition prod put repeat round searchsorted sort "
+    "std sum take trace var"
 )
 #: What gives views or facts of arrays, wherever they are.
 _ANYWHERE = (
@@ -50,6 +56,8 @@ _ANYWHERE = (
 )
 #: What `dtype.isbuiltin` is of a dtype that another package has added to NumPy's.
 _REGISTERED = 2
+#: Characters of dtypes of which CuPy makes arrays unasked; that of an 8-bit float is an L, too.
+_MADE = "?bhilqBHILQefdFD"
 _VIEWS = frozenset(_ANYWHERE.split())
 #: Methods and attributes of NumPy's arrays that CuPy's do not have.
 _NOT_IN_CUPY = ("ctypes", "getfield", "resize", "setfield", "setflags", "to_device")
@@ -109,6 +117,8 @@ def compute(function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401  any 
     keywords = dict(zip(kwargs, passed[len(args) :], strict=True))
     with np.errstate(all="ignore"):
         result = function(*passed[: len(args)], **keywords)
+    if isinstance(result, np.ndarray) and result.base is None:
+        require_new(result.dtype)
     return next((g for g, p in zip(given, passed, strict=True) if p is result), device(result))
 
 
@@ -121,25 +131,47 @@ def require_device(owner: str, value: object, error: type[Exception] = TypeError
         raise error(message)
 
 
-def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
-    """Raise ValueError for arrays that no kernel of CuPy's takes on the current device.
+def require_new(dtype: np.dtype[Any]) -> None:
+    """Raise ValueError for elements of which CuPy makes no new array: those of 8-bit floats."""
+    if _is_foreign(dtype) and dtype.char not in _MADE:
+        message = f"Unsupported dtype {dtype}"
+        raise ValueError(message)
 
-    Those on another device, as where no device reaches the memory of another one, and those of
-    8-bit floats.
+
+def _is_foreign(dtype: np.dtype[Any]) -> bool:
+    """Return whether CuPy has no kernels for a dtype that another package has added."""
+    return dtype.isbuiltin == _REGISTERED and dtype.name != "bfloat16"
+
+
+def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
+    """Raise an error for arrays that no kernel of CuPy's takes on the current device.
+
+    ValueError for those on another device, as where no device reaches the memory of another one,
+    and those of 8-bit floats; CUDARuntimeError for those whose elements are misaligned.
     """
     for value in values:
         if isinstance(value, ndarray):
-            if value.dtype.isbuiltin == _REGISTERED and value.dtype.name != "bfloat16":
+            require_current(value)
+            if _is_foreign(value.dtype):
                 message = f"Unsupported dtype {value.dtype}"
                 raise ValueError(message)
-            if device_count() > 1 and (there := device_id_of(value)) != get_device_id():
-                message = f"an array on device {there} must not be used on the current device, "
-                message += f"{get_device_id()}: peer access is unavailable; use cupy.asarray"
-                raise ValueError(message)
+            layout = Layout(value.shape, value.strides, value.itemsize, address_of(value) & 15)
+            if value.dtype.isbuiltin and layout.alignment < value.itemsize:
+                message = "cudaErrorMisalignedAddress: a kernel of CuPy's needs addresses that are "
+                message += f"multiples of {value.itemsize} for {value.dtype}"
+                raise CUDARuntimeError(message)
         elif isinstance(value, list | tuple):
             require_here(*value)
         elif isinstance(value, dict):
             require_here(*value.values())
+
+
+def require_current(array: ndarray) -> None:
+    """Raise ValueError for an array on another device than the current one."""
+    if device_count() > 1 and (there := device_id_of(array)) != get_device_id():
+        message = f"an array on device {there} must not be used on the current device, "
+        message += f"{get_device_id()}: peer access is unavailable; use cupy.asarray"
+        raise ValueError(message)
 
 
 def require_integers(name: str, shape: object) -> None:
@@ -197,6 +229,8 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         """Return a new array, or a view of memory."""
         if memptr is None:
             return unwritten(shape, dtype, order).view(cls)
+        if strides is None and 0 in np.atleast_1d(host(shape)):
+            strides = (0,) * np.size(host(shape))  # as in CuPy
         return memptr.array(host(shape), dtype, strides, order).view(cls)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -240,8 +274,26 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
     def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401
         """Set elements to those of another array of CuPy's, or to a scalar."""
         require_device("cupy.ndarray.__setitem__", value, ValueError)
-        require_here(self, key, value)
-        plain(self)[host(key)] = host(value)
+        elements = plain(self)
+        if key is ... and _is_memory_of(elements, value):
+            require_current(self)
+            require_current(value)
+        else:
+            require_here(self, key, value)
+        elements[host(key)] = host(value)
+
+    def fill(self, value: Any) -> None:  # noqa: ANN401
+        """Set all elements to a scalar; -0.0 sets memory without gaps to +0.0, as in CuPy."""
+        element = np.asarray(host(value), self.dtype)
+        if element.ndim:
+            message = f"cupy.ndarray.fill takes a scalar; got an array of shape {element.shape}"
+            raise ValueError(message)
+        if self.dtype.isbuiltin and self.flags.c_contiguous and element == 0:
+            require_current(self)
+            element = np.zeros_like(element)
+        else:
+            require_here(self, value)
+        plain(self).fill(element)
 
     def get(
         self,
@@ -353,6 +405,16 @@ def _computed(name: str) -> Callable[..., Any]:
     return call
 
 
+def _is_memory_of(elements: np.ndarray, value: object) -> bool:
+    """Return whether CuPy sets an array to another one by a copy of memory, not by a kernel."""
+    return (
+        isinstance(value, ndarray)
+        and elements.flags.c_contiguous
+        and (elements.dtype, elements.shape) == (value.dtype, value.shape)
+        and elements.strides == value.strides
+    )
+
+
 def _only(array: ndarray) -> Any:  # noqa: ANN401  a number
     """Return the number that an array of no dimensions holds; TypeError for another array."""
     if array.ndim:
@@ -381,6 +443,7 @@ def unwritten(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray
         message = f"order must be C or F; got {order!r}"
         raise ValueError(message)
     require_integers("empty", shape)
+    require_new(np.dtype(dtype))
     sizes = tuple(map(int, shape)) if np.ndim(shape) else (int(shape),)
     array = empty(sizes[::-1] if order == "F" else sizes, dtype)
     result: ndarray = device(array.T if order == "F" else array)

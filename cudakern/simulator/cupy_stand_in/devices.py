@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,30 @@ if TYPE_CHECKING:
 _ROOM = "runtime/room.hpp"
 #: Memory of the modelled GPU, an H200.
 MODELLED_BYTES = 141 * 10**9
+
+#: Attributes of a device: CUDA's number, and the name of the same among its properties.
+ATTRIBUTES = {
+    "MaxThreadsPerBlock": (1, "maxThreadsPerBlock"),
+    "MaxBlockDimX": (2, "maxThreadsDim"),
+    "MaxBlockDimY": (3, "maxThreadsDim"),
+    "MaxBlockDimZ": (4, "maxThreadsDim"),
+    "MaxGridDimX": (5, "maxGridSize"),
+    "MaxGridDimY": (6, "maxGridSize"),
+    "MaxGridDimZ": (7, "maxGridSize"),
+    "MaxSharedMemoryPerBlock": (8, "sharedMemPerBlock"),
+    "TotalConstantMemory": (9, "totalConstMem"),
+    "WarpSize": (10, "warpSize"),
+    "MaxRegistersPerBlock": (12, "regsPerBlock"),
+    "MultiProcessorCount": (16, "multiProcessorCount"),
+    "L2CacheSize": (38, "l2CacheSize"),
+    "MaxThreadsPerMultiProcessor": (39, "maxThreadsPerMultiProcessor"),
+    "ComputeCapabilityMajor": (75, "major"),
+    "ComputeCapabilityMinor": (76, "minor"),
+    "MaxSharedMemoryPerMultiprocessor": (81, "sharedMemPerMultiprocessor"),
+    "MaxRegistersPerMultiprocessor": (82, "regsPerMultiprocessor"),
+    "CooperativeLaunch": (95, "cooperativeLaunch"),
+    "MaxSharedMemoryPerBlockOptin": (97, "sharedMemPerBlockOptin"),
+}
 
 
 class CUDARuntimeError(RuntimeError):
@@ -180,28 +205,20 @@ class Device:
     @property
     def attributes(self) -> dict[str, Any]:
         """What is known of the modelled GPU."""
-        known = properties(self.id)
-        names = {
-            "MultiProcessorCount": "multiProcessorCount",
-            "WarpSize": "warpSize",
-            "MaxThreadsPerBlock": "maxThreadsPerBlock",
-            "MaxThreadsPerMultiProcessor": "maxThreadsPerMultiProcessor",
-            "MaxSharedMemoryPerBlock": "sharedMemPerBlock",
-            "MaxSharedMemoryPerBlockOptin": "sharedMemPerBlockOptin",
-            "MaxSharedMemoryPerMultiprocessor": "sharedMemPerMultiprocessor",
-            "MaxRegistersPerBlock": "regsPerBlock",
-            "MaxRegistersPerMultiprocessor": "regsPerMultiprocessor",
-            "ComputeCapabilityMajor": "major",
-            "ComputeCapabilityMinor": "minor",
-            "CooperativeLaunch": "cooperativeLaunch",
-            "TotalConstantMemory": "totalConstMem",
-            "L2CacheSize": "l2CacheSize",
-        }
-        values = {attribute: known[name] for attribute, name in names.items()}
-        for k, axis in enumerate("XYZ"):
-            values[f"MaxBlockDim{axis}"] = known["maxThreadsDim"][k]
-            values[f"MaxGridDim{axis}"] = known["maxGridSize"][k]
+        known, values = properties(self.id), {}
+        for name, (_, property_name) in ATTRIBUTES.items():
+            value = known[property_name]
+            values[name] = value["XYZ".index(name[-1])] if isinstance(value, tuple) else value
         return _Properties(f"cupy.cuda.Device({self.id}).attributes", values)
+
+
+def device_attribute(attrib: int, device: int) -> int:
+    """Return what is known of the modelled GPU, by CUDA's number."""
+    for name, (number, _) in ATTRIBUTES.items():
+        if number == attrib:
+            return int(Device(device).attributes[name])
+    message = f"cudaErrorInvalidValue: in_place_of_cupy has no attribute {attrib} of a device"
+    raise CUDARuntimeError(message)
 
 
 class Event:
@@ -215,12 +232,16 @@ class Event:
     ) -> None:
         del block, interprocess
         self.ptr = id(self)
+        _events[self.ptr] = self
         self._is_timed = not disable_timing
         self._at: float | None = None
 
-    def record(self, stream: object = None) -> None:
+    def record(self, stream: BaseStream | None = None) -> None:
         """Be now."""
-        del stream
+        record_event(self.ptr, (stream or get_current_stream()).ptr)
+
+    def begin(self) -> None:
+        """Note the time."""
         self._at = time.perf_counter()
 
     def synchronize(self) -> None:
@@ -237,6 +258,30 @@ class Event:
             message = "cudaErrorInvalidResourceHandle: the event must be recorded, and with timing"
             raise CUDARuntimeError(message)
         return self._at
+
+
+#: Events by their handles.
+_events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
+
+
+def _event(handle: int) -> Event:
+    try:
+        return _events[handle]
+    except KeyError:
+        message = f"cudaErrorInvalidResourceHandle: there is no event {handle}"
+        raise CUDARuntimeError(message) from None
+
+
+def record_event(event: int, stream: int) -> None:
+    """Have the event of a handle be now."""
+    del stream
+    _event(event).begin()
+
+
+def wait_for_event(stream: int, event: int, flags: int = 0) -> None:
+    """Do nothing: what an event stands for has ended; CUDARuntimeError if there is no such one."""
+    del stream, flags
+    _event(event)
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
@@ -269,6 +314,10 @@ class BaseStream:
             message += f"the current device is {device}"
             raise RuntimeError(message)
         return device
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Return the version of this protocol, by which libraries take streams, and the handle."""
+        return 0, self.ptr
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BaseStream) and other.ptr == self.ptr
@@ -305,6 +354,7 @@ class BaseStream:
 
     def wait_event(self, event: Event) -> None:
         """Do nothing: what the event stands for has ended."""
+        wait_for_event(self.ptr, event.ptr)
 
     def add_callback(self, callback: Callable[[Any, int, Any], object], arg: Any) -> None:  # noqa: ANN401
         """Call a function with the stream, 0 for no error, and an argument."""
@@ -332,6 +382,7 @@ class Stream(BaseStream):
 
     null: Stream
     ptds: Stream
+    _of: object = None  # the stream of another library that this one is
 
     def __init__(
         self,
@@ -346,6 +397,19 @@ class Stream(BaseStream):
             super().__init__(id(self), get_device_id())
         self.non_blocking = non_blocking
         self.priority = priority or 0
+
+    @classmethod
+    def from_external(cls, obj: Any) -> Stream:  # noqa: ANN401  streams of any library
+        """Return the stream of another library, which has ``__cuda_stream__``, and keep it."""
+        protocol = getattr(obj, "__cuda_stream__", None)
+        version, handle = protocol() if protocol else (None, 0)
+        if version != 0:
+            message = "cupy.cuda.Stream.from_external: a stream must have __cuda_stream__(), which "
+            message += f"returns version 0 and a handle; got {type(obj).__name__}"
+            raise TypeError(message)
+        stream = cls(null=True)
+        stream.ptr, stream._of = handle, obj
+        return stream
 
 
 Stream.null, Stream.ptds = Stream(null=True), Stream(ptds=True)
@@ -374,6 +438,11 @@ def is_available() -> bool:
 
 def synchronize(stream: object = None) -> None:
     """Do nothing: what was launched has ended."""
+
+
+def is_capturing(stream: int) -> bool:  # noqa: ARG001
+    """Return False: there are no graphs."""
+    return False
 
 
 def memory_info() -> tuple[int, int]:

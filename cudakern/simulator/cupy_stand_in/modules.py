@@ -64,6 +64,7 @@ _PINNED = {
 }
 #: What `memcpy` is told of its addresses.
 _WAYS = ("HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default")
+_CAPTURE_MODES = ("Global", "ThreadLocal", "Relaxed")
 _NVTX = ("Mark", "MarkC", "RangeEnd", "RangePop", "RangePush", "RangePushC", "RangeStart")
 _OWN_FUNCTIONS = (
     "array asanyarray asarray ascontiguousarray asfarray asfortranarray asnumpy clear_memo empty "
@@ -113,8 +114,15 @@ OWN: dict[str, dict[str, Any]] = {
     "cupy.cuda.profiler": dict.fromkeys(("start", "stop"), profiling.nothing),
     "cupy.cuda.runtime": {
         "CUDARuntimeError": devices.CUDARuntimeError,
+        **{
+            f"cudaDevAttr{name}": number
+            for name, (number, _) in devices.ATTRIBUTES.items()
+            if not name.startswith("ComputeCapability")  # as in CuPy
+        },
+        "deviceGetAttribute": devices.device_attribute,
         "deviceSynchronize": devices.synchronize,
         "driverGetVersion": devices.runtime_version,
+        "eventRecord": devices.record_event,
         "getDevice": devices.get_device_id,
         "getDeviceCount": devices.device_count,
         "getDeviceProperties": devices.properties,
@@ -125,7 +133,10 @@ OWN: dict[str, dict[str, Any]] = {
         **{f"memcpy{way}": kind for kind, way in enumerate(_WAYS)},
         "runtimeGetVersion": devices.runtime_version,
         "setDevice": devices.use_device,
+        **{f"streamCaptureMode{mode}": number for number, mode in enumerate(_CAPTURE_MODES)},
+        "streamIsCapturing": devices.is_capturing,
         "streamSynchronize": devices.synchronize,
+        "streamWaitEvent": devices.wait_for_event,
     },
     "cupy.cuda.stream": _STREAMS,
     "cupy.exceptions": {},
