@@ -214,7 +214,8 @@ def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Ar
 def _words(array: Array, width: int) -> Array:
     """Return an array as unsigned integers of a width, those of an element along a last axis."""
     itemsize = array.dtype.itemsize
-    words = as_strided(array, (1,), (itemsize,)).view(f"u{width}")
+    raw = array.view(f"V{itemsize}")  # NumPy's as_strided takes no float8_e5m2
+    words = as_strided(raw, (1,), (itemsize,)).view(f"u{width}")
     return as_strided(words, (*array.shape, itemsize // width), (*array.strides, width))
 
 

@@ -84,6 +84,8 @@ def test_results_may_have_any_dtype_that_is_copied(memory, dtype):
     assert same_bytes(ck.gather_nd(given, tuples), x[rows])
     assert same_bytes(ck.gather_nd(given, nothing), np.stack([x, x]))
     assert same_bytes(ck.one_hot(indices, 4, values=pair), vectors)
+    empty, filled = memory.put(x[:0]), np.full((4, 6), x[0, 2])
+    assert same_bytes(ck.gather(empty, indices, mode="fill", fill_value=x[0, 2]), filled)
 
 
 def test_values_of_8_bit_floats_are_not_converted_on_a_gpu(tmp_path):
