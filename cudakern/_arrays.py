@@ -22,7 +22,9 @@ from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import ArgumentError, BindingError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from cudakern.engines.base import T
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
 Array = Any
@@ -271,16 +273,16 @@ def flip_bits(target: Array, element: bytes) -> None:
             column ^= word
 
 
-def temporary(array: Array) -> Array:
-    """Return an array that a call has made for itself; a graph that captures the call keeps it."""
-    place = place_of(array)
-    engine_for(place).keep(place, array)
-    return array
+def temporary(place: int, make: Callable[[], T]) -> T:
+    """Return what a call makes for itself in a place; a graph that captures the call keeps it."""
+    with current(place):
+        return engine_for(place).temporary(place, make)
 
 
 def copied(array: Array) -> Array:
     """Return a C-contiguous copy of an array, where it is."""
-    result = temporary(empty(array.shape, array.dtype, place_of(array)))
+    place = place_of(array)
+    result = temporary(place, lambda: empty(array.shape, array.dtype, place))
     copy_elements(result, array)
     return result
 
@@ -288,8 +290,7 @@ def copied(array: Array) -> Array:
 def converted(array: Array, dtype: np.dtype[Any]) -> Array:
     """Return an array's values in another dtype. CuPy makes subnormal float32 zero."""
     source = array if _alignment(array) >= array.dtype.itemsize else copied(array)
-    with current(place_of(array)):
-        return temporary(source.astype(dtype))
+    return temporary(place_of(array), lambda: source.astype(dtype))
 
 
 def check_output(

@@ -14,7 +14,7 @@ from cudakern.simulator import traffic
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudakern.engines.base import Engine, KernelSpec, Launch, Tensor
+    from cudakern.engines.base import Engine, KernelSpec, Launch, T, Tensor
     from cudakern.simulator import KernelTraffic
     from perf.cases.base import Workload
 
@@ -48,8 +48,9 @@ class NullEngine:
         """Return False."""
         return False
 
-    def keep(self, device: int, memory: object) -> None:
-        """Do nothing."""
+    def temporary(self, device: int, make: Callable[[], T]) -> T:  # noqa: ARG002
+        """Return what a call makes for itself."""
+        return make()
 
 
 def launch_of(workload: Workload) -> Launch:
@@ -75,7 +76,7 @@ class RecordingEngine:
 
     def __init__(self, engine: Engine) -> None:
         self.name, self.compile, self._prepare = engine.name, engine.compile, engine.prepare
-        self.workspace, self.keep = engine.workspace, engine.keep
+        self.workspace, self.temporary = engine.workspace, engine.temporary
         self.is_captured = engine.is_captured
         self.launches: list[Launch] = []
 

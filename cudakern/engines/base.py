@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from cudakern._kernel_arguments import Arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from cudakern._layout import Layout
 
+T = TypeVar("T")
 Grid = tuple[int, int, int]
 #: Of the large GPU that work is divided for, an H200, and of the one that the simulator stands for.
 MULTIPROCESSORS = 132
@@ -137,8 +138,9 @@ class Engine(Protocol):
     def is_captured(self, device: int) -> bool:
         """Return whether calls are captured into a graph now, to run later."""
 
-    def keep(self, device: int, memory: object) -> None:
-        """Keep what a call has allocated for itself if the call is captured into a graph.
+    def temporary(self, device: int, make: Callable[[], T]) -> T:
+        """Return what a call makes for itself on the current device.
 
-        The graph uses it again whenever it runs.
+        If the call is captured into a graph, in whatever mode, the graph keeps it, as it uses it
+        again whenever it runs.
         """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from cudakern.engines.base import KernelSpec, Launch, Tensor
+    from cudakern.engines.base import KernelSpec, Launch, T, Tensor
     from cudakern.simulator.ptx.loaded import LoadedKernel
 
 #: Bytes that an operator's launch begins with for each array.
@@ -100,8 +100,9 @@ class SimulatorEngine:
         """Return False: there are no graphs."""
         return False
 
-    def keep(self, device: int, memory: object) -> None:
-        """Do nothing: there are no graphs."""
+    def temporary(self, device: int, make: Callable[[], T]) -> T:  # noqa: ARG002
+        """Return what a call makes for itself."""
+        return make()
 
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()

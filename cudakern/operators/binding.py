@@ -148,8 +148,9 @@ class Binding:
         """Run on copies of some arrays. Outputs get all elements back, also those not written."""
         views, copies = {}, list(arrays)
         for i in misaligned:
-            views[i], copies[i] = self._like(i, arrays[i])
-            _arrays.copy_elements(_arrays.temporary(copies[i]), views[i])
+            like = partial(self._like, i, arrays[i])
+            views[i], copies[i] = _arrays.temporary(_arrays.place_of(arrays[i]), like)
+            _arrays.copy_elements(copies[i], views[i])
         self.run(request, tuple(copies))
         for i in misaligned:
             if i >= len(arrays) - self._outputs:

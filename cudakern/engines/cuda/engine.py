@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from cudakern.engines.base import Grid, KernelSpec, Launch, Tensor
+    from cudakern.engines.base import Grid, KernelSpec, Launch, T, Tensor
 
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
@@ -197,11 +197,10 @@ class CudaEngine:
                 memory = self._of_externals.setdefault(key, memory)
         return memory
 
-    def keep(self, device: int, memory: object) -> None:
-        """Keep memory as long as the graph that CuPy's current stream is being captured into."""
+    def temporary(self, device: int, make: Callable[[], T]) -> T:
+        """Return what a call makes for itself; a graph that captures the call keeps it."""
         stream = self._cupy.cuda.get_current_stream(device).ptr
-        if is_captured(self._cupy, stream):
-            self._graphs.keep(stream, memory)
+        return self._graphs.kept(stream, make) if is_captured(self._cupy, stream) else make()
 
     def _zeros_beside(self, nbytes: int) -> Any:  # noqa: ANN401
         """Return zeros that are there at once: no graph need fill them each time."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
+    from cudakern.engines.base import T
+
 LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
 RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 NO_DESTRUCTOR_SYNC = 1  # CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
@@ -134,10 +136,12 @@ class GraphMemory:
     def __len__(self) -> int:
         return len(self._captured)
 
-    def keep(self, stream: int, memory: object) -> None:
-        """Keep memory for the graph that a stream is being captured into."""
+    def kept(self, stream: int, make: Callable[[], T]) -> T:
+        """Return what a call makes, kept for the graph that a stream is being captured into."""
         with relaxed():
+            memory = make()
             self._of(stream).memory.append(memory)
+        return memory
 
     def workspace(self, stream: int, nbytes: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Return the workspace of the launches that this stream has in a graph, one by one."""

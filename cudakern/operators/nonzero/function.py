@@ -380,8 +380,10 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
         return tuple(_trimmed(x, by_axis=True).T)
     rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
-    axes = _arrays.empty((x.ndim, rows), _INT64, _arrays.place_of(x))
-    _find((_INT64, fill, None), (x, _arrays.temporary(new_count(x)), axes.T))
+    place = _arrays.place_of(x)
+    axes = _arrays.empty((x.ndim, rows), _INT64, place)
+    count = _arrays.temporary(place, lambda: new_count(x))
+    _find((_INT64, fill, None), (x, count, axes.T))
     return tuple(axes)
 
 
