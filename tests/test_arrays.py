@@ -10,13 +10,14 @@ import pytest
 from cudakern import _arrays as arrays
 from cudakern._layout import Layout
 from perf.static.host_cost import cupy_stand_in
-from tests.helpers import fake_cupy
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
 from tests.helpers.places import HOST
+from tests.helpers.recorded_cupy import recorded
+from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES
 
 
-@pytest.mark.parametrize(
+@each(
     ("dtype", "value", "where", "fills"),
     [
         ("float32", -0.0, "packed", [24]),
@@ -26,14 +27,14 @@ from tests.helpers.strategies import DTYPES
         ("complex128", 1, "packed", [48] * 2),
     ],
 )
-def test_a_fill_is_one_launch_unless_words_differ(dtype, value, where, fills, monkeypatch):
-    fake = fake_cupy.install(monkeypatch)
+def test_a_fill_is_one_launch_unless_words_differ(dtype, value, where, fills):
     there, element = layout(where, (2, 3), dtype), np.array(value, dtype)
-    buffer, out = Memory(HOST, fake).poisoned(there, dtype)
-    arrays.fill_elements(out, element.tobytes())
+    with recorded() as record:
+        buffer, out = Memory(HOST, stand_in=True).poisoned(there, dtype)
+        arrays.fill_elements(out, element.tobytes())
     assert np.array_equal(buffer.bytes(), written(there, repeated((2, 3), element)))
-    assert fake.state.memsets == fills
-    assert (fake.state.allocations, fake.state.synchronisations) == ([], [])
+    assert record.memsets == fills
+    assert (record.allocations, record.synchronisations) == ([], [])
 
 
 def test_words_of_cupy_arrays_are_numpys():

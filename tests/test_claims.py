@@ -25,7 +25,7 @@ HELD = {
     ADVANTAGES: {
         "nonzero without a wait, in a CUDA graph": [
             MEMORY + "test_costs",
-            "engines/cuda/test_graphs.py::test_calls_are_captured_in_the_strictest_mode",
+            "gpu/test_checks.py::test_checks_hold_on_a_stand_in",
         ],
         "nonzero of a bounded size": [
             "operators/nonzero/test_function.py::test_every_size_and_fill_value",
@@ -79,7 +79,6 @@ HELD = {
         ],
         "`nonzero`, `argwhere`": [
             MEMORY + "test_costs",
-            WORKSPACES + "test_argwhere_keeps_what_it_allocated_if_most_of_it_is_needed",
             WORKSPACES + "test_argwhere_counts_first_where_memory_matters",
         ],
     },
@@ -99,7 +98,7 @@ HELD = {
             JAX + "test_results_of_the_host_become_arrays_without_a_copy_on_64_bytes",
             JAX + "test_results_on_a_gpu_become_arrays_without_a_copy",
             LOANS + "test_arrays_of_jax_are_kept_until_the_call_has_run",
-            LOANS + "test_a_library_of_an_unknown_stream_is_refused_under_capture",
+            LOANS + "test_what_cannot_be_kept_in_order_is_refused_under_capture",
         ],
         "of Numba": [
             NUMBA + "test_every_function_reads_device_arrays_where_they_are",

@@ -9,11 +9,10 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
-from cudakern import engines
 from cudakern._dtypes import narrow_floats
-from tests.helpers.bound import forget
-from tests.helpers.device_arrays import DeviceArray, install
+from cudakern.simulator.cupy_stand_in import arrays
 from tests.helpers.places import same_bytes
+from tests.helpers.recorded_cupy import on_device, recorded
 from tests.helpers.samples import sample
 
 X = np.array([[3, -1, 0.5, 2], [0, 7, 1e-45, -4], [1, 7, 2, 0]], np.float32)
@@ -57,46 +56,64 @@ CASES = [(chunks, case) for case in CALLS if " over " not in case for chunks in 
 CASES += sample([(chunks, case) for case in CALLS if " over " in case for chunks in (-1, 2)], 3)
 
 
+def flushed(value):
+    """Return what kernels of CuPy see of an array: subnormal float32 is zero."""
+    if not isinstance(value, arrays.ndarray) or value.dtype != np.float32:
+        return value
+    values = value.get()
+    least = np.finfo(np.float32).smallest_normal
+    return arrays.device(np.where(abs(values) < least, values * 0, values))
+
+
 @pytest.fixture(autouse=True)
-def fake(monkeypatch, tmp_path):
-    """Return the stand-in for CuPy; no launch is left of it."""
-    forget(monkeypatch)
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    yield install(monkeypatch, tmp_path)
-    engines._cuda.cache_clear()  # noqa: SLF001
+def record(monkeypatch, tmp_path):
+    """Put the stand-in in CuPy's place, whose kernels flush subnormal numbers as CuPy's do."""
+    compute = arrays.compute
+
+    def flushing(function, args, kwargs):
+        arrays.require_here(args, kwargs)
+        return compute(function, tuple(map(flushed, args)), kwargs)
+
+    def refuse(*_):
+        raise AssertionError("a kernel of CuPy for what tells dask of chunks")
+
+    with recorded(tmp_path) as record, monkeypatch.context() as patch:
+        patch.setattr(arrays, "compute", flushing)
+        patch.setattr(arrays.ndarray, "sum", refuse)
+        yield record
 
 
-def on_device(fake, array, chunks):
+def lazily(array, chunks):
     """Return a dask array of chunks on a device."""
     blocks = da.from_array(array, chunks=chunks)
     name = f"on-device-{blocks.name}"
     graph = {
-        (name, *at): DeviceArray(np.array(blocks.blocks[at].compute()), 0, fake.state)
+        (name, *at): on_device(np.array(blocks.blocks[at].compute()))
         for at in np.ndindex(blocks.numblocks)
     }
-    meta = DeviceArray(np.empty((0,) * array.ndim, array.dtype), 0, fake.state)
+    meta = on_device(np.empty((0,) * array.ndim, array.dtype))
     return da.Array(graph, name, blocks.chunks, meta=meta)
 
 
 def computed(lazy):
     """Compute chunks on their device; return all on the host."""
     meta = lazy._meta  # noqa: SLF001  dask has no other name for it
-    assert isinstance(meta, DeviceArray)
+    assert type(meta) is arrays.ndarray
     assert (meta.ndim, meta.dtype) == (lazy.ndim, lazy.dtype)
     blocks = np.empty(lazy.numblocks, object)
     for at in np.ndindex(lazy.numblocks):
         chunk = lazy.to_delayed()[at].compute()
-        assert isinstance(chunk, DeviceArray)
-        blocks[at] = chunk.values
+        assert type(chunk) is arrays.ndarray
+        blocks[at] = chunk.get()
     return np.block(blocks.tolist())
 
 
 @pytest.mark.parametrize(("chunks", "case"), CASES)
-def test_results_stay_where_the_chunks_are(fake, case, chunks):
-    call, *arrays = CALLS[case]
-    found = call(cd, *[on_device(fake, array, chunks) for array in arrays])
-    assert (fake.state.launches, fake.state.memsets) == ([], []), "a graph was computed"
-    right = call(ck, *arrays)
+def test_results_stay_where_the_chunks_are(record, case, chunks):
+    call, *operands = CALLS[case]
+    found = call(cd, *[lazily(array, chunks) for array in operands])
+    assert (record.launches, record.memsets) == ([], []), "a graph was computed"
+    right = call(ck, *operands)
     pairs = zip(found, right, strict=True) if isinstance(found, tuple) else [(found, right)]
     for lazy, expected in pairs:
         result = computed(lazy)
@@ -104,22 +121,22 @@ def test_results_stay_where_the_chunks_are(fake, case, chunks):
         np.testing.assert_allclose(result, expected, rtol=1e-6, atol=0)
 
 
-def test_chunks_of_8_bit_floats_are_joined(fake):
+def test_chunks_of_8_bit_floats_are_joined():
     """CuPy has no kernels for them."""
     values = np.array([2, 3]).astype(narrow_floats()["float8_e4m3fn"])
-    lazy = cd.one_hot(on_device(fake, I, 2), 4, values=on_device(fake, values, 1))
+    lazy = cd.one_hot(lazily(I, 2), 4, values=lazily(values, 1))
     assert same_bytes(computed(lazy), ck.one_hot(I, 4, values=values))
 
 
-def test_an_operand_on_the_host_is_refused_when_the_graph_is_built(fake):
-    x = on_device(fake, X, 2)
+def test_an_operand_on_the_host_is_refused_when_the_graph_is_built():
+    x = lazily(X, 2)
     text = "gather: indices must be where x is, on CUDA device 0; got the host"
     for given in (I, [*I[:, None]], da.from_array(I)):
         with pytest.raises(ck.BindingError) as caught:
             cd.gather(x, given)
         assert str(caught.value) == text
     with pytest.raises(ck.BindingError, match="one_hot: values must be where indices is"):
-        cd.one_hot(on_device(fake, I, 2), 3, values=np.array([0, 1]))
+        cd.one_hot(lazily(I, 2), 3, values=np.array([0, 1]))
 
 
 NUMBERS = {
@@ -142,16 +159,16 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_go_where_the_chunks_are(fake, name):
+def test_numbers_go_where_the_chunks_are(record, name):
     lazy, eager = NUMBERS[name]
-    result = computed(lazy(on_device(fake, X, 2), on_device(fake, I, 2)))
+    result = computed(lazy(lazily(X, 2), lazily(I, 2)))
     assert same_bytes(result, eager(X, I))
-    assert len(fake.state.copies) == 1
+    assert len(record.copies) == 1
 
 
-def test_arrays_on_a_device_are_operands_too(fake):
-    indices = DeviceArray(I, 0, fake.state)
-    result = computed(cd.gather(on_device(fake, X, 2), indices))
+def test_arrays_on_a_device_are_operands_too():
+    indices = on_device(I)
+    result = computed(cd.gather(lazily(X, 2), indices))
     assert result.tolist() == ck.gather(X, I).tolist()
     with dask.config.set(scheduler="synchronous"):
-        assert computed(cd.reduce(DeviceArray(X, 0, fake.state), "sum")).shape == ()
+        assert computed(cd.reduce(on_device(X), "sum")).shape == ()

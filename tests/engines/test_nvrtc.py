@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cuda.bindings import nvrtc as bindings
@@ -16,8 +17,8 @@ from cudakern.engines import nvrtc
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.operators.specialisations import specialisations
 from perf.static import cubins
-from tests.helpers import fake_cupy
 from tests.helpers.processes import printed
+from tests.helpers.recorded_cupy import recorded
 
 SPECS = {spec.source: spec for spec in specialisations()}
 (SPEC, *_) = SPECS.values()
@@ -54,19 +55,15 @@ def handed(monkeypatch):
 @pytest.mark.parametrize("source", SPECS)
 def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, source):
     """The engine and perf.static hand the same to NVRTC, and the engine loads what that gives."""
-    spec = SPECS[source]
-    fake = fake_cupy.install(monkeypatch)
-    loaded = []
+    spec, loaded = SPECS[source], []
 
-    class RawModule:
-        def __init__(self, *, path):
-            loaded.append(Path(path).read_bytes())
+    def module(*, path):
+        loaded.append(Path(path).read_bytes())
+        return SimpleNamespace(get_function=lambda _name: SimpleNamespace(kernel=None))
 
-        def get_function(self, name):
-            return fake.RawKernel("", "", name, 0)
-
-    monkeypatch.setattr(fake, "RawModule", RawModule)
-    CudaEngine().kernel(spec, 0)
+    with recorded() as record, monkeypatch.context() as patch:
+        patch.setattr(record.cupy, "RawModule", module)
+        CudaEngine().kernel(spec, 0)
     assert [path.read_bytes() for path in folder.iterdir()] == loaded
     assert nvrtc.found(next(folder.iterdir()).name).content == cubins.cubin_of(
         nvrtc.program_of(spec, "sm_90")

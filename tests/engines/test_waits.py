@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +20,8 @@ from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.simulator import toolchain
 from cudakern.simulator.toolchain import Toolchain
-from tests.helpers import fake_cupy
+from tests.helpers.recorded_cupy import recorded
+from tests.helpers.rows import each
 
 PROGRAM = nvrtc.Program("/folder/gather.cu", "", "compute_90", lines=True)
 END = "(CUDAKERN_QUIET=1 ends this message)\n"
@@ -74,32 +77,24 @@ def slow(monkeypatch, heard):
     return times
 
 
-def test_a_long_compilation_says_so_once(heard, slow, kept):
+@each(("value", "says"), [("1", False), ("0", True), ("", True)])
+def test_a_long_compilation_says_so_unless_told_not_to(heard, slow, kept, monkeypatch, value, says):
+    monkeypatch.setenv("CUDAKERN_QUIET", value)
+    monkeypatch.setattr(waits, "_unsaid", {waits.KERNELS})
     assert nvrtc.compile_program(PROGRAM) == (b"", "")
-    assert slow == [True]
-    assert heard.text == f"cudakern: still compiling gather.cu; {kept}"
+    assert slow.pop() is says
+    assert heard.text == (f"cudakern: still compiling gather.cu; {kept}" if says else "")
+    heard.came.clear()
+    heard.text = ""
+
+
+def test_of_many_threads_one_says_so_once(heard, slow):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(nvrtc.compile_program, [PROGRAM] * 8))
     heard.came.clear()
     nvrtc.compile_program(PROGRAM)
-    assert slow == [True, False]
+    assert slow[8:] == [False]
     assert heard.text.count("\n") == 1
-
-
-@pytest.mark.usefixtures("slow")
-def test_of_many_threads_one_says_so(heard):
-    threads = [threading.Thread(target=nvrtc.compile_program, args=(PROGRAM,)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert heard.text.count("\n") == 1
-
-
-@pytest.mark.parametrize(("value", "says"), [("1", False), ("0", True), ("", True)])
-def test_a_variable_ends_that(heard, slow, monkeypatch, value, says):
-    monkeypatch.setenv("CUDAKERN_QUIET", value)
-    nvrtc.compile_program(PROGRAM)
-    assert slow == [says]
-    assert bool(heard.text) is says
 
 
 def test_what_is_short_says_nothing(heard, slow, monkeypatch):
@@ -110,33 +105,19 @@ def test_what_is_short_says_nothing(heard, slow, monkeypatch):
     assert _forks.LATE == 2, "seconds"
 
 
-class Broken:
-    """A stream that is somebody's own, asked for to say something."""
+def test_a_broken_stream_is_no_reason_to_fail(heard, slow, monkeypatch):
+    """Such as one of somebody's own, or none at all."""
 
-    asked = threading.Event()
+    def fail(_text):
+        heard.came.set()
+        raise ValueError
 
-    def write(self, text):
-        self.asked.set()
-        raise ValueError(text)
-
-
-class Missing:
-    """Python without a standard error."""
-
-    asked = threading.Event()
-
-    @property
-    def stderr(self):
-        self.asked.set()
-
-
-@pytest.mark.parametrize("standard", [SimpleNamespace(stderr=Broken()), Missing()])
-@pytest.mark.usefixtures("heard")
-def test_a_broken_stream_is_no_reason_to_fail(monkeypatch, standard):
-    asked = getattr(standard, "asked", Broken.asked)
-    monkeypatch.setattr(waits, "sys", standard)
-    monkeypatch.setattr(nvrtc, "_compiled", lambda *_: (b"", "said" * asked.wait(5)))
-    assert nvrtc.compile_program(PROGRAM) == (b"", "said")
+    for stream in (SimpleNamespace(write=fail), None):
+        monkeypatch.setattr(waits, "_unsaid", {waits.KERNELS})
+        monkeypatch.setattr(waits, "sys", SimpleNamespace(stderr=stream))
+        assert nvrtc.compile_program(PROGRAM) == (b"", "")
+        heard.came.clear()
+    assert slow == [True, False]
 
 
 COMPILER = """#!/bin/sh
@@ -212,63 +193,58 @@ def test_warmup_without_a_terminal_says_so(few, heard, capsys, kept):
     assert capsys.readouterr().out.endswith("\n5 kernels are compiled and cached for sm_90\n")
 
 
-def test_warmup_without_a_terminal_tells_how_far_it_is(few, heard, monkeypatch):
-    told = threading.Event()
-
-    class Telling(Heard):
-        def write(self, text):
-            super().write(text)
-            if text == "cudakern: 2 of 5 kernels\n":
-                told.set()
-
-    telling = Telling(heard._said)  # noqa: SLF001
+@pytest.mark.usefixtures("few")
+def test_warmup_without_a_terminal_tells_how_far_it_is(heard, monkeypatch):
     path, begun = cache_folder() / "file", []
 
     def compiled(*_):
-        begun.append(len(begun) < 2 or told.wait(60))
+        begun.append(None)
+        end = time.monotonic() + 60
+        while len(begun) > 2 and "cudakern: 2 of 5 kernels\n" not in heard.text:
+            assert time.monotonic() < end
+            time.sleep(0.001)
         return path
 
     assert waits.INTERVAL == 10, "seconds"
     monkeypatch.setattr(waits, "INTERVAL", 0.01)
-    monkeypatch.setattr(waits, "sys", SimpleNamespace(stderr=telling))
     monkeypatch.setattr(nvrtc, "compiled", compiled)
     assert main(["warmup", "--arch", "sm_90", "--jobs", "1"]) == 0
-    assert (begun, few) == ([True] * 5, [])
-    lines = telling.text.splitlines()
-    assert lines[0].startswith("cudakern: still compiling 5 kernels; ")
-    assert {*lines[1:]} >= {"cudakern: 2 of 5 kernels"}
-    assert all(re.fullmatch("cudakern: [0-5] of 5 kernels", line) for line in lines[1:])
+    first, *lines = heard.text.splitlines()
+    assert first.startswith("cudakern: still compiling 5 kernels; ")
+    assert all(re.fullmatch("cudakern: [0-5] of 5 kernels", line) for line in lines)
 
 
-@pytest.mark.parametrize("rich", [True, False])
-def test_warmup_on_a_terminal_has_its_bar_alone(few, heard, slow, monkeypatch, tmp_path, rich):
+@pytest.mark.usefixtures("few")
+@each("rich", [True, False])
+def test_warmup_on_a_terminal_has_its_bar_alone(heard, slow, monkeypatch, tmp_path, rich):
     monkeypatch.setattr(console, "HAS_RICH", rich and console.HAS_RICH)
     monkeypatch.setenv("TERM", "xterm")
     terminal = Heard(tmp_path / "shown")
     monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(waits, "_unsaid", {waits.KERNELS})
     path = cache_folder() / "file"
     monkeypatch.setattr(nvrtc, "compiled", lambda *_: nvrtc.compile_program(PROGRAM) and path)
     assert main(["warmup", "--arch", "sm_90", "--jobs", "5"]) == 0
-    assert slow == [False] * 5
-    assert (heard.text, few) == ("", [])
+    assert slow[-5:] == [False] * 5
+    assert heard.text == ""
     assert "5/5" in terminal.text
 
 
-@pytest.mark.parametrize(("suffix", "says"), [(".cubin", False), (".ptx", True)])
+@each(("suffix", "says"), [(".cubin", False), (".ptx", True)])
 def test_the_driver_that_compiles_says_so(heard, kept, tmp_path, monkeypatch, suffix, says):
     """For a GPU that NVRTC does not know, it gets PTX."""
     path = (tmp_path / "kernel").with_suffix(suffix)
     path.write_text("gather.cu\n")
     monkeypatch.setattr(CudaEngine, "compile", lambda *_: path)
     times = []
-    with fake_cupy.installed(tmp_path, by_address=True) as cupy:
-        found = cupy.RawModule.get_function
+    with recorded(tmp_path) as record, monkeypatch.context() as patch:
+        module = record.cupy.RawModule
 
-        def get_function(*arguments):
+        def loaded(*, path):
             times.append(heard.came.wait(0.3))
-            return found(*arguments)
+            return module(path=path)
 
-        monkeypatch.setattr(cupy.RawModule, "get_function", get_function)
+        patch.setattr(record.cupy, "RawModule", loaded)
         CudaEngine().kernel(KernelSpec("gather", "rows", "ck_gather", ()), 0)
     assert times == [says]
     assert heard.text == (f"cudakern: still compiling gather.cu; {kept}" if says else "")

@@ -11,7 +11,7 @@ import cudakern as ck
 from tests.helpers.places import CUDA, POISON, overwrite, put, same_bytes, wait_for_gpu
 
 INDICES = np.array([[3, 0], [-1, 2]], np.int32)
-TUPLES = np.array([[0, 5], [2, -1], [1, 77]], np.int64)
+TUPLES = np.array([[0, 5], [2, -1], [1, 77]], np.int8)  # which each call converts
 
 
 def wait(place):

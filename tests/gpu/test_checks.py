@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from functools import partial
 from importlib import import_module
 from itertools import product
 
-import numpy as np
 import pytest
 
 from tests.gpu import checks, stress
-from tests.helpers.fake_cupy import GRAPH, Array, MemoryPointer, allocated, installed
 from tests.helpers.libraries import ABSENT
 from tests.helpers.places import CUDA, HOST
+from tests.helpers.recorded_cupy import recorded
 from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
@@ -40,67 +37,11 @@ def test_checks_hold(place, name, capsys):
     assert ": ok\n" in capsys.readouterr().out
 
 
-class Graph:
-    """What was launched while a stream of the stand-in was captured."""
-
-    def __init__(self, works):
-        self.works = works
-
-    def launch(self, stream):
-        with stream:
-            for work in self.works:
-                work()
-
-
-def graphs(fake):
-    """Have a stand-in record what is launched on a stream that is captured; return its launcher."""
-    state, turn, works = fake.state, threading.RLock(), []
-    launch = fake.RawKernel.__call__
-
-    def begin(stream, mode):
-        state.captures += 1
-        stream.ptr, state.capture_mode = GRAPH + state.captures, mode
-        state.capturing.add(stream.ptr)
-        works.clear()
-
-    def end(stream):
-        state.capturing.remove(stream.ptr)
-        return Graph([*works])
-
-    def launch_or_record(kernel, grid, block, args, *, shared_mem):
-        given = (args[0].copy(),)
-        work = partial(launch, kernel, grid, block, given, shared_mem=shared_mem)
-        if state.stream.ptr in state.capturing:
-            works.append(work)
-        else:
-            with turn:
-                work()
-
-    fake.cuda.Stream.begin_capture, fake.cuda.Stream.end_capture = begin, end
-    fake.RawKernel.__call__ = launch_or_record
-    for number, mode in enumerate(checks.MODES):
-        setattr(fake.cuda.runtime, f"streamCaptureMode{mode}", number)
-
-
-@pytest.fixture
-def stand_in(tmp_path, monkeypatch):
-    """Put a stand-in in CuPy's place that has graphs and takes arrays of NumPy."""
-    missing = {"raising": False}
-    monkeypatch.setattr(Array, "set", lambda x, values: np.copyto(x.values, values), **missing)
-    beyond = lambda at, n: MemoryPointer(at.mem, at.ptr - at.mem.ptr + n)  # noqa: E731
-    monkeypatch.setattr(MemoryPointer, "__add__", beyond, **missing)
-    with installed(tmp_path, by_address=False) as fake:
-        graphs(fake)
-        fake.asarray = lambda values: allocated(fake.state, values.copy(), 0)
-        fake.cuda.runtime.deviceSynchronize = lambda: None
-        yield fake
-
-
-@pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("name", ["capture", "numbers", "stress"])  # of which a GPU's are others
-def test_checks_hold_on_a_stand_in(name, capsys, monkeypatch):
+def test_checks_hold_on_a_stand_in(name, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(checks.importlib.util, "find_spec", lambda _name: None)
-    assert checks.run(name, CUDA) == 0, capsys.readouterr().out
+    with recorded(tmp_path):
+        assert checks.run(name, CUDA) == 0, capsys.readouterr().out
 
 
 @each("name", checks.CHECKS)

@@ -8,21 +8,21 @@ from math import prod
 import numpy as np
 
 from cudakern._layout import packed_strides
-from tests.helpers import fake_cupy
 from tests.helpers.places import POISON
+from tests.helpers.recorded_cupy import on_device
 from tests.helpers.strategies import MemoryLayout
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Where arrays of a test are; on the stand-in's second device, while the first is current."""
+    """Where arrays of a test are; of a stand-in, on its second device, the first being current."""
 
     place: str
-    fake: object = None
+    stand_in: bool = False
 
     def wrap(self, array):
         """Return an array of this memory."""
-        return array if self.fake is None else fake_cupy.Array(array, 1, self.fake.state)
+        return on_device(array, 1) if self.stand_in else array
 
     def poisoned(self, layout, dtype):
         """Return a buffer of poison and a view of it."""

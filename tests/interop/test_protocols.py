@@ -18,7 +18,6 @@ import cudakern as ck
 from cudakern import _foreign
 from cudakern._arrays import address_of
 from cudakern._foreign import as_array
-from tests.helpers import fake_cupy
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
 from tests.helpers.foreign_arrays import (
     CPU,
@@ -40,6 +39,7 @@ from tests.helpers.foreign_arrays import (
 from tests.helpers.libraries import ABSENT
 from tests.helpers.places import same_bytes
 from tests.helpers.processes import printed
+from tests.helpers.recorded_cupy import recorded
 from tests.helpers.refused import assert_refused, refusals
 from tests.helpers.strategies import DTYPES
 
@@ -76,10 +76,10 @@ def test_libraries_are_there():
 
 
 @pytest.fixture
-def cupy(tmp_path):
-    """Put the stand-in in CuPy's place, with two devices and empty tables."""
-    with fake_cupy.installed(tmp_path) as fake:
-        yield fake
+def record(tmp_path):
+    """Put the stand-in in CuPy's place, with two devices; return what is recorded of them."""
+    with recorded(tmp_path) as record:
+        yield record
 
 
 def read_in_place(addresses, case, way):
@@ -98,11 +98,11 @@ def test_every_function_reads_the_memory_itself(addresses, case, way):
 
 @pytest.mark.parametrize("way", ON_DEVICE.values(), ids=ON_DEVICE)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_function_reads_the_memory_of_a_device_itself(cupy, addresses, case, way):
+def test_every_function_reads_the_memory_of_a_device_itself(record, addresses, case, way):
     for result in read_in_place(addresses, case, way):
-        assert isinstance(result, fake_cupy.Array)
-        assert result.data.device_id == 1
-    assert cupy.state.current == 0
+        assert type(result) is record.cupy.ndarray
+        assert result.device.id == 1
+    assert record.cupy.cuda.get_device_id() == 0
 
 
 @pytest.mark.parametrize("way", ON_HOST.values(), ids=ON_HOST)
@@ -124,7 +124,7 @@ def test_buffers_are_arrays():
     assert ck.reduce(bytearray(b"\1\2"), "max") == 2
 
 
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 @pytest.mark.parametrize("way", WRITABLE.values(), ids=WRITABLE)
 @pytest.mark.parametrize("case", [c for c in CASES.values() if c.has_out])
 def test_outputs_are_written_in_place_and_returned(case, way):
@@ -158,7 +158,7 @@ def test_outputs_keep_strides_and_classes_of_numpy(tmp_path):
 
 
 @VERSIONS
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 @pytest.mark.parametrize(
     ("dtype", "device", "way"),
     [(dtype, (CPU, 0), np.asarray) for dtype in NARROW]
@@ -282,7 +282,7 @@ def test_no_library_is_imported():
 
 
 @pytest.mark.parametrize("name", [name for name in ON_DEVICE if name not in WRITABLE])
-def test_outputs_that_nobody_says_may_be_written_to(cupy, name):
+def test_outputs_that_nobody_says_may_be_written_to(record, name):
     memory = np.full((3, 3), 77, np.float32)
     out = ON_DEVICE[name](memory)
     kind = type(out).__name__
@@ -290,15 +290,15 @@ def test_outputs_that_nobody_says_may_be_written_to(cupy, name):
     call = partial(ck.gather, both(X), both(INDICES), 1, out=out)
     assert_refused(ck.BindingError, text, call)
     assert (memory == 77).all()
-    assert not cupy.state.launches
+    assert not record.launches
 
 
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 def test_narrow_floats_of_cupy_come_by_dlpack():
     x = np.arange(4).astype(ml_dtypes.bfloat16)
     exported = DLPackOnly(x.view("u2"), (CUDA, 1), code=4)
     result = ck.gather(exported, both(np.array([3])))
-    assert result.values.tolist() == [3]
+    assert result.tolist() == [3]
     assert result.dtype == ml_dtypes.bfloat16
 
 
@@ -352,7 +352,7 @@ TABLES = {
 }
 
 
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 @pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
 def test_answer(error, text, call):
     assert_refused(error, text, call)
@@ -373,7 +373,7 @@ def test_narrow_floats_without_the_package(monkeypatch):
     assert_refused(ck.DTypeError, text, lambda: maximum(Narrow(ZEROS)))
 
 
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 def test_what_is_missing_is_said_as_of_cupy_arrays(monkeypatch):
     error = RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
     text = "^cudakern: no CUDA driver or device is visible; "

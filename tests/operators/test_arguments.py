@@ -6,18 +6,16 @@ error, and one line that names the operator and the argument. Nothing is launche
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from tests.helpers import fake_cupy
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.every_function import CASES, compiled, expected_of, poisoned, results_of
 from tests.helpers.foreign_arrays import ArrayOnly, BothOnDevice, DLPackOnly, InterfaceOnly, Lazy
 from tests.helpers.places import HOST, POISON, Buffer, get, overwrite, put, same_bytes
+from tests.helpers.recorded_cupy import on_device
 from tests.helpers.refused import assert_refused, nothing_allocated
 
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
@@ -110,7 +108,7 @@ TUPLES = {
     "__array__": (lambda a: (ArrayOnly(a), ArrayOnly(a)), "a tuple of arrays"),
     "buffer": (lambda a: (memoryview(a), memoryview(a)), "a tuple of arrays"),
     "lazy": (lambda a: (Lazy(a), Lazy(a)), "a tuple of arrays"),
-    "CuPy": (lambda a: (fake_cupy.Array(a), fake_cupy.Array(a)), "a tuple of arrays"),
+    "CuPy": (lambda a: (on_device(a), on_device(a)), "a tuple of arrays"),
     "NonzeroCoordinates": (lambda a: ck.NonzeroCoordinates(a, a), "NonzeroCoordinates"),
 }
 #: What to use instead, by operator, where indices are meant.
@@ -121,14 +119,21 @@ STACKED = {
 }
 
 
+@pytest.fixture
+def stand_in():
+    """Put the stand-in in CuPy's place, with two devices."""
+    with ck.simulator.in_place_of_cupy(devices=2):
+        yield
+
+
+@pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("given", TUPLES)
 @pytest.mark.parametrize(("name", "k", "operand"), OPERANDS)
-def test_several_arrays_in_place_of_one(monkeypatch, launches, name, k, operand, given):
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
+def test_several_arrays_in_place_of_one(launches, name, k, operand, given):
     make, found = TUPLES[given]
     operator, value = operator_of(name), make(CASES[name].operands[k])
     if operand == "values":  # two scalars are legal: which is none, the message says
-        with pytest.raises((ck.DTypeError, ck.ArgumentError), match=r"^one_hot: values.* must be"):
+        with pytest.raises((ck.DTypeError, ck.ArgumentError), match=r"^one_hot: values.* must "):
             call_with(name, k, value)()
         return
     use = STACKED[operator] if operand.startswith("indices") else "np.stack({})"
@@ -139,11 +144,11 @@ def test_several_arrays_in_place_of_one(monkeypatch, launches, name, k, operand,
     assert not launches
 
 
-@pytest.mark.parametrize("make", [fake_cupy.Array, InterfaceOnly, BothOnDevice, Lazy])
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("make", [on_device, InterfaceOnly, BothOnDevice, Lazy])
 @pytest.mark.parametrize(("name", "k", "operand"), [o for o in OPERANDS if o[2] != "values"])
-def test_a_list_of_arrays_that_numpy_does_not_read(monkeypatch, launches, name, k, operand, make):
+def test_a_list_of_arrays_that_numpy_does_not_read(launches, name, k, operand, make):
     """On a GPU or lazy, which is to stay so."""
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
     value = [make(CASES[name].operands[k])] * 2
     found = f"must be one array; got a list of arrays; use np.stack({operand})"
     text = f"{operator_of(name)}: {operand} {found}"
@@ -445,22 +450,27 @@ def test_a_warm_call_refuses_what_a_cold_one_would(place, name, k, output):
         assert same_bytes(found, expected)
 
 
+@pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize(("here", "there"), [(None, 0), (0, None), (0, 1)], ids=str)
 @pytest.mark.parametrize(("name", "outputs"), [(name, o) for name, (_, o) in NAMES.items()])
-def test_mixed_places_are_named(monkeypatch, launches, name, outputs, here, there):
+def test_mixed_places_are_named(launches, name, outputs, here, there):
     """All operands and outputs are here, but one of them."""
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
     case, words = CASES[name], {None: "the host", 0: "CUDA device 0", 1: "CUDA device 1"}
     names = [*NAMES[name][0], *outputs]
     arrays = [*case.operands, *(poisoned(case) if outputs else [])]
     for other in range(1, len(names)):
         given = [
-            array if place is None else fake_cupy.Array(array, place)
+            array if place is None else on_device(array, place)
             for k, array in enumerate(arrays)
             for place in [there if k == other else here]
         ]
         operands, written = given[: len(case.operands)], given[len(case.operands) :]
-        text = f"{operator_of(name)}: {names[other]} must be where  ... "
+        like = (
+            "the inputs are"
+            if names[other].startswith("out.") or names[other] == "out"
+            else f"{names[0]} is"
+        )
+        text = f"{operator_of(name)}: {names[other]} must be where {like},  ... "
         error = assert_refused(
             ck.BindingError, text, lambda given=(operands, written): call(name, *given)
         )

@@ -16,12 +16,13 @@ import cudakern as ck
 from cudakern._dtypes import DataType, as_dtype, bfloat16, copyable
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, TensorFlags
-from tests.helpers import fake_cupy, oracle
 from tests.helpers import gather_nd as nd_oracle
+from tests.helpers import oracle
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import expected_coordinates
 from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, same_bytes
+from tests.helpers.recorded_cupy import on_device, recorded
 from tests.helpers.reduce import OF_NOTHING, is_legal
 from tests.helpers.refused import assert_refused
 from tests.helpers.samples import covering
@@ -37,9 +38,9 @@ def memory(request, tmp_path):
     if request.param != "stand-in":
         yield Memory(request.param)
         return
-    with fake_cupy.installed(tmp_path) as fake:
-        yield Memory(HOST, fake)
-        assert fake.state.current == 0, "the current device is given back"
+    with recorded(tmp_path) as record:
+        yield Memory(HOST, stand_in=True)
+        assert record.cupy.cuda.get_device_id() == 0, "the current device is given back"
 
 
 def special_values():
@@ -89,12 +90,12 @@ def test_results_may_have_any_dtype_that_is_copied(memory, dtype):
 
 
 def test_values_of_8_bit_floats_are_not_converted_on_a_gpu(tmp_path):
-    with fake_cupy.installed(tmp_path):
-        indices = fake_cupy.Array(np.zeros(3, np.int32))
+    with recorded(tmp_path):
+        indices = on_device(np.zeros(3, np.int32))
         for found, wanted in (("float8_e5m2", "float32"), ("int8", "float8_e3m4")):
             values = np.array([0, 1]).astype(as_dtype("one_hot", found, copyable()))
             with pytest.raises(ck.DTypeError) as caught:
-                ck.one_hot(indices, 4, values=fake_cupy.Array(values), dtype=wanted)
+                ck.one_hot(indices, 4, values=on_device(values), dtype=wanted)
             assert str(caught.value) == (
                 f"one_hot: values.dtype must be {wanted} on a GPU, where 8-bit floats are not "
                 f"converted; got {found}"

@@ -13,9 +13,9 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
 from cudakern.simulator.ptx import compile as compiling
-from tests.helpers import fake_cupy
 from tests.helpers.pages import CONTRAST, Page
 from tests.helpers.processes import printed
+from tests.helpers.recorded_cupy import on_device, recorded
 
 TOTAL = """extern "C" __global__ void total(const float* x, float* y) {
   __shared__ float s[128];
@@ -133,11 +133,10 @@ def test_coordinates():
     assert text_of(found) == "nonzero coordinates: count 0 coordinates of shape (2, 1), uint32"
 
 
-def test_coordinates_on_a_gpu_are_not_read(tmp_path, monkeypatch):
-    with fake_cupy.installed(tmp_path, by_address=True):
-        found = ck.nonzero_coordinates(fake_cupy.Array(np.array([[0, 3], [5, 0]]), 0))
-        fake_cupy.refuse_reads(monkeypatch)
-        told = text_of(found)
+def test_coordinates_on_a_gpu_are_not_read(tmp_path):
+    with recorded(tmp_path) as record:
+        told = text_of(ck.nonzero_coordinates(on_device(np.array([[0, 3], [5, 0]]))))
+    assert not record.synchronisations
     expected = "nonzero coordinates: count <on the device> coordinates of shape (4, 2), uint32"
     assert told == expected
 

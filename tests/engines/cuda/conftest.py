@@ -1,14 +1,14 @@
-"""The stand-in for CuPy, in whose place it is."""
+"""The stand-in for CuPy under the CUDA engine."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.helpers import fake_cupy
+from tests.helpers.recorded_cupy import recorded
 
 
 @pytest.fixture
-def cupy(tmp_path):
-    """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
-    with fake_cupy.installed(tmp_path) as fake:
-        yield fake
+def record(tmp_path):
+    """Put the stand-in in CuPy's place, with two devices; return what is recorded of them."""
+    with recorded(tmp_path) as record:
+        yield record

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,131 +13,58 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines.cuda import graphs
+from cudakern.engines.cuda.engine import CudaEngine
+from cudakern.engines.cuda.library import import_cupy
 from tests.gpu import checks
-from tests.helpers import fake_cupy
 from tests.helpers.places import CUDA, put, wait_for_gpu
+from tests.helpers.recorded_cupy import on_device, recorded
+from tests.helpers.rows import each
 
-STREAM = 77
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
 NARROW = np.array([3, 0, 1], np.int8)
 
 
-@pytest.fixture
-def cupy(cupy):
-    """Return the stand-in; its current stream is one that can be captured."""
-    cupy.state.stream = cupy.state.stream_of(STREAM)
-    return cupy
+def captured(call, indices=NARROW):
+    """Return what launches a graph of a call, on the second device."""
+    x, i = on_device(X, 1), on_device(indices, 1)
+    with import_cupy().cuda.Device(1):
+        return checks.captured("Relaxed", lambda: call(x, i))
 
 
-def capture(cupy, call):
-    """Return what a call gives that is captured into a new graph, and the graph's destructor."""
-    state = cupy.state
-    state.captures += 1
-    state.capturing.add(STREAM)
-    state.capture_mode = fake_cupy.RELAXED  # as CuPy's begin_capture: outputs may be allocated
-    try:
-        result = call()
-    finally:
-        state.capturing.clear()
-        state.capture_mode = 0
-    return result, state.destructors.get(fake_cupy.GRAPH + state.captures)
-
-
-def destroy(destructor):
-    """Do what CUDA does when nothing is left of a graph."""
-    function, argument = destructor
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(argument)
-
-
-def captured_gathers(cupy, count):
-    """Return the destructors of graphs of a call that makes a copy of its indices."""
-    x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW)
-    return [capture(cupy, lambda: ck.gather(x, i))[1] for _ in range(count)]
-
-
-def kept():
-    return len(engines.engine_for(0)._graphs)  # noqa: SLF001
-
-
-def test_memory_lives_as_long_as_its_graph(cupy):
-    first, second = captured_gathers(cupy, 2)
-    assert kept() == 2
-    live = cupy.state.live
-    destroy(first)
-    (third,) = captured_gathers(cupy, 1)
-    assert (kept(), cupy.state.live) == (2, live), "the first one's memory went, the third's came"
-    destroy(second)
-    destroy(third)
-    captured_gathers(cupy, 1)
-    assert kept() == 1
-
-
-def test_a_call_that_keeps_nothing_asks_for_no_destructor(cupy):
-    x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW.astype(np.int32))
-    ck.gather(x, i)  # loads the kernel
-    assert capture(cupy, lambda: ck.gather(x, i))[1] is None
-    assert kept() == 0
-
-
-LARGE = np.arange(60_000, dtype=np.float32) % 3
-FLOAT32, INT32 = ck.DataType.FLOAT32, ck.DataType.INT32
-GATHER = ck.GatherOperatorDesc(
-    *(ck.TensorDesc(kind, size) for kind, size in ((FLOAT32, (4, 6)), (INT32, (1, 3)))),
-    ck.TensorDesc(FLOAT32, (3, 6)),
-    axis=0,
-    index_dimensions=1,
-)
-#: Calls that never wait, with what they write to.
-CAPTURABLE = {
-    "gather": (lambda out: ck.gather(on(X), on(NARROW), out=out), X[:3]),
-    "gather_nd": (lambda out: ck.gather_nd(on(X), on(NARROW[:, None]), out=out), X[:3]),
-    "one_hot": (lambda out: ck.one_hot(on(NARROW), 6, dtype="float32", out=out), X[:3]),
-    "reduce": (lambda out: ck.reduce(on(LARGE), "sum", out=out), np.float32(0)),
-    "nonzero_coordinates": (
-        lambda out: ck.nonzero_coordinates(on(LARGE), out=(on(np.zeros(1, np.uint32)), out)),
-        np.zeros((60_000, 1), np.uint32),
-    ),
-    "compiled": (
-        lambda out: ck.compile_operator(GATHER, ck.FeatureLevel.EXTENDED)(
-            on(X), on(NARROW.astype(np.int32)[None]), out=out
-        ),
-        X[:3],
-    ),
+#: Calls, and the bytes that each makes for itself.
+KEPT = {
+    "gather": (ck.gather, 4 * NARROW.size),  # indices of int32
+    "one_hot": (lambda _, i: ck.one_hot(i, 3), 4 * NARROW.size),
+    "nonzero": (lambda x, _: ck.nonzero(x, size=5), 4),  # the count
 }
 
 
-def on(values):
-    """Return an array on the GPU of the stand-in."""
-    return fake_cupy.Array(np.array(values))
+@each("name", KEPT)
+def test_memory_lives_as_long_as_its_graph(record, name):
+    call, nbytes = KEPT[name]
+    first = captured(call)
+    live = record.live
+    second = captured(call)
+    assert record.live == live + nbytes
+    del first
+    third = captured(call)
+    assert record.live == live + nbytes, "the first one's went, the third's came"
+    del second, third
+    captured(call)
+    assert record.live == live
 
 
-@pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "first call"])
-@pytest.mark.parametrize("name", CAPTURABLE)
-def test_calls_are_captured_in_the_strictest_mode(cupy, name, loaded):
-    """Nothing is allocated or loaded but in relaxed mode, nothing waits, nothing is filled."""
-    call, out = CAPTURABLE[name]
-    if loaded:
-        call(on(out))
-    state = cupy.state
-    state.clear()
-    state.captures += 1
-    state.capturing.add(STREAM)
-    result = on(out)
-    call(result)
-    state.capturing.clear()
-    assert state.capture_mode == 0, "the mode is given back"
-    assert (len(state.launches), state.synchronisations) == (1, [])
-    assert [stream for _, stream in state.order] == [STREAM]
-    eager = on(out)
-    call(eager)
-    assert np.array_equal(result.values, eager.values)
+def test_a_call_that_keeps_nothing_asks_for_no_destructor(record):
+    graph = captured(ck.gather, NARROW.astype(np.int32)).func.__self__
+    assert (len(graph.works), graph.after, record.live) == (1, [], 0)
 
 
-def test_a_graph_may_outlive_the_engine(cupy):
-    (destructor,) = captured_gathers(cupy, 1)
-    engines.engine_for(0)._graphs = graphs.GraphMemory()  # noqa: SLF001
+def test_a_graph_may_outlive_the_engine(record):
+    with engines.use(CudaEngine()):
+        graph = captured(ck.gather)
+    assert record.live == 0
     others = [ctypes.create_string_buffer(64) for _ in range(1000)]
-    destroy(destructor)
+    del graph
     assert not any(any(other.raw) for other in others)
 
 
@@ -167,23 +95,6 @@ REFUSED = {
         f"one_hot: values {NUMBERS}",
     ),
 }
-
-
-def assert_refused(name, error):
-    """Check the message of a call that waits for the GPU, or copies to it."""
-    assert str(error) == f"{REFUSED[name][1]} while a CUDA graph is captured"
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_calls_that_wait_or_copy_are_refused_under_capture(cupy, name):
-    call = REFUSED[name][0]
-    x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW.astype(np.int32))
-    with pytest.raises(ck.ArgumentError) as caught:
-        capture(cupy, lambda: call(x, i))
-    assert_refused(name, caught.value)
-    state = cupy.state
-    assert [state.launches, state.synchronisations, state.allocations, state.copies] == [[]] * 4
-    call(x, i)  # works on the same stream afterwards
 
 
 def test_drivers_functions_are_called_as_they_are():
@@ -219,23 +130,35 @@ def assert_writes(replay, out):
     assert np.array_equal(out.get(), X[NARROW])
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("mode", checks.MODES)
-def test_calls_that_are_refused_leave_a_capture_valid(name, mode):
-    call = REFUSED[name][0]
+@pytest.fixture(params=["stand-in", pytest.param(CUDA, marks=pytest.mark.gpu)])
+def record_if_any(request, tmp_path):
+    """Return what is recorded of the stand-in, or None on a GPU."""
+    with recorded(tmp_path) if request.param != CUDA else nullcontext() as record:
+        yield record
+
+
+@each("name", REFUSED)
+@each("mode", checks.MODES)
+def test_calls_that_are_refused_leave_a_capture_valid(record_if_any, name, mode):
+    """Those that wait for the GPU, or copy to it."""
+    (call, text), record = REFUSED[name], record_if_any
     x, i = put(X, CUDA), put(NARROW.astype(np.int32), CUDA)
     out = put(np.empty((3, 6), np.float32), CUDA)
     ck.gather(x, i, out=out)
 
-    def captured():
+    def calls():
         with pytest.raises(ck.ArgumentError) as caught:
             call(x, i)
-        assert_refused(name, caught.value)
+        assert str(caught.value) == f"{text} while a CUDA graph is captured"
+        if record:
+            done = record.launches, record.synchronisations, record.allocations, record.copies
+            assert done == ([], [], [], [])
         ck.gather(x, i, out=out)
 
-    replay = checks.captured(mode, captured)
-    assert_writes(replay, out)
+    if record:
+        record.clear()
+    assert_writes(checks.captured(mode, calls), out)
+    call(x, i)
 
 
 @pytest.mark.gpu

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import gc
 import sys
-import types
 import weakref
-from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,15 +16,13 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines.cuda import loans
-from tests.helpers import fake_cupy
+from tests.helpers.foreign_arrays import CUDA as CUDA_DEVICE
 from tests.helpers.places import CUDA, put
+from tests.helpers.recorded_cupy import on_device
+from tests.helpers.rows import each
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
 INDICES = np.array([3, -1, 0], np.int32)
-CUDA_DEVICE = 2  # kDLCUDA
-#: Streams of CuPy, and of the other library.
-OURS, THEIRS = 77, 88
-LEGACY, CUDA_STREAM_LEGACY, PER_THREAD = 0, 1, 2
 
 
 class Tensor:
@@ -54,70 +51,72 @@ class Opaque(Tensor):
 class Bound:
     """An array of Numba: its CUDA array interface names a stream."""
 
-    def __init__(self, values, stream):
-        self.values, self.stream = values, stream
+    def __init__(self, values):
+        self.values, self.stream = values, sys.modules["torch"].theirs.cuda_stream
 
     @property
     def __cuda_array_interface__(self):
         return {**self.values.__array_interface__, "version": 3, "stream": self.stream}
 
 
+class Streams:
+    """The current stream of CuPy, and that of PyTorch, for which a stand-in is there, too."""
+
+    def __init__(self, record):
+        self.record, stream = record, record.cupy.cuda.Stream
+        self.ours, self.theirs = stream(non_blocking=True), stream(non_blocking=True)
+        current = SimpleNamespace(cuda_stream=self.theirs.ptr)
+        cuda = SimpleNamespace(current_stream=lambda _device: current)
+        self.torch = SimpleNamespace(Tensor=Tensor, cuda=cuda, theirs=current)
+
+    def steps(self):
+        """Return what was done since, on which stream; events are numbered from 1."""
+        names, numbers = {self.theirs.ptr: "theirs", self.record.stream: "ours"}, {}
+        steps = [
+            (what, names[stream], *(numbers.setdefault(k, len(numbers) + 1) for k in event))
+            for what, stream, *event in self.record.order
+        ]
+        self.record.order.clear()
+        return steps
+
+
 @pytest.fixture
-def cupy(cupy, monkeypatch):
-    """Put a stand-in in the place of PyTorch, too, with kernels loaded."""
-    monkeypatch.setattr(loans, "_unreturned", deque())
-    theirs = types.SimpleNamespace(cuda_stream=THEIRS)
-    cuda = types.SimpleNamespace(current_stream=lambda _device: theirs)
-    torch = types.SimpleNamespace(Tensor=Tensor, cuda=cuda, theirs=theirs)
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    cupy.torch = torch
-    ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES))
-    on(cupy, OURS)
-    return cupy
+def streams(record, monkeypatch):
+    """Return streams, with a kernel loaded; one of CuPy's own is the current one."""
+    streams = Streams(record)
+    monkeypatch.setitem(sys.modules, "torch", streams.torch)
+    ck.gather(on_device(X), on_device(INDICES))
+    record.clear()
+    with streams.ours:
+        yield streams
 
 
-def on(cupy, stream):
-    cupy.state.stream = cupy.state.stream_of(stream)
-    cupy.state.order.clear()
-
-
-def steps(cupy):
-    """Return what was done on which stream, events numbered from 1."""
-    numbers = {}
-    return [
-        (what, stream, *(numbers.setdefault(k, len(numbers) + 1) for k in event))
-        for what, stream, *event in cupy.state.order
-    ]
-
-
-#: A call on OURS with arrays of a library that is on THEIRS.
+#: A call on our stream with arrays of a library that is on theirs; and one that launches nothing.
 IN_ORDER = [
-    ("record", THEIRS, 1),
-    ("wait", OURS, 1),
-    ("launch", OURS),
-    ("record", OURS, 2),
-    ("wait", THEIRS, 2),
+    ("record", "theirs", 1),
+    ("wait", "ours", 1),
+    ("launch", "ours"),
+    ("record", "ours", 2),
+    ("wait", "theirs", 2),
 ]
+WITHOUT_LAUNCH = [step for step in IN_ORDER if step[0] != "launch"]
+MAKERS = [Tensor, Bound]
 
 
-@pytest.mark.parametrize("make", [Tensor, lambda x: Bound(x, THEIRS)], ids=["torch", "numba"])
-def test_a_call_stands_in_the_stream_of_its_operand_too(cupy, make):
-    x = make(X.copy())
-    result = ck.gather(x, fake_cupy.Array(INDICES))
-    assert steps(cupy) == IN_ORDER
-    assert not cupy.state.synchronisations, "the host waits for nothing"
+@each("make", MAKERS)
+def test_a_call_stands_in_the_stream_of_its_operand_too(streams, make):
+    result = ck.gather(make(X.copy()), on_device(INDICES))
+    assert streams.steps() == IN_ORDER
+    assert not streams.record.synchronisations, "the host waits for nothing"
     assert np.array_equal(result.get(), X[INDICES])
-
-
-@pytest.mark.parametrize("make", [Tensor, lambda x: Bound(x, THEIRS)], ids=["torch", "numba"])
-def test_an_output_is_there_for_its_library(cupy, make):
+    streams.record.clear()
     out = make(np.full((3, 6), -1, np.float32))
-    assert ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES), out=out) is out
+    assert ck.gather(on_device(X), on_device(INDICES), out=out) is out
     assert np.array_equal(out.values, X[INDICES]), "written in place"
-    assert steps(cupy) == IN_ORDER
+    assert streams.steps() == IN_ORDER
 
 
-def test_compiled_operators_keep_the_order(cupy):
+def test_compiled_operators_keep_the_order(streams):
     tensors = [
         ck.TensorDesc(ck.DataType.FLOAT32, (4, 6)),
         ck.TensorDesc(ck.DataType.INT32, (1, 3)),
@@ -125,100 +124,111 @@ def test_compiled_operators_keep_the_order(cupy):
     ]
     op = ck.compile_operator(ck.GatherOperatorDesc(*tensors, 0, 1), ck.FeatureLevel.EXTENDED)
     out = Tensor(np.full((3, 6), -1, np.float32))
-    assert op(fake_cupy.Array(X), fake_cupy.Array(INDICES[None]), out=out) is out
+    assert op(on_device(X), on_device(INDICES[None]), out=out) is out
     assert np.array_equal(out.values, X[INDICES])
-    assert steps(cupy) == IN_ORDER
+    assert streams.steps() == IN_ORDER
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [(OURS, OURS), (LEGACY, LEGACY), (LEGACY, CUDA_STREAM_LEGACY), (PER_THREAD, PER_THREAD)],
-)
-def test_one_stream_takes_no_event(cupy, ours, theirs):
-    on(cupy, ours)
-    cupy.torch.theirs.cuda_stream = theirs
+@each(("ours", "theirs"), [("own", "own"), ("null", 0), ("null", 1), ("ptds", 2)])
+def test_one_stream_takes_no_event(streams, ours, theirs):
+    own = streams.ours
+    streams.torch.theirs.cuda_stream = own.ptr if theirs == "own" else theirs
     x = Tensor(X)
-    ck.gather(x, fake_cupy.Array(INDICES))
-    assert steps(cupy) == [("launch", ours)]
+    with own if ours == "own" else getattr(type(own), ours):
+        ck.gather(x, on_device(INDICES))
+        assert streams.steps() == [("launch", "ours")]
     assert [stream for stream, *_ in x.asked] == [-1], "PyTorch refuses per-thread streams"
 
 
-@pytest.mark.parametrize("ours", [LEGACY, PER_THREAD])
-def test_default_streams_wait_like_others(cupy, ours):
-    on(cupy, ours)
-    ck.gather(Tensor(X), fake_cupy.Array(INDICES))
-    wanted = [tuple(ours if part == OURS else part for part in step) for step in IN_ORDER]
-    assert steps(cupy) == wanted
+@each("ours", ["null", "ptds"])
+def test_default_streams_wait_like_others(streams, ours):
+    with getattr(type(streams.ours), ours):
+        ck.gather(Tensor(X), on_device(INDICES))
+        assert streams.steps() == IN_ORDER
 
 
-def test_a_library_of_an_unknown_stream_is_asked_and_its_arrays_kept(cupy):
+def test_a_tensor_on_another_device_is_in_order_there(streams):
+    cuda = streams.record.cupy.cuda
+    with cuda.Device(1), cuda.Stream() as ours, cuda.Device(0):
+        ck.gather(Tensor(X, 1), on_device(INDICES, 1))
+    theirs, ours = streams.theirs.ptr, ours.ptr
+    assert [step[1] for step in streams.record.order] == [theirs, ours, ours, ours, theirs]
+
+
+def test_a_library_of_an_unknown_stream_is_asked_and_its_arrays_kept(streams):
     def call():
         """Gather from an array that nobody else holds; return whether it is there."""
         x = Opaque(X.copy())
         memory = weakref.ref(x.values)
-        ck.gather(x, fake_cupy.Array(INDICES))
+        ck.gather(x, on_device(INDICES))
         asked.extend(x.asked)
         return memory
 
-    sys.modules["torch"].Tensor = types.SimpleNamespace  # so that this is none
-    cupy.state.unfinished, asked = True, []
+    streams.torch.Tensor = SimpleNamespace  # so that this is none
+    streams.record.unfinished, asked = True, []
     first = call()
-    assert asked == [(OURS, (1, 0), None)]
-    assert steps(cupy) == [("launch", OURS), ("record", OURS, 1)]
+    assert asked == [(streams.ours.ptr, (1, 0), None)]
+    assert streams.steps() == [("launch", "ours"), ("record", "ours", 1)]
     second = call()
     held = first() is not None, second() is not None
     assert held == (True, True), "the launches may still run"
-    cupy.state.unfinished = False
+    streams.ours.begin_capture(0)
+    with pytest.raises(ck.BindingError, match="while a CUDA graph is captured"):
+        call()  # asks for what has run, which a strict mode forbids
+    streams.ours.end_capture()
+    streams.record.unfinished = False
     third = call()
     gc.collect()
     assert first() is second() is None
     assert third() is not None
 
 
-def test_views_keep_a_loan(cupy):
+def test_views_keep_a_loan(streams):
     x = Tensor(np.arange(24, dtype=np.float32).reshape(4, 6).T[::-1])
     view = loans.borrowed("f", "x", x).T[1:]
     assert np.array_equal(view.get(), x.values.T[1:])
-    assert steps(cupy) == IN_ORDER[:2]
+    assert streams.steps() == IN_ORDER[:2]
     del view
-    assert steps(cupy) == [step for step in IN_ORDER if step[0] != "launch"]
+    assert streams.steps() == [("record", "ours", 1), ("wait", "theirs", 1)]
 
 
-def test_a_call_that_fails_ends_its_loans(cupy):
+def test_a_call_that_fails_ends_its_loans(streams):
     with pytest.raises(ck.ArgumentError, match="axis"):
-        ck.gather(Tensor(X), fake_cupy.Array(INDICES), 5)
+        ck.gather(Tensor(X), on_device(INDICES), 5)
     gc.collect()
-    assert steps(cupy) == [step for step in IN_ORDER if step[0] != "launch"]
+    assert streams.steps() == WITHOUT_LAUNCH
 
 
-@pytest.mark.parametrize("make", [Tensor, lambda x: Bound(x, THEIRS)], ids=["torch", "numba"])
-def test_a_captured_call_takes_what_is_on_another_stream_as_it_is(cupy, make):
-    cupy.state.capturing.add(OURS)
-    cupy.state.capture_mode = fake_cupy.RELAXED
+@each("make", MAKERS)
+def test_a_captured_call_takes_what_is_on_another_stream_as_it_is(streams, make):
     x, out = make(X.copy()), make(np.zeros((3, 6), np.float32))
-    ck.gather(x, fake_cupy.Array(INDICES), out=out)
-    assert steps(cupy) == [("launch", OURS)], "nothing uncaptured comes into the graph"
+    streams.ours.begin_capture()
+    ck.gather(x, on_device(INDICES), out=out)
+    graph = streams.ours.end_capture()
+    assert streams.steps() == [("launch", "ours")], "nothing uncaptured comes into the graph"
+    graph.launch(streams.ours)
+    assert np.array_equal(out.values, X[INDICES])
 
 
-def test_a_library_that_captures_on_another_stream_is_refused(cupy):
-    cupy.state.capturing.add(THEIRS)
-    with pytest.raises(ck.BindingError) as caught:
-        ck.gather(Tensor(X), fake_cupy.Array(INDICES))
-    assert str(caught.value) == (
+def test_what_cannot_be_kept_in_order_is_refused_under_capture(streams):
+    def refusal(x):
+        with pytest.raises(ck.BindingError) as caught:
+            ck.gather(x, on_device(INDICES))
+        return str(caught.value)
+
+    streams.theirs.begin_capture()
+    assert refusal(Tensor(X)) == (
         "gather: x must be of a library whose current stream is CuPy's while that stream is "
         "captured into a CUDA graph; got another stream; enter cupy.cuda.Stream.from_external of it"
     )
-    assert steps(cupy) == []
-
-
-def test_a_library_of_an_unknown_stream_is_refused_under_capture(cupy):
-    sys.modules["torch"].Tensor = types.SimpleNamespace
-    cupy.state.capturing.add(OURS)
-    with pytest.raises(ck.BindingError) as caught:
-        ck.gather(Opaque(X), fake_cupy.Array(INDICES))
-    assert str(caught.value) == (
+    streams.theirs.end_capture()
+    assert streams.steps() == []
+    streams.torch.Tensor = SimpleNamespace
+    streams.ours.begin_capture()
+    assert refusal(Opaque(X)) == (
         "gather: x must be of CuPy or PyTorch while a CUDA graph is captured; got Opaque"
     )
+    streams.ours.end_capture()
 
 
 def spin(torch, stream):
@@ -233,7 +243,7 @@ def torch():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("default", ["null", "ptds", "non_blocking"])
+@each("default", ["null", "ptds", "non_blocking"])
 def test_a_tensor_of_a_busy_side_stream(torch, default):
     """Operand and output are PyTorch's, on a stream that is still busy before and after."""
     from cupy import cuda  # noqa: PLC0415  optional

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers import fake_cupy
 from tests.helpers.places import get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS
 from tests.helpers.refused import assert_refused, nothing_allocated, refusals
@@ -111,7 +110,7 @@ TABLES = {
         **{
             f"x must be an array; got {first!r}: x and function are swapped": call(first, second)
             for first in ("sum", "mean", "no such function")
-            for second in (X, [1, 2], fake_cupy.Array(X), (1,), range(3))
+            for second in (X, [1, 2], (1,), range(3))
         },
         "x must be an array; got 'l1': x and function are swapped": [
             call("l1", second)
