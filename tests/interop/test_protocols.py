@@ -41,6 +41,7 @@ from tests.helpers.places import same_bytes
 from tests.helpers.processes import printed
 from tests.helpers.recorded_cupy import recorded
 from tests.helpers.refused import assert_refused, refusals
+from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES
 
 #: Ways to offer memory of the host; all but the last take any dtype and strides.
@@ -84,20 +85,21 @@ def record(tmp_path):
 
 def read_in_place(addresses, case, way):
     """Run a case on operands that a way offers; return its results."""
+    addresses.clear()
     operands = [operand.copy() for operand in case.operands]
     pointers = [address_of(a) for a in operands]
     return run_in_place(case, [way(a) for a in operands], pointers, addresses)
 
 
-@pytest.mark.parametrize("way", ON_HOST.values(), ids=ON_HOST)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each("way", ON_HOST.values(), ids=ON_HOST)
+@each("case", CASES.values(), ids=CASES)
 def test_every_function_reads_the_memory_itself(addresses, case, way):
     for result in read_in_place(addresses, case, way):
         assert type(result) is np.ndarray
 
 
-@pytest.mark.parametrize("way", ON_DEVICE.values(), ids=ON_DEVICE)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each("way", ON_DEVICE.values(), ids=ON_DEVICE)
+@each("case", CASES.values(), ids=CASES)
 def test_every_function_reads_the_memory_of_a_device_itself(record, addresses, case, way):
     for result in read_in_place(addresses, case, way):
         assert type(result) is record.cupy.ndarray
@@ -105,8 +107,8 @@ def test_every_function_reads_the_memory_of_a_device_itself(record, addresses, c
     assert record.cupy.cuda.get_device_id() == 0
 
 
-@pytest.mark.parametrize("way", ON_HOST.values(), ids=ON_HOST)
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if np.dtype(d).kind != "V"])
+@each("way", ON_HOST.values(), ids=ON_HOST)
+@each("dtype", [d for d in DTYPES if np.dtype(d).kind != "V"])
 def test_every_layout_is_seen_where_it_is(dtype, way):
     base = np.arange(24).astype(dtype).reshape(4, 6)
     for view in (base, base.T, base[::-2, ::3], base[:0], base[1, 2, ...], base[:, :1]):
@@ -126,7 +128,7 @@ def test_buffers_are_arrays():
 
 @pytest.mark.usefixtures("record")
 @pytest.mark.parametrize("way", WRITABLE.values(), ids=WRITABLE)
-@pytest.mark.parametrize("case", [c for c in CASES.values() if c.has_out])
+@each("case", [c for c in CASES.values() if c.has_out])
 def test_outputs_are_written_in_place_and_returned(case, way):
     memory = poisoned(case)
     run(case, way, [way(a) for a in memory])
@@ -159,7 +161,7 @@ def test_outputs_keep_strides_and_classes_of_numpy(tmp_path):
 
 @VERSIONS
 @pytest.mark.usefixtures("record")
-@pytest.mark.parametrize(
+@each(
     ("dtype", "device", "way"),
     [(dtype, (CPU, 0), np.asarray) for dtype in NARROW]
     + [(dtype, (CUDA, 1), both) for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e5m2)],
@@ -188,7 +190,7 @@ def test_narrow_floats_of_a_compiled_operator():
         assert out.array.view(ml_dtypes.bfloat16).tolist() == [[3], [12]]
 
 
-@pytest.mark.parametrize("dtype", NARROW)
+@each("dtype", NARROW)
 def test_narrow_arrays_are_taken_as_they_are(dtype):
     x = np.arange(1, 7).astype(dtype).reshape(2, 3)
     assert as_array("gather", "x", x) is x
@@ -204,7 +206,7 @@ def test_narrow_scalars_and_lists_of_them_are_arrays():
     assert ck.one_hot([1], 2, values=(one, one)).dtype == ml_dtypes.bfloat16
 
 
-@pytest.mark.parametrize("name", ["int4", "uint4", "float4_e2m1fn"])
+@each("name", ["int4", "uint4", "float4_e2m1fn"])
 def test_types_of_less_than_a_byte_are_not_known(name):
     with pytest.raises(ck.DTypeError) as caught:
         ck.argwhere(np.zeros(3, getattr(ml_dtypes, name)))
@@ -235,7 +237,7 @@ OUTPUTS = {
 
 
 @VERSIONS
-@pytest.mark.parametrize(("given", "text"), OUTPUTS.values(), ids=OUTPUTS)
+@each(("given", "text"), OUTPUTS.values(), ids=OUTPUTS)
 def test_an_output_that_cannot_be_one(addresses, given, text):
     x = np.arange(8.0).reshape(2, 4)
     out = DLPackOnly(x[0]) if given is None else given
@@ -259,7 +261,7 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("error", "expected"), ERRORS.items())
+@each(("error", "expected"), ERRORS.items())
 def test_errors_of_a_library_become_one_line(error, expected):
     kind, why = expected
     text = f"must be an array; got tests.Raising{why}"
@@ -281,7 +283,7 @@ def test_no_library_is_imported():
     assert printed(code) == "set()\n"
 
 
-@pytest.mark.parametrize("name", [name for name in ON_DEVICE if name not in WRITABLE])
+@each("name", [name for name in ON_DEVICE if name not in WRITABLE])
 def test_outputs_that_nobody_says_may_be_written_to(record, name):
     memory = np.full((3, 3), 77, np.float32)
     out = ON_DEVICE[name](memory)

@@ -9,6 +9,7 @@ import cudakern as ck
 from tests.helpers.every_function import CASES, poisoned, run
 from tests.helpers.foreign_arrays import Lazy
 from tests.helpers.libraries import ABSENT
+from tests.helpers.rows import each
 
 LAZY = "must be computed; got a lazy {}; use cudakern.dask"
 NO_ARRAY = "must be a numpy.ndarray or cupy.ndarray; got {}"
@@ -46,9 +47,9 @@ if "scipy" not in ABSENT:
         )
 
 
-@pytest.mark.parametrize(("make", "error", "_"), KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_no_function_computes_an_operand(addresses, case, make, error, _):
+@each(("make", "error"), [(make, error) for make, error, _ in KINDS.values()], ids=KINDS)
+@each("case", CASES.values(), ids=CASES)
+def test_no_function_computes_an_operand(addresses, case, make, error):
     kind, text = error
     for k in range(len(case.operands)):
         order = iter(range(len(case.operands)))
@@ -59,9 +60,9 @@ def test_no_function_computes_an_operand(addresses, case, make, error, _):
     assert not addresses
 
 
-@pytest.mark.parametrize(("make", "_", "error"), KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize("case", [case for case in CASES.values() if case.has_out])
-def test_no_function_computes_an_output(addresses, case, make, error, _):
+@each(("make", "error"), [(make, error) for make, _, error in KINDS.values()], ids=KINDS)
+@each("case", [case for case in CASES.values() if case.has_out])
+def test_no_function_computes_an_output(addresses, case, make, error):
     kind, text = error
     with pytest.raises(kind) as caught:
         run(case, np.asarray, [make(array) for array in poisoned(case)])
