@@ -62,14 +62,16 @@ DTYPES = {
 #: How many threads a block has: inputs are made as long as a multiple of it.
 BLOCK = 128
 #: How many combinations of edge values are tried at most, and how many random operands beside them.
-COMBINATIONS = 6000
+COMBINATIONS = 6000 if is_thorough() else 2000
 RANDOM = 200
 #: How many spellings share a module, and so one run of the compiler.
-SPELLINGS = 48
+SPELLINGS = 150
 #: How many kernels of rows share a module.
-KERNELS = 12
+KERNELS = 40
 #: Up to how many spellings of a row are all tried in a thorough run.
 ALL_SPELLINGS = 12
+#: Of larger sets of words a row has a third, other rows others; in a thorough run it has all.
+MANY_WORDS = 9
 _POISON = 0xA5
 #: What a module of PTX starts with.
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
@@ -150,7 +152,7 @@ def spellings_to_try(form: Form) -> list[tuple[str, dict[str, str]]]:
     if is_thorough() and len(every) <= ALL_SPELLINGS:
         return every
     chosen = []
-    known: set[tuple] = set()
+    known: set[tuple] = set() if is_thorough() else {*_of_other_rows(form)}
     np.random.default_rng(len(every)).shuffle(every)
     for name, words in every:
         together = {*combinations(sorted(words.items()), 2 if is_thorough() else 1)}
@@ -158,6 +160,20 @@ def spellings_to_try(form: Form) -> list[tuple[str, dict[str, str]]]:
             known |= together
             chosen.append((name, words))
     return chosen
+
+
+def spellings_together(form: Form) -> list[tuple[str, dict[str, str]]]:
+    """Return the spellings of a row that one kernel executes: in a thorough run all."""
+    return [*form.spellings()] if is_thorough() else spellings_to_try(form)
+
+
+def _of_other_rows(form: Form) -> Iterator[tuple]:
+    """Yield the words of large sets that other rows have."""
+    start = crc32(form.pattern.encode())
+    for key, text in form.sets.items():
+        words = text.split()
+        if len(words) > MANY_WORDS:
+            yield from (((key, w),) for n, w in enumerate(words) if (n + start) % 3)
 
 
 # Operands and their values

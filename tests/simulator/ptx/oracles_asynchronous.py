@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import asynchronous
-from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison
+from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison, spellings_together
 
 _ENTRY = """\
 .visible .entry k(.param .u64 out, .param .u64 in){directives}
@@ -47,7 +47,7 @@ def _copied(read: int, written: int) -> np.ndarray:
 def _copies(form) -> KernelCase:
     """Memory before and after the wait, for all sizes, and all of the source's sizes."""
     body, wanted = [], []
-    for name, words in form.spellings():
+    for name, words in spellings_together(form):
         for size in (4, 8, 16) if words["LEVEL"] == "ca" else (16,):
             rests = [("", size)]
             if "s:u32" in form.pattern:
@@ -87,7 +87,7 @@ def _bulk(form) -> KernelCase:
     if ".shared::cta.mbarrier" in form.pattern:
         source = "cells+128"
         body.append("ld.global.v2.b64 {%x, %y}, [%in]; st.shared.v2.b64 [cells+128], {%x, %y};")
-    for i, (name, _) in enumerate(form.spellings()):
+    for i, (name, _) in enumerate(spellings_together(form)):
         policy = ", %policy" if "cache_hint" in name else ""
         body += [
             f"{_FILL} mbarrier.arrive.expect_tx.shared.b64 %state, [bar], 16;",
@@ -101,7 +101,7 @@ def _bulk(form) -> KernelCase:
 
 def _bulk_stores(form) -> KernelCase:
     """Bulk copies into global memory happen when their group is waited for."""
-    names = [name for name, _ in form.spellings()]
+    names = [name for name, _ in spellings_together(form)]
     store = next((name for name in names if "bulk_group" in name), None)
     store = store or "cp.async.bulk.global.shared::cta.bulk_group"
     policy = ", %policy" if "cache_hint" in store else ""
@@ -132,7 +132,7 @@ def _remote_stores(form) -> KernelCase:
         "mapa.shared::cluster.u32 %far, %s, %rank; mapa.shared::cluster.u32 %n, %bar, %rank;",
         "mov.u32 %v, %ctaid.x;",
     ]
-    spellings, wanted = [*form.spellings()], []
+    spellings, wanted = spellings_together(form), []
     body.append(f"mad.wide.u32 %at, %v, {16 * len(spellings)}, %at; cvt.u64.u32 %b, %v;")
     for i, (name, words) in enumerate(spellings):
         size = int(words["TYPE"][1:]) // 8
@@ -178,7 +178,7 @@ def _arrivals(form) -> KernelCase:
     """
     body, wanted = [], []
     drops = "arrive_drop" in form.pattern
-    for name, words in form.spellings():
+    for name, words in spellings_together(form):
         given = ", 2" if "n:u32" in form.pattern and "expect_tx" not in form.pattern else ""
         steps = 2 if given else 4
         if "expect_tx" in form.pattern:
@@ -220,7 +220,7 @@ def _tests(form) -> KernelCase:
     """Before and after the arrivals of the first phase, and of the second."""
     body, wanted = [], []
     hint = ", 100" if "t:u32" in form.pattern else ""
-    for name, words in form.spellings():
+    for name, words in spellings_together(form):
         place = "[bar]" if words["SPACE"] != "none" else "[%b]"
         body += ["mov.u64 %b, bar; cvta.shared.u64 %b, %b; mbarrier.init.shared.b64 [bar], 2;"]
         for phase in range(2):
@@ -239,7 +239,7 @@ def _transactions(form) -> KernelCase:
     """A phase is over when no bytes are missing."""
     body, wanted = [], []
     expects = "expect_tx" in form.pattern
-    for name, words in form.spellings():
+    for name, words in spellings_together(form):
         place = {"none": "[%b]", "shared::cluster": "[%far]"}.get(words["SPACE"], "[bar]")
         first = f"{name} {place}" if expects else "mbarrier.expect_tx.shared.b64 [bar]"
         second = "mbarrier.complete_tx.shared.b64 [bar]" if expects else f"{name} {place}"
@@ -257,7 +257,7 @@ def _transactions(form) -> KernelCase:
 def _lives(form) -> KernelCase:
     """An mbarrier is initialized, used and given up, again and again."""
     body, wanted = [], []
-    for name, words in form.spellings():
+    for name, words in spellings_together(form):
         generic = words["SPACE"] == "none"
         place = "[%b]" if generic else "[bar]"
         initialize, end = ("mbarrier.init.shared.b64 [bar], 3;", f"{name} {place};")
@@ -271,7 +271,7 @@ def _lives(form) -> KernelCase:
 
 def _copy_arrivals(form) -> KernelCase:
     """Each of 32 threads copies four bytes; the phase is over when all copies have happened."""
-    spellings, body = [*form.spellings()], []
+    spellings, body = spellings_together(form), []
     body += ["mad.lo.u32 %n, %tid, 4, %s; mad.wide.u32 %in, %tid, 4, %in; setp.eq.u32 %q, %tid, 0;"]
     body += ["mad.wide.u32 %at, %tid, 4, %at; mov.u64 %b, bar; cvta.shared.u64 %b, %b;"]
     for i, (name, words) in enumerate(spellings):
@@ -294,7 +294,7 @@ def _copy_arrivals(form) -> KernelCase:
 
 def _prefetches(form) -> KernelCase:
     policy = ", %policy" if "cache_hint" in form.pattern else ""
-    body = [f"{name} [%in], 64{policy};" for name, _ in form.spellings()]
+    body = [f"{name} [%in], 64{policy};" for name, _ in spellings_together(form)]
     body.append("mov.u32 %v, 6; st.global.u32 [%at], %v;")
     return _kernel(body, np.array([6], np.uint32))
 

@@ -1,11 +1,11 @@
-"""Kernels that go wrong without their barriers and fences. Each executes all spellings of a row."""
+"""Kernels that go wrong without their barriers and fences. Each executes spellings of a row."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import barriers
-from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison
+from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison, spellings_together
 
 _THREADS = 96
 _ENTRY = """\
@@ -53,7 +53,7 @@ def _partners(form) -> np.ndarray:
 
 def _sync(form) -> KernelCase:
     """Threads read what their partners wrote, for each spelling."""
-    lines, names = _start(form), [name for name, _ in form.spellings()]
+    lines, names = _start(form), [name for name, _ in spellings_together(form)]
     operands = "%n, %count" if _has_count(form) else "%n"
     for i, name in enumerate(names):
         lines += [
@@ -73,7 +73,7 @@ def _red(form) -> KernelCase:
     lines, wanted = _start(form), []
     operands = "%n, %count" if _has_count(form) else "%n"
     groups = [_TID < 64, _TID >= 64] if _has_count(form) else [_TID >= 0]
-    for name, _ in form.spellings():
+    for name, _ in spellings_together(form):
         for limit, sign in ((0, ""), (0, "!"), (70, ""), (70, "!")):
             lines.append(f"setp.lt.u32 %q, %tid, {limit};")
             votes = (limit > _TID) ^ (sign == "!")
@@ -100,7 +100,7 @@ def _red(form) -> KernelCase:
 def _arrive(form) -> KernelCase:
     """The first warp waits for what the third one wrote, which does not wait."""
     lines = ["mad.wide.u32 %at, %tid, 4, %at; setp.lt.u32 %p, %tid, 32; setp.ge.u32 %q, %tid, 64;"]
-    names = [name for name, _ in form.spellings()]
+    names = [name for name, _ in spellings_together(form)]
     for i, name in enumerate(names):
         lines += [
             f"mad.lo.u32 %v, %tid, 5, {i}; @%q st.shared.u32 [%s], %v; @%q {name} {i + 3}, 64;",
@@ -126,7 +126,7 @@ def _cluster(arrive: str, wait: str, number: int) -> str:
 
 
 def _of_clusters(form) -> KernelCase:
-    names = [name for name, _ in form.spellings()]
+    names = [name for name, _ in spellings_together(form)]
     body = [
         "mov.u32 %v, %ctaid.x; mad.lo.u32 %v, %v, 64, %tid; mad.wide.u32 %at, %v, 4, %at;",
         "mov.u32 %n, %ctaid.x;",
@@ -145,7 +145,7 @@ def _of_clusters(form) -> KernelCase:
 
 def _fence(form) -> KernelCase:
     """The first block waits for the second one's message."""
-    names = [name for name, _ in form.spellings()]
+    names = [name for name, _ in spellings_together(form)]
     body = ["mov.u32 %v, %ctaid.x; setp.eq.u32 %p, %v, 0; @%p bra READER;"]
     for i, name in enumerate(names):
         body += [

@@ -3,7 +3,8 @@
 ``python -m tests.simulator.ptx.orders [ptxas]`` writes ``orders.txt`` anew, in some minutes. A line
 has the name of an instruction, the count of its operands, and for each of `orders` whether ptxas
 takes it: bits of a hexadecimal number, the first one in the lowest place. Names that rows spell and
-ptxas refuses have a 0.
+ptxas refuses have a 0. Of names that differ in types alone, and not in their bits, the first one
+stands for all.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from math import factorial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.instructions import moves_and_branches
-from tests.simulator.ptx.test_instructions import CHAPTERS
+from cudakern.simulator.ptx.instructions import CHAPTERS, moves_and_branches
+from cudakern.simulator.ptx.model import TYPE_BYTES
+from tests.helpers import samples
+from tests.simulator.ptx.test_instructions import chapter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -81,6 +84,11 @@ class Statement(NamedTuple):
     before: str  # a predicate
     operands: str
     declarations: tuple[str, str]  # of the module, and of the entry
+
+
+def shape(name: str) -> tuple[str, ...]:
+    """Return the words of a name, in which all types are the same."""
+    return tuple("TYPE" if word in TYPE_BYTES else word for word in name.split("."))
 
 
 def orders(name: str) -> list[str]:
@@ -181,13 +189,16 @@ def answers(ptxas: Ptxas, form: Form, texts: Iterable[str]) -> Iterator[str]:
 def main(command: str = "ptxas") -> None:
     """Write the answers of a ptxas."""
     ptxas = Ptxas(command)
-    lines: dict[str, None] = {}
-    for chapter in CHAPTERS.values():
-        for form in chapter.forms:
-            lines |= dict.fromkeys(answers(ptxas, form, chapter.texts(form)))
-    for form in moves_and_branches.FORMS:
-        lines |= dict.fromkeys(answers(ptxas, form, [_MOVES]))
-    ANSWERS.write_text("".join(f"{line}\n" for line in [f"# {ptxas.version}", *lines]))
+    samples.choose(thorough=True)
+    texts = [(f, chapter.texts(f)) for chapter in map(chapter_of, CHAPTERS) for f in chapter.forms]
+    texts += [(form, iter([_MOVES])) for form in moves_and_branches.FORMS]
+    lines: dict[tuple, str] = {}
+    for form, of_form in texts:
+        for line in answers(ptxas, form, of_form):
+            name, *rest = line.split()
+            if name.count(".") > 1:  # else there is one order
+                lines.setdefault((shape(name), *rest), line)
+    ANSWERS.write_text("".join(f"{line}\n" for line in [f"# {ptxas.version}", *lines.values()]))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import importlib.util
 import pytest
 
 from cudakern.simulator.ptx import instructions
+from tests.helpers.rows import each
 from tests.helpers.samples import is_thorough, sample
 from tests.helpers.simulated import ZIGLANG
 from tests.simulator.ptx.harness import Chapter
@@ -16,40 +17,44 @@ from tests.simulator.ptx.harness import Chapter
 SAMPLE = 3 if is_thorough() else 1
 
 
-def _chapter(name, most=None):
-    """Return a chapter's rows with their answers; rows without answers fail one by one."""
-    forms = tuple(importlib.import_module(f"{instructions.__name__}.{name}").FORMS)
-    forms = forms if most is None else forms[:: -(-len(forms) // most)]
-    answers = f"tests.simulator.ptx.oracles_{name}"
-    if importlib.util.find_spec(answers) is None:
-        return Chapter(forms, {}, {})
-    module = importlib.import_module(answers)
-    return Chapter(forms, getattr(module, "ORACLES", {}), getattr(module, "KERNELS", {}))
+def forms_of(name):
+    """Return the rows of a chapter."""
+    return tuple(importlib.import_module(f"{instructions.__name__}.{name}").FORMS)
 
 
-CHAPTERS = {name: _chapter(name) for name in instructions.CHAPTERS}
-ROWS = [
-    pytest.param(chapter, form, id=f"{name}-{form.pattern}")
-    for name, chapter in CHAPTERS.items()
-    for form in sample(chapter.forms, 3 if name == "matrix" else 1)
-]
+def answers_of(name):
+    """Return oracles and kernels of a chapter by pattern; rows without answers fail one by one."""
+    module = f"tests.simulator.ptx.oracles_{name}"
+    if importlib.util.find_spec(module) is None:
+        return {}, {}
+    answers = importlib.import_module(module)
+    return getattr(answers, "ORACLES", {}), getattr(answers, "KERNELS", {})
 
 
-@pytest.mark.parametrize(("chapter", "form"), ROWS)
-def test_row_gives_the_answers_of_its_oracle(chapter, form):
-    chapter.check(form)
+def chapter_of(name, every=1):
+    """Return each so many-th row of a chapter, with all answers."""
+    return Chapter(sample(forms_of(name), every), *answers_of(name))
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_sample_of_rows_with_ziglang(name, monkeypatch):
+def check(chapter):
+    """Check all rows of a chapter."""
+    each("form", chapter.forms, ids=lambda form: form.pattern)(chapter.check)()
+
+
+@pytest.mark.parametrize("name", instructions.CHAPTERS)
+def test_rows_give_the_answers_of_their_oracles(name):
+    chapter = chapter_of(name, 3 if name == "matrix" else 1)
+    assert {*chapter.answers} <= {form.pattern for form in forms_of(name)}
+    check(chapter)
+
+
+def test_sample_of_rows_with_ziglang(monkeypatch):
     pytest.importorskip("ziglang")
     monkeypatch.setenv("CUDAKERN_CXX", ZIGLANG)
-    chapter = _chapter(name, SAMPLE)
-    for form in chapter.forms:
-        chapter.check(form)
-
-
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_answers_belong_to_rows(name):
-    chapter = CHAPTERS[name]
-    assert {*chapter.answers} <= {form.pattern for form in chapter.forms}
+    forms, oracles, kernels = [], {}, {}
+    for name in instructions.CHAPTERS:
+        rows = forms_of(name)
+        forms += rows[:: -(-len(rows) // SAMPLE)]
+        some, others = answers_of(name)
+        oracles, kernels = {**some, **oracles}, {**others, **kernels}
+    check(Chapter(forms, oracles, kernels))

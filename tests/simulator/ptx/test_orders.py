@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from itertools import chain
 
-import pytest
-
-from cudakern.simulator.ptx.instructions import moves_and_branches, table
-from cudakern.simulator.ptx.model import TYPE_BYTES
-from tests.simulator.ptx.orders import ANSWERS, orders
-from tests.simulator.ptx.test_instructions import CHAPTERS
+from cudakern.simulator.ptx.instructions import CHAPTERS, moves_and_branches, table
+from tests.helpers.rows import each
+from tests.simulator.ptx.orders import ANSWERS, orders, shape
+from tests.simulator.ptx.test_instructions import forms_of
 
 #: Names and counts of operands, with a bit for each order.
 ASKED = [
@@ -52,12 +50,11 @@ REFUSED = [
 
 
 def _types(name):
-    return [word for word in name.split(".") if word in TYPE_BYTES]
+    return [word for word, like in zip(name.split("."), shape(name), strict=True) if word != like]
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: f"{asked[0]}-{asked[1]}")
-def test_modifiers_are_taken_in_the_orders_in_which_ptxas_takes_them(asked):
-    name, operands, bits = asked
+@each(("name", "operands", "bits"), ASKED, ids=lambda asked: f"{asked[0]} of {asked[1]} operands")
+def test_modifiers_are_taken_in_the_orders_in_which_ptxas_takes_them(name, operands, bits):
     for place, order in enumerate(orders(name)):
         is_taken = table().find(order, operands) is not None
         if bits >> place & 1:
@@ -67,23 +64,25 @@ def test_modifiers_are_taken_in_the_orders_in_which_ptxas_takes_them(asked):
 
 
 def test_ptxas_was_asked_for_each_row():
-    asked = [(name, operands) for name, operands, bits in ASKED if bits]
-    chapters = [*(chapter.forms for chapter in CHAPTERS.values()), moves_and_branches.FORMS]
+    def words(name, operands):
+        return *sorted(shape(name)), operands
+
+    asked = {words(name, operands) for name, operands, bits in ASKED if bits}
     lacking = [
         form.pattern
-        for form in chain(*chapters)
+        for form in chain(*map(forms_of, CHAPTERS), moves_and_branches.FORMS)
         if form.pattern.split(" ")[0].count(".") > 1  # else there is one order
-        and not any(n == len(form.operands) and form.match(name) is not None for name, n in asked)
+        and all(words(name, len(form.operands)) not in asked for name, _ in form.spellings())
     ]
     assert not lacking
 
 
-@pytest.mark.parametrize(("name", "usual", "operands"), PUBLISHED)
+@each(("name", "usual", "operands"), PUBLISHED)
 def test_an_order_means_what_the_usual_one_does(name, usual, operands):
     found, known = table().find(name, operands), table().find(usual, operands)
     assert (found.form, found.fields, found.access) == (known.form, known.fields, known.access)
 
 
-@pytest.mark.parametrize(("name", "operands"), REFUSED)
+@each(("name", "operands"), REFUSED)
 def test_what_ptxas_refuses_is_no_row(name, operands):
     assert table().find(name, operands) is None
