@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cudakern.simulator.ptx import access_bits
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
+from tests.helpers.rows import each
 
 #: Bytes; then what access_bits.py has of these names, a scope and a space.
 ANSWERS = {
@@ -129,24 +128,16 @@ ANSWERS = {
 }
 
 
-def bits(answer):
-    """Return an answer as the bits of `Site.access`."""
-    known = {**access_bits.SCOPES, **access_bits.SPACES}
-    return sum(
-        int(word) if word.isdecimal() else known[word] if word in known else bit(word)
-        for word in answer.split()
-    )
+#: Bits of `Site.access` by words of the answers.
+BITS = {name.lower(): bit for name, bit in vars(access_bits).items() if name.isupper()}
+BITS |= {**access_bits.SCOPES, **access_bits.SPACES}
 
 
-def bit(word):
-    return getattr(access_bits, word.upper())
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_what_an_instruction_does_to_memory(name):
+@each(("name", "answer"), ANSWERS.items())
+def test_what_an_instruction_does_to_memory(name, answer):
     if name in BUILTINS:
         access = BUILTINS[name].access(())
     else:
         rows = (table().find(name, operands) for operands in range(8))
         access = next(row.access for row in rows if row is not None)
-    assert access == bits(ANSWERS[name])
+    assert access == sum(int(w) if w.isdecimal() else BITS[w] for w in answer.split())

@@ -6,16 +6,17 @@ Where all instructions do, the processor does it for them: see FloatControl.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from cudakern.simulator import RawModule, ways
 from cudakern.simulator.ptx.instructions import compare, conversions, floats
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
 from cudakern.simulator.ways import Way
+from tests.helpers.rows import each
 from tests.simulator.ptx import oracles_compare, oracles_conversions, oracles_floats
 from tests.simulator.ptx.harness import (
     BLOCK,
@@ -36,7 +37,6 @@ CONTROL = "FloatControl control(true)"
 LARGE = 1 << 15
 #: How a kernel is launched: the way that is forced, and the least number of threads.
 LAUNCHES = {"few": (None, 1), "many": (None, LARGE), **{way.value: (way, 1) for way in Way}}
-EACH_LAUNCH = pytest.mark.parametrize("launch", LAUNCHES)
 
 NAMES = """
 add.ftz.f32 add.rn.ftz.f32 add.rz.ftz.f32 add.ftz.sat.f32 sub.ftz.f32 sub.rm.ftz.f32
@@ -146,32 +146,24 @@ class Launched(Batch):
         return tuple(x.reshape(times, -1)[:1] for x in outputs)
 
 
-SPELLINGS = [*map(spelling, NAMES.split()), *(spelling(name, 3) for name in EXTREMES.split())]
-FLUSHED = Launched(SPELLINGS)
+@cache
+def launched() -> tuple[Launched, Launched]:
+    """Return what is launched: flushed floats and any bits; and bits of which some are known."""
+    flushed = [*map(spelling, NAMES.split()), *(spelling(name, 3) for name in EXTREMES.split())]
+    known_first = (selection(name, {"a": (7,)}) for name in SELECTIONS if "f" not in name)
+    return Launched([*flushed, *map(selection, SELECTIONS)]), Launched(known_first)
 
 
-@EACH_LAUNCH
-def test_all_pairs_of_special_values(launch):
-    FLUSHED.check(launch)
-
-
-SELECTED = Launched(map(selection, SELECTIONS))
-KNOWN_FIRST = Launched(selection(name, {"a": (7,)}) for name in SELECTIONS if "f" not in name)
-
-
-@EACH_LAUNCH
-def test_selections_of_any_bits(launch):
-    SELECTED.check(launch)
-    KNOWN_FIRST.check(launch)
+@each("launch", LAUNCHES)
+def test_special_values_and_selections_of_any_bits(launch):
+    for module in launched():
+        module.check(launch)
 
 
 # Which kernels the processor does it for
 
-PTX = """.version 8.6
-.target sm_90a
-.address_size 64
-.func (.reg .f32 %y) twice(.reg .f32 %x) { add.ftz.f32 %y, %x, %x; ret; }
-.visible .entry k(.param .u64 p) {
+TWICE = ".func (.reg .f32 %y) twice(.reg .f32 %x) { add.ftz.f32 %y, %x, %x; ret; }\n"
+ENTRY = """.visible .entry NAME(.param .u64 p) {
 .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .b16 %h<9>; .reg .f32 %f<9>; .reg .f64 %d<9>;
 .reg .pred %p<9>; .shared .f32 s;
 ld.param.u64 %rd1, [p];
@@ -182,7 +174,8 @@ mul.ftz.f32 %f3, %f1, %f2;
 BODY
 st.global.f32 [%rd1], %f3; st.global.f32 [%rd1+4], %f4;
 ret;
-}"""
+}
+"""
 START = np.array([(1e-40, 1e30, 1e-310)] * LARGE, "f4, f4, f8")
 #: What more a kernel computes, as %f4; and the result for 1e-40, 1e30 and 1e-310, which is not 0.
 MIXED = {
@@ -223,14 +216,22 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("body", [*MIXED, *sorted(KNOWN | ALONE)])
-@pytest.mark.parametrize("count", [3, LARGE])
+BODIES = [*MIXED, *sorted(KNOWN | ALONE)]
+ENTRIES = [ENTRY.replace("NAME", f"k{n}").replace("BODY", body) for n, body in enumerate(BODIES)]
+TEXT = HEAD + TWICE + "".join(ENTRIES)
+
+
+@each("body", BODIES)
+@each("count", [3, LARGE])
 def test_kernels_of_flushed_floats_alone(count, body):
     """Others compute with subnormal floats as they are, wherever an instruction does."""
-    text, x = PTX.replace("BODY", body), START[:count].copy()
-    RawModule(code=text).get_function("k")((count,), (1,), (x,))
+    x = START[:count].copy()
+    RawModule(code=TEXT).get_function(f"k{BODIES.index(body)}")((count,), (1,), (x,))
     assert (x["f0"] == 0).all()
     assert (x["f1"] == MIXED.get(body, 0)).all()
     assert (x["f2"] == 1e-310).all()
+
+
+def test_the_processor_flushes_floats_of_such_kernels():
     for fast in (False, True):
-        assert (CONTROL in translate(parse(text, "k"), "k", fast=fast)) == (body in ALONE)
+        assert translate(parse(TEXT, "k"), "k", fast=fast).count(CONTROL) == len(ALONE)

@@ -10,6 +10,7 @@ import pytest
 import cudakern as ck
 from cudakern.errors import BindingError, SimulatorError
 from cudakern.simulator.ptx.instructions.special import REGISTERS
+from tests.helpers.rows import each
 from tests.simulator.ptx.harness import launch, poison
 
 pytestmark = pytest.mark.timeout(120)
@@ -45,7 +46,7 @@ def test_exit_in_a_function_ends_the_thread():
     assert y.tolist() == [51, 0] * 48
 
 
-@pytest.mark.parametrize("left", [0, 1, 31, 32, 33, 64, 95])
+@each("left", [0, 1, 31, 32, 33, 64, 95])
 def test_exited_threads_count_as_arrived(left):
     y = np.zeros(96, np.uint32)
     body = "if (threadIdx.x >= left) return; __syncthreads(); y[threadIdx.x] = 1;"
@@ -182,25 +183,26 @@ def test_a_barrier_of_a_part_is_used_again_and_again():
 # Clusters
 
 CLUSTERS = """
-#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
 template <int kSize>
 __global__ void __cluster_dims__(kSize, 1, 1) sum(unsigned* y, int threads) {
   __shared__ unsigned char mine[2];
-  auto cluster = cg::this_cluster();
   if (threadIdx.x >= threads) return;
   if (threadIdx.x == 0) mine[1] = blockIdx.x + 1;
-  cluster.sync();
+  asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
   unsigned sum = 0;
-  for (unsigned r = 0; r < cluster.num_blocks(); ++r) sum += *cluster.map_shared_rank(mine + 1, r);
+  for (unsigned r = 0; r < kSize; ++r) {
+    const unsigned char* other;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(other) : "l"(mine + 1), "r"(r));
+    sum += *other;
+  }
   y[blockIdx.x * threads + threadIdx.x] = sum;
-  cluster.sync();
+  asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
 }
 """
 SUMS = ck.simulator.RawModule(code=CLUSTERS, name_expressions=("sum<1>", "sum<2>", "sum<8>"))
 
 
-@pytest.mark.parametrize(("size", "blocks", "threads"), [(1, 3, 8), (2, 10, 33), (8, 16, 8)])
+@each(("size", "blocks", "threads"), [(1, 3, 8), (2, 10, 33), (8, 16, 8)])
 def test_blocks_of_a_cluster_read_each_others_memory(size, blocks, threads):
     y = poison((blocks, threads), np.uint32)
     SUMS.get_function(f"sum<{size}>")((blocks,), (threads + 7,), (y, threads))
@@ -376,25 +378,29 @@ def test_malloc_of_too_much_returns_null():
 # Formats
 
 
-@pytest.mark.parametrize(
-    ("arguments", "printed"),
-    [
-        ('"%d %q %d|", 5, 6', "5 %q 6|"),
-        ('"%s|", (char*)0', "(null)|"),
-        ('"100%|"', "100%|"),
-        ('"100%"', "100%"),
-        ('"%d|"', "%d|"),
-        ('"%-*d|%0*d", -4, 7, 3, 8', "7   |008"),
-        ('"%.*f|", -1, 0.5', "0.500000|"),
-        ('"%n%5c|%-3c|", 65, 66', "%n    A|B  |"),
-        ('"%.2s|%5.1s|", "abc", "xyz"', "ab|    x|"),
-        ('"%+ -#0x|", 255', "0xff|"),
-        ('"%jd %td %hhu|", 1ll << 40, -1ll, 511', f"{2**40} -1 255|"),
-    ],
+#: Arguments of printf, and what is printed.
+PRINTED = [
+    ('"%d %q %d|", 5, 6', "5 %q 6|"),
+    ('"%s|", (char*)0', "(null)|"),
+    ('"100%|"', "100%|"),
+    ('"100%"', "100%"),
+    ('"%d|"', "%d|"),
+    ('"%-*d|%0*d", -4, 7, 3, 8', "7   |008"),
+    ('"%.*f|", -1, 0.5', "0.500000|"),
+    ('"%n%5c|%-3c|", 65, 66', "%n    A|B  |"),
+    ('"%.2s|%5.1s|", "abc", "xyz"', "ab|    x|"),
+    ('"%+ -#0x|", 255', "0xff|"),
+    ('"%jd %td %hhu|", 1ll << 40, -1ll, 511', f"{2**40} -1 255|"),
+]
+PRINTING = "".join(
+    f'extern "C" __global__ void k{number}() {{ printf({arguments}); }}\n'
+    for number, (arguments, _) in enumerate(PRINTED)
 )
-def test_printf_of_unusual_formats(arguments, printed, capfd):
-    run(f"printf({arguments});", block=1,
-        parameters="")  # fmt: skip
+
+
+@each(("number", "printed"), [(number, printed) for number, (_, printed) in enumerate(PRINTED)])
+def test_printf_of_unusual_formats(number, printed, capfd):
+    ck.simulator.RawModule(code=PRINTING).get_function(f"k{number}")((1,), (1,), ())
     assert capfd.readouterr().out == printed
 
 
@@ -421,6 +427,7 @@ WAIT = """asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.shared.b64 p,
  @!p bra W;}" :: "r"(a));"""
 COPY = """asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"\
  :: "r"(a), "l"(y), "r"(8u + y[0]));"""
+GOOD = "__syncthreads(); y[threadIdx.x] = __ballot_sync(~0u, 1);"
 STUCK = "every resident thread polls or waits, and none changes memory"
 #: What test_simulator_faults.py does not break.
 BROKEN = {
@@ -536,19 +543,26 @@ def test_offset_beyond_dynamic_shared_memory():
         run(body, np.zeros(2, np.uint32), shared_mem=32)
 
 
-@pytest.mark.parametrize("name", BROKEN)
+MISUSE = "".join(
+    f'extern "C" __global__ void {name}_(unsigned* y) {{\n{body}\n}}\n'
+    for name, (body, *_) in {**BROKEN, "good": (GOOD,)}.items()
+)
+
+
+@each("name", BROKEN)
 def test_misuse_is_one_error_and_the_next_launch_works(name):
     body, kind, message = BROKEN[name]
-    y = np.zeros(1024, np.uint32)
+    module, y = ck.simulator.RawModule(code=MISUSE), np.zeros(1024, np.uint32)
     with pytest.raises(SimulatorError) as caught:
-        run(body, y)
+        module.get_function(f"{name}_")((1,), (32,), (y,))
     assert caught.value.kind == kind
     assert message in str(caught.value)
-    place = f"k.cu:{3 + body.count(chr(10))}: "
+    line = MISUSE[: MISUSE.index(body, MISUSE.index(f" {name}_("))].count("\n") + 1
+    place = f"module.cu:{line + body.count(chr(10))}: "
     assert (place in str(caught.value)) == (name != "text")  # which printf itself reads
     assert "\n" not in str(caught.value)
     y[:] = 0
-    run("__syncthreads(); y[threadIdx.x] = __ballot_sync(~0u, 1);", y)
+    module.get_function("good_")((1,), (32,), (y,))
     assert y[:32].tolist() == [2**32 - 1] * 32
 
 

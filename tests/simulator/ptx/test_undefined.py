@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-import pytest
 
 import cudakern as ck
+from tests.helpers.rows import each
 from tests.simulator.ptx.harness import HEAD
 
 #: Loads from shared memory: %r1 to %r4, %d1 and %h1 are undefined; of %r5 and %d5 the lower half is
@@ -31,6 +29,7 @@ BRANCH = "setp.ne.u32 %p9, {}, 1; @%p9 bra L_; L_:"
 
 STORED, BRANCHED, ADDRESS = "is stored", "decides a branch", "is part of an address"
 ATOMIC, USED, NOTHING = "goes into an atomic", "is used", ""
+UPDATED = "atomic update of 4 bytes must come after a write"
 
 #: What a kernel does with them, and what is found.
 CASES = {
@@ -62,6 +61,15 @@ CASES = {
         "atom.global.add.u32 %r1, [%d0], 1; st.global.u32 [%d0], %r1;",
         NOTHING,
     ),
+    "exchange of what nobody wants": (
+        ".loc 1 2 1\natom.shared.exch.b32 %r9, [s+32], 1;\n.loc 1 3 1\n",
+        NOTHING,
+    ),
+    "exchange": (
+        ".loc 1 2 1\natom.shared.exch.b32 %r9, [s+36], 1;\n.loc 1 3 1\n" + STORE.format("%r9"),
+        UPDATED,
+    ),
+    "addition": (".loc 1 2 1\natom.shared.add.u32 %r9, [s+40], 1;", UPDATED),
     "number of a barrier": (LEAST + "bar.sync %r9;", USED),
     "lane of a shuffle": ("shfl.sync.idx.b32 %r9, %r0, %r1, 31, 1;", USED),
     "computed, not used": ("add.u32 %r9, %r1, 1; mul.lo.u32 %r9, %r9, %r9;", NOTHING),
@@ -269,19 +277,22 @@ FUNCTION = """
 """
 
 
-@cache
-def module():
-    entries = [
-        f".visible .entry k{i}(.param .u64 out, .param .u32 zero)\n{{ {START} {body} ret; }}\n"
-        for i, (body, _) in enumerate(CASES.values())
-    ]
-    return ck.simulator.RawModule(code="".join((HEAD, FUNCTION, *entries, '.file 1 "a.cu"\n')))
+TEXT = "".join(
+    (
+        HEAD,
+        FUNCTION,
+        *(
+            f".visible .entry k{i}(.param .u64 out, .param .u32 zero)\n{{ {START} {body} ret; }}\n"
+            for i, (body, _) in enumerate(CASES.values())
+        ),
+        '.file 1 "a.cu"\n',
+    )
+)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_what_becomes_of_an_undefined_value(name):
-    number = [*CASES].index(name)
-    kernel = module().get_function(f"k{number}")
+    kernel = ck.simulator.RawModule(code=TEXT).get_function(f"k{[*CASES].index(name)}")
     with ck.simulator.checked() as report:
         kernel((1,), (1,), (np.zeros(8, np.uint32), 0))
         findings, report.findings = report.findings, []
@@ -289,4 +300,5 @@ def test_what_becomes_of_an_undefined_value(name):
     assert {f.kind for f in findings} == ({"uninitialized"} if wanted else set())
     for finding in findings:
         assert finding.source == ("a.cu", 2)
-        assert f"its value {wanted} at a.cu:3" in finding.message
+        told = wanted if wanted == UPDATED else f"its value {wanted} at a.cu:3"
+        assert told in finding.message
