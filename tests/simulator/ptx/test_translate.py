@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cudakern.errors import KernelCompileError, SimulatorError
+from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator import RawModule, checked
 from cudakern.simulator.ptx.instructions import moves_and_branches
 from tests.helpers.rows import each
@@ -43,13 +43,14 @@ class Case:
     body: str
     wanted: object
     before: str = ""
+    head: str = ""
     block: int = 1
     shared_bytes: int = 0
     packed: bool = False  # whether it tells addresses of shared memory, which red zones change
 
     def text(self, name):
         """Return what a module has of the case, with its entry's name."""
-        return (self.before + entry(self.body, "$")).replace("$", name)
+        return (self.before + entry(self.body, "$", self.head)).replace("$", name)
 
 
 def stored(*names, kind="u32"):
@@ -83,7 +84,36 @@ def operands(instructions, names, *wanted):
     return Case(f"{start} {instructions} {stores}", wanted)
 
 
+#: Expressions with their values in 64 bits; floats.
+EXPRESSIONS = {
+    "0": 0, "0x7fU": 127, "0b1011": 11, "017": 15, "08": 8, "18446744073709551615": 2**64 - 1,
+    "-9223372036854775808": -(2**63), "~0": -1, "!5 + !0": 1, "- - 3": 3, "2 + 3 * 4 - 1": 13,
+    "7 / -2": -3, "-7 % 3": -1, "1 / 0 + 1 % 0": 1, "1 << 3 | 1 ^ 3 & 2": 11,
+    "1 < 2 == 2 > 1 && 1 != 0": 1, "0 || 1 <= 0 || 3 >= 3": 1, "0 ? 1 : 2 ? 3 : 4": 3,
+    "1 ? 1 : 2": 1, "1 << 63 << 1": 0, "3 << 0x4000000000000001": 6,
+    "0x7fffffffffffffff * 4": -4, "(.u64) -1": 2**64 - 1, "(.s64) 0xffffffffffffffff": -1,
+    "WARP_SZ - 1": 31,
+}  # fmt: skip
+FLOATS = {
+    "0f3F800000": 1.0, "-0F3F800000": -1.0, "0d3FF0000000000000": 1.0, "1.0": 1.0, "1e0": 1.0,
+    "-2.5E-1": -0.25, "+1.": 1.0, "1e999": np.inf,
+}  # fmt: skip
+
+
+def constants(register, kind, texts, bits):
+    """Return a case that stores constants of 64 bits."""
+    stores = "".join(
+        f"mov.{kind} {register}, {text}; st.global.{kind} [%d0+{8 * i}], {register};"
+        for i, text in enumerate(texts)
+    )
+    return Case(stores, bits.view(np.uint32).tolist())
+
+
 OPERANDS = {
+    "constant expressions": constants(
+        "%d1", "u64", EXPRESSIONS, np.array([v % 2**64 for v in EXPRESSIONS.values()], np.uint64)
+    ),
+    "constants of floats": constants("%g1", "f64", FLOATS, np.array([*FLOATS.values()])),
     "negative constants": operands(
         "sub.s32 %r3, -7, -5; min.s32 %r4, %r1, -2147483648;", "r3 r4", -2, -(2**31)
     ),
@@ -222,6 +252,13 @@ MEMORY = {
         "st.global.u32 [%d1+(-14*4)], 3; st.u32 [%d0+12], 4;",
         [1, 2, 3, 4],
     ),
+    "addresses of variables": Case(
+        "ld.global.u32 %r1, [$v+0x4]; ld.global.u32 %r2, [$v[8]]; add.u64 %d1, %d0, 2;"
+        "st.global.u32 [%d1+0xffffffffffffffff+0xffffffffffffffff], %r1;"
+        "st.global.u32 [%d0+4], %r2;",
+        [8, 9],
+        before=".global .u32 $v[3] = {7, 8, 9};",
+    ),
     "orders": Case(
         "st.relaxed.gpu.global.u32 [%d0], 5; ld.acquire.sys.global.u32 %r1, [%d0];"
         "st.volatile.global.v2.u32 [%d0+8], {%r1, 6};"
@@ -261,6 +298,27 @@ MEMORY = {
 }  # fmt: skip
 
 VARIABLES = {
+    "declarations before and behind definitions": Case(
+        "call (%r1), $f; ld.global.u32 %r2, [$x];" + stored("%r1", "%r2"),
+        [3, 1],
+        before=".func (.reg .u32 %r) $f(); .func (.reg .u32 %r) $f() { mov.u32 %r, 3; ret; }"
+        ".func (.reg .u32 %r) $f() .noreturn; .extern .global .align 4 .b8 $x[];"
+        ".visible .global .align 4 .b8 $x[4] = {1};",
+    ),
+    "what says nothing": Case(
+        stored("7"),
+        [7],
+        before="""
+        // .version 1.0 { /*
+        .file 7 "a//b/*c.cu", 1700000000, 250
+        .pragma "used_bytes_mask 0xF";
+        .section .debug_str { .b8 65, 0 \n .b32 .debug_abbrev }
+        .section .note "one word"
+        /* .entry
+           nothing() */ ;
+        """,
+        head='.maxntid 128, 2, 1 .minnctapersm 2 .explicitcluster .pragma "nounroll";',
+    ),
     "initial values": Case(
         "ld.global.v2.u32 {%r1, %r2}, [$a]; ld.const.u32 %r3, [$c+4]; ld.const.f32 %f1, [$c+8];"
         "ld.global.s16 %r4, [$b+2]; ld.global.u32 %r5, [$a+12]; ld.global.u32 %r6, [$rows+8];"
@@ -465,6 +523,48 @@ def test_the_cases_hold_each_instruction_whose_statements_python_writes():
     texts = "".join(case.text("k") for case in CASES.values())
     opcodes = {name.partition(".")[0] for name in re.findall(r"[a-z]\w*(?:\.\w+)*", texts)}
     assert {form.opcode for form in moves_and_branches.FORMS} <= opcodes
+
+
+#: Variables called x, and what they hold.
+INITIAL = [
+    (".u32 x = 7", "u4", [7]),
+    (".u32 x = {7}", "u4", [7]),
+    (".s16 x[4] = {-1, 2 * 3}", "i2", [-1, 6, 0, 0]),
+    (".b32 x[] = {1, 2, 3}", "u4", [1, 2, 3]),
+    (".b32 x[][2] = {{1}, {2, 3}}", "u4", [1, 0, 2, 3]),
+    (".b32 x[3][2] = {{1, 2}, {3}, {4, 5}}", "u4", [1, 2, 3, 0, 4, 5]),
+    (".b32 x[2][2][2] = {{{1}, {2}}, {{3}}}", "u4", [1, 0, 2, 0, 3, 0, 0, 0]),
+    (".b32 x[2][2] = {1, 2, 3}", "u4", [1, 2, 3, 0]),
+    (".v2 .b32 x[2] = {{1}, {2, 3}}", "u4", [1, 0, 2, 3]),
+    (".v2 .b32 x[] = {{1}, {2}, {3}}", "u4", [1, 0, 2, 0, 3, 0]),
+    (".f32 x[2] = {0f3F800000, 1.5}", "f4", [1, 1.5]),
+    (".b32 x = 0f3F800000", "u4", [0x3F800000]),
+    (".v4 .f32 x[2][3]", "f4", [0] * 24),
+    (".align 16 .b128 x", "u8", [0, 0]),
+    (".attribute(.managed, .unified(1, 2)) .align 4 .b8 x[1 << 3]", "u1", [0] * 8),
+]
+DECLARED = "".join(
+    f".global {text};".replace(" x", f" x{number}") for number, (text, *_) in enumerate(INITIAL)
+)
+
+
+@each(("number", "kind", "values"), [(n, *row[1:]) for n, row in enumerate(INITIAL)])
+def test_initial_values(number, kind, values):
+    module = RawModule(code=HEAD + DECLARED + entry(""))
+    assert module.get_global(f"x{number}").view(kind).tolist() == values
+
+
+@each(
+    ("head", "requirement"),
+    [
+        (".reqntid 32", "blocks of (32, 1, 1) threads, as the kernel says; got (40, 1, 1)"),
+        (".maxntid 19, 2", "at most 38 threads a block, as the kernel says; got 40"),
+    ],
+)
+def test_blocks_that_an_entry_does_not_take(head, requirement):
+    with pytest.raises(BindingError) as caught:
+        run(HEAD + entry("", head=head), poison(1, np.uint32), block=40)
+    assert str(caught.value) == f"k: launch must have {requirement}"
 
 
 def test_structures_as_parameters_of_an_entry():

@@ -201,6 +201,16 @@ CASES = {
         + STORE.format("%r9"),
         STORED,
     ),
+    # What is loaded beside others, at the same line, can be padding that is copied with them.
+    "padding": (
+        ".loc 1 2 1\nld.shared.u32 %r9, [t+12];\n.loc 1 3 1\n" + STORE.format("%r9"),
+        NOTHING,
+    ),
+    "loaded alone": (
+        ".loc 1 2 1\nmov.u32 %r8, t; ld.shared.u32 %r9, [%r8+12];\n.loc 1 3 1\n"
+        + STORE.format("%r9"),
+        STORED,
+    ),
     "part stored": ("st.global.u64 [%d0], %d5;", NOTHING),
     "part stored and loaded": (
         "st.global.u64 [%d0], %d5; ld.global.u32 %r9, [%d0+4]; " + BRANCH.format("%r9"),
