@@ -10,6 +10,7 @@ import pytest
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx import cupy_compilation
 from cudakern.simulator.ptx.compile import Code
+from tests.helpers.rows import each
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
@@ -57,7 +58,7 @@ def cupy_hands(monkeypatch, tmp_path):
     return hands
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         (),
@@ -67,9 +68,9 @@ def cupy_hands(monkeypatch, tmp_path):
         ("-arch=sm_80", "-G", "--std", "c++20"),
     ],
 )
-@pytest.mark.parametrize("expressions", [(), ("k", "scale<float, 2>")])
-@pytest.mark.parametrize("code", [PLAIN, COMPLEX])
-@pytest.mark.parametrize("translate", [False, True])
+@each("expressions", [(), ("k", "scale<float, 2>")])
+@each("code", [PLAIN, COMPLEX])
+@each("translate", [False, True])
 def test_the_same_reaches_nvrtc(cupy_hands, options, expressions, code, translate):
     text, name, names, options_of_cupy = cupy_hands(
         code, options, name_expressions=expressions or None, translate_cucomplex=translate

@@ -1,40 +1,12 @@
-"""Which row of the instruction table an instruction is."""
+"""Rows of the instruction table that say too little do not load."""
 
 from __future__ import annotations
 
 import pytest
 
 from cudakern.simulator.ptx.forms import Table, rows
-from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.translate import writers_of
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "atom.acquire.gpu.global.add.u32",
-        "atom.add.acquire.gpu.global.u32",
-        "atom.global.gpu.acquire.add.u32",
-        "atom.gpu.acquire.global.add.u32",
-    ],
-)
-def test_modifiers_of_atomics_in_any_order(name):
-    row = table().find(name, 3)
-    assert (row.form.opcode, row.fields["SEM"], row.fields["SCOPE"]) == ("atom", "acquire", "gpu")
-
-
-@pytest.mark.parametrize(
-    ("predicates", "wanted"), [((), "{s}"), ((3,), "{i}"), ((1,), None), ((1, 3), None)]
-)
-@pytest.mark.parametrize("order", [1, -1])
-def test_predicates_tell_forms_apart(order, predicates, wanted):
-    known = rows("""
-9 copy.b32 [a], [b], n:u32, i:pred (reads, writes) = {site} {i}
-9 copy.b32 [a], [b], n:u32, s:u32 (reads, writes) = {site} {s}
-""")
-    row = Table((form, "") for form in known[::order]).find("copy.b32", 4, predicates)
-    assert (row and row.form.code.split()[-1]) == wanted
-
+from tests.helpers.rows import each
 
 #: Rows, and what each must say.
 LACKING = {
@@ -73,7 +45,7 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("row", LACKING)
+@each("row", LACKING)
 def test_a_row_that_says_too_little_does_not_load(row):
     with pytest.raises(ValueError, match=r"^cudakern: the row '9\.9 ") as caught:
         rows(f"9.9 {row}")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.helpers.rows import each
 
 # Inline PTX stands on one line: of several, NVRTC 12 names the last and NVRTC 13 the first.
 PRODUCT = r"""
@@ -45,7 +46,8 @@ def test_whole_warp():
     np.testing.assert_array_equal(out, np.full(64, 64, np.float32))
 
 
-@pytest.mark.parametrize(("block", "lanes"), [(16, 16), (48, 48)], ids=["small block", "last warp"])
+#: Threads of a block that is too small, of a last warp that is, and of a warp that diverges.
+@each(("block", "lanes"), [(16, 16), (48, 48), (32, 31)])
 def test_warp_without_all_lanes(block, lanes):
     message = stopped(PRODUCT, block, np.zeros(64, np.float32), np.int32(lanes))
     assert message.startswith(
@@ -53,21 +55,14 @@ def test_warp_without_all_lanes(block, lanes):
     )
 
 
-def test_warp_whose_lanes_diverge():
-    message = stopped(PRODUCT, 32, np.zeros(32, np.float32), np.int32(31))
-    assert "k.cu:5: all 32 lanes of a warp must execute a matrix instruction" in message
-
-
 def test_row_at_an_odd_address():
-    message = stopped(LOAD, 32, np.zeros(32, np.uint32), np.int32(8), np.int32(3))
+    out = np.zeros(32, np.uint32)
+    message = stopped(LOAD, 32, out, np.int32(8), np.int32(3))
     assert message == (
         "k: k.cu:8: a row of a matrix must start at a multiple of 16 bytes "
         "(block (0, 0, 0), thread (3, 0, 0))"
     )
-
-
-def test_address_of_a_lane_that_names_no_row():
-    out = np.zeros(32, np.uint32)
+    # The addresses of lanes from 8 on name no row.
     ck.simulator.RawKernel(LOAD, "k")((1,), (32,), (out, np.int32(3), np.int32(8)))
     np.testing.assert_array_equal(out, np.arange(32))
 

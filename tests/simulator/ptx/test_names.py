@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cudakern.simulator.ptx.names import called, qualified
+from tests.helpers.rows import each
 
 NAMES = {
     "add": "add",
@@ -33,7 +32,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("symbol", NAMES)
+@each("symbol", NAMES)
 def test_qualified(symbol):
     assert qualified(symbol) == NAMES[symbol]
 
