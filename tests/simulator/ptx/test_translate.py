@@ -65,6 +65,17 @@ def run(text, y, name="k", block=1, shared_bytes=0, more=(), grid=1):
     kernel((grid,), (block,), (y, *more), shared_mem=shared_bytes)
 
 
+def rows_of(text, **words):
+    """Return instructions and what is told of them, by name; of lines ``name: ... => told``."""
+    rows = {}
+    for name, row in re.findall(r"^(\w.*?): (.*(?:\n    .*)*)", text, re.MULTILINE):
+        body, *told = row.replace("\n    ", " ").split(" => ")
+        for word, meaning in words.items():
+            body = body.replace(word, meaning)
+        rows[name] = (body, *told)
+    return rows
+
+
 FLOAT = struct.unpack("I", struct.pack("f", 1.5))[0]
 PROTOTYPE = "p: .callprototype _ (.reg .u32 _);"
 #: Each thread's place in the output.
@@ -623,79 +634,55 @@ def test_plain_and_checked_launches_share_variables_but_no_addresses_of_function
 
 
 GOOD = entry(stored("7"), "good")
-REFUSED = {
-    "instruction": (
-        "wgmma.fence.sync.aligned;",
-        "the instruction wgmma.fence.sync.aligned",
-        "; mma.sync multiplies matrices, too",
-    ),
-    "texture": (
-        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1}];",
-        "the instruction tex.1d.v4.f32.s32",
-        "; instead of a texture read an array, interpolating by hand",
-    ),
-    "selector": (
-        "vadd.u32.u32.u32 %r3, %r1.b0, %r2;",
-        "vadd.u32.u32.u32 of %r1.b0, which is not declared",
-    ),
-    "selector of a result": (
-        "vadd.u32.u32.u32 %r3.h1, %r1, %r2, %r1;",
-        "the instruction vadd.u32.u32.u32",
-    ),
-    "space": ("isspacep.const %p1, %d0;", "the instruction isspacep.const"),
-    "modifier": ("add.sat.u32 %r3, %r1, %r2;", "the instruction add.sat.u32"),
-    "label": ("bra nowhere;", "bra to what is no label of its function"),
-    "number": ("bra 5;", "bra to what is no label of its function"),
-    "table": ("brx.idx %r1, %r2;", "brx.idx without a table"),
-    "targets": (
-        "T: .branchtargets k; brx.idx %r1, T;",
-        "brx.idx to what is no label of its function",
-    ),
-    "operands": ("mov.u32 %r1;", "mov.u32 with 1 operands"),
-    "type": ("mov %r1, %r2;", "the instruction mov"),
-    "name": ("mov.u32 %r1, nothing;", "mov.u32 of nothing, which is not declared"),
-    "name of another function": (
-        "ld.shared.u32 %r1, [mine];",
-        "ld.shared.u32 of mine, which is not declared",
-    ),
-    "register": ("mov.u32 %r99, %r1;", "mov.u32 with such a result"),
-    "leading zero": ("mov.u32 %r01, %r1;", "mov.u32 with such a result"),
-    "sum": ("mov.u32 %r1, %r2+4;", "mov.u32 of a sum"),
-    "sum of a special register": ("mov.u32 %r1, %tid.x+4;", "mov.u32 of a sum"),
-    "float": ("mov.u32 %r1, 1.5;", "mov.u32 with such a constant"),
-    "parts": ("mov.b32 {%h1, %h2, %h3}, %r1;", "mov.b32 with a vector of 3"),
-    "vectors": ("mov.b64 {%r1, %r2}, {%r3, %r4};", "mov.b64 with such an operand"),
-    "lanes": ("ld.global.v4.u32 {%r1, %r2}, [%d0];", "ld.global.v4.u32 of 2 values"),
-    "no lanes": ("ld.global.v4.u32 %r1, [%d0];", "ld.global.v4.u32 of no vector"),
-    "lanes of a store": ("st.global.u32 [%d0], {%r1, %r2};", "st.global.u32 of 2 values"),
-    "nothing in braces": ("ld.global.u32 {}, [%d0];", "ld.global.u32 of 0 values"),
-    "vector": ("add.u32 %r1, {%r2, %r3}, 1;", "add.u32 of 2 values"),
-    "vector of one": ("add.u32 {%r1}, %r2, 1;", "add.u32 of 1 values"),
-    "lanes of an atomic": (
-        "red.global.add.v2.f32 [%d0], {%f1, %f2, %f3};",
-        "red.global.add.v2.f32 of 3 values",
-    ),
-    "fragment of nothing": (
-        "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {};",
-        "stmatrix.sync.aligned.m8n8.x1.shared.b16 of 0 values",
-    ),
-    "parts of a float": ("mov.f32 %f1, {%h1, %h2};", "mov.f32 with a vector of 2"),
-    "type of an address": ("cvta.global.f16x2 %d1, %d0;", "the instruction cvta.global.f16x2"),
-    "long name": (f"mov.u32 %r1, {'x' * 5000};", f"mov.u32 of {'x' * 289}..."),
-    "address": ("ld.global.u32 %r1, %d0;", "ld.global.u32 without an address in brackets"),
-    "two results": ("add.u32 %r1|%r2, %r3, %r4;", "add.u32 with two results"),
-    "guard": ("@%nothing ret;", "ret of %nothing, which is not declared"),
-    "callee": ("call nothing;", "a call of nothing, which is no function that is declared"),
-    "entry": ("call good;", "a call of good, which is no function that is declared"),
-    "entry's address": (
-        "mov.u64 %d1, good;",
-        "mov.u64 of good, which is a kernel: only the host launches them",
-    ),
-    "builtin's address": ("mov.u64 %d1, malloc;", "mov.u64 of malloc, which is not defined"),
-    "arguments": ("call f, (1, 2);", "call of f with other arguments than it has"),
-    "prototype": ("call %d1, (1);", "call by an address without a prototype"),
-    "no callee": ("call (%r1);", "call without a function"),
-}  # fmt: skip
+REFUSED = rows_of("""
+instruction: wgmma.fence.sync.aligned; => the instruction wgmma.fence.sync.aligned
+    => mma.sync multiplies matrices, too
+texture: tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1}]; => the instruction tex.1d.v4.f32.s32
+    => instead of a texture read an array, interpolating by hand
+selector: vadd.u32.u32.u32 %r3, %r1.b0, %r2; => vadd.u32.u32.u32 of %r1.b0, which is not declared
+selector of a result: vadd.u32.u32.u32 %r3.h1, %r1, %r2, %r1; => the instruction vadd.u32.u32.u32
+space: isspacep.const %p1, %d0; => the instruction isspacep.const
+modifier: add.sat.u32 %r3, %r1, %r2; => the instruction add.sat.u32
+label: bra nowhere; => bra to what is no label of its function
+number: bra 5; => bra to what is no label of its function
+table: brx.idx %r1, %r2; => brx.idx without a table
+targets: T: .branchtargets k; brx.idx %r1, T; => brx.idx to what is no label of its function
+operands: mov.u32 %r1; => mov.u32 with 1 operands
+type: mov %r1, %r2; => the instruction mov
+name: mov.u32 %r1, nothing; => mov.u32 of nothing, which is not declared
+name of another function: ld.shared.u32 %r1, [mine]; => ld.shared.u32 of mine, which is not declared
+register: mov.u32 %r99, %r1; => mov.u32 with such a result
+leading zero: mov.u32 %r01, %r1; => mov.u32 with such a result
+sum: mov.u32 %r1, %r2+4; => mov.u32 of a sum
+sum of a special register: mov.u32 %r1, %tid.x+4; => mov.u32 of a sum
+float: mov.u32 %r1, 1.5; => mov.u32 with such a constant
+parts: mov.b32 {%h1, %h2, %h3}, %r1; => mov.b32 with a vector of 3
+vectors: mov.b64 {%r1, %r2}, {%r3, %r4}; => mov.b64 with such an operand
+lanes: ld.global.v4.u32 {%r1, %r2}, [%d0]; => ld.global.v4.u32 of 2 values
+no lanes: ld.global.v4.u32 %r1, [%d0]; => ld.global.v4.u32 of no vector
+lanes of a store: st.global.u32 [%d0], {%r1, %r2}; => st.global.u32 of 2 values
+nothing in braces: ld.global.u32 {}, [%d0]; => ld.global.u32 of 0 values
+vector: add.u32 %r1, {%r2, %r3}, 1; => add.u32 of 2 values
+vector of one: add.u32 {%r1}, %r2, 1; => add.u32 of 1 values
+lanes of an atomic: red.global.add.v2.f32 [%d0], {%f1, %f2, %f3};
+    => red.global.add.v2.f32 of 3 values
+fragment of nothing: stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {};
+    => stmatrix.sync.aligned.m8n8.x1.shared.b16 of 0 values
+parts of a float: mov.f32 %f1, {%h1, %h2}; => mov.f32 with a vector of 2
+type of an address: cvta.global.f16x2 %d1, %d0; => the instruction cvta.global.f16x2
+address: ld.global.u32 %r1, %d0; => ld.global.u32 without an address in brackets
+two results: add.u32 %r1|%r2, %r3, %r4; => add.u32 with two results
+guard: @%nothing ret; => ret of %nothing, which is not declared
+callee: call nothing; => a call of nothing, which is no function that is declared
+entry: call good; => a call of good, which is no function that is declared
+entry's address: mov.u64 %d1, good;
+    => mov.u64 of good, which is a kernel: only the host launches them
+builtin's address: mov.u64 %d1, malloc; => mov.u64 of malloc, which is not defined
+arguments: call f, (1, 2); => call of f with other arguments than it has
+prototype: call %d1, (1); => call by an address without a prototype
+no callee: call (%r1); => call without a function
+""")
+REFUSED["long name"] = (f"mov.u32 %r1, {'x' * 5000};", f"mov.u32 of {'x' * 289}...")
 BEFORE = ".extern .func malloc(.param .b64 a); .func f(.reg .u32 %a) { .shared .u32 mine; ret; }"
 
 
@@ -714,7 +701,7 @@ def test_an_entry_is_refused_and_others_are_not(name):
     line = text[: text.index(body, text.index(f" r{number}("))].count("\n") + 1
     message = (
         f"module.cu: the kernel must compile; a.cu:12: error: the simulator does not execute {told}"
-        f" (line {line} of the PTX){''.join(advice)}"
+        f" (line {line} of the PTX){''.join(f'; {text}' for text in advice)}"
     )
     with pytest.raises(KernelCompileError, match=f"^{re.escape(message)}$"):
         run(text, y, f"r{number}")
@@ -812,38 +799,24 @@ def test_what_no_entry_can_ask_for_is_told(head, told):
 
 # What goes wrong at run time: one line, and the next launch works
 
-WRONG = {
-    "index of a table": (
-        "mov.u32 %r1, 2; brx.idx %r1, T; T: .branchtargets A, B; A: B:",
-        "a.cu:12: the index of a branch table must be one of its own",
-    ),
-    "global address": ("mov.u64 %d1, 16; st.global.u32 [%d1], 1;", "address 0x10"),
-    "unassigned address": (
-        "@%p1 ld.param.u64 %d1, [out]; st.global.u32 [%d1], 1;",
-        "memory must be mapped where it is accessed",
-    ),
-    "generic address": (
-        "mov.u64 %d1, 0x7ffffffffff0; ld.u32 %r1, [%d1];" + stored("%r1"),
-        "memory must be mapped where it is accessed",
-    ),
-    "shared address": (
-        ".shared .u32 s; mov.u32 %r1, 100000000; st.shared.u32 [%r1], 1; st.shared.u32 [s], 1;",
-        "shared memory must be accessed within its",
-    ),
-    "local address": (
-        ".local .u32 s; mov.u64 %d1, s; shr.u64 %d1, %d1, 24; st.local.u32 [%d1], 1;",
-        "memory must be mapped where it is accessed",
-    ),
-    "function": (
-        f"mov.u64 %d1, 64; call %d1, (5), p; {PROTOTYPE}",
-        "a.cu:12: an indirect call must be one of a function of the module",
-    ),
-    "function in data": (
-        f"call %d0, (5), p; {PROTOTYPE}",
-        "a.cu:12: an indirect call must be one of a function of the module",
-    ),
-    "endless recursion": ("call (%r1), forever, (5);" + stored("%r1"), "stack"),
-}  # fmt: skip
+WRONG = rows_of("""
+index of a table: mov.u32 %r1, 2; brx.idx %r1, T; T: .branchtargets A, B; A: B:
+    => a.cu:12: the index of a branch table must be one of its own
+global address: mov.u64 %d1, 16; st.global.u32 [%d1], 1; => address 0x10
+unassigned address: @%p1 ld.param.u64 %d1, [out]; st.global.u32 [%d1], 1;
+    => memory must be mapped where it is accessed
+generic address: mov.u64 %d1, 0x7ffffffffff0; ld.u32 %r1, [%d1]; st.global.u32 [%d0], %r1;
+    => memory must be mapped where it is accessed
+shared address: .shared .u32 s; mov.u32 %r1, 100000000; st.shared.u32 [%r1], 1;
+    st.shared.u32 [s], 1; => shared memory must be accessed within its
+local address: .local .u32 s; mov.u64 %d1, s; shr.u64 %d1, %d1, 24; st.local.u32 [%d1], 1;
+    => memory must be mapped where it is accessed
+function: mov.u64 %d1, 64; call %d1, (5), p; PROTOTYPE
+    => a.cu:12: an indirect call must be one of a function of the module
+function in data: call %d0, (5), p; PROTOTYPE
+    => a.cu:12: an indirect call must be one of a function of the module
+endless recursion: call (%r1), forever, (5); st.global.u32 [%d0], %r1; => stack
+""", PROTOTYPE=PROTOTYPE)  # fmt: skip
 FOREVER = """
 .func (.reg .u32 %r) forever(.reg .u32 %a)
 { call (%r), forever, (%a); add.u32 %r, %r, %a; ret; }
@@ -912,40 +885,28 @@ SET = """
  st.param.b32 [b], 1; st.param.b64 [c], 44; .loc 1 12 3
  call (r), memset, (a, b, c); }
 """
-FOUND = {
-    "before shared memory": (
-        ".shared .u32 s[4]; st.shared.u32 [s], 1; ld.shared.u32 %r1, [s+-4];",
-        "out_of_bounds",
-    ),
-    "between shared variables": (
-        ".shared .u32 s[4], t[4]; st.shared.u32 [t], 1; ld.shared.u32 %r1, [s+16];",
-        "out_of_bounds",
-    ),
-    "local memory": (
-        ".local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s]; ld.local.u32 %r1, [s+16];",
-        "out_of_bounds",
-    ),
-    "local memory that is not written": (
-        ".local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s+4]; st.global.u32 [%d0], %r1;",
-        "uninitialized",
-    ),
-    "a variable": ("ld.global.u32 %r1, [v+8]; add.u32 %r1, %r1, 1;", "out_of_bounds"),
-    "a vector": ("st.global.v4.u32 [%d0+32], {1, 2, 3, 4};", "out_of_bounds"),
-    "an ordered vector": ("st.volatile.global.v2.u32 [%d0+40], {1, 2};", "out_of_bounds"),
-    "an ordered load": ("ld.acquire.gpu.global.u32 %r1, [%d0+40];", "out_of_bounds"),
-    "an atomic": ("atom.global.add.u32 %r1, [%d0+40], 1;", "out_of_bounds"),
-    "a vector of atomics": ("red.global.add.v2.f32 [%d0+40], {%f1, %f2};", "out_of_bounds"),
-    "16 bytes": (
-        "mov.b128 %q1, {1, 2}; atom.global.exch.b128 %q2, [%d0+48], %q1;",
-        "out_of_bounds",
-    ),
-    "misaligned": ("ld.volatile.global.u32 %r1, [%d0+2];", "misaligned"),
-    # NVRTC gives line 0 to an instruction that stands for several.
-    "at no line": (".loc 1 0 3\nld.volatile.global.u32 %r1, [%d0+2];", "misaligned"),
-    "memset": (SET, "out_of_bounds"),
-}  # fmt: skip
-
-
+#: NVRTC gives line 0 to an instruction that stands for several.
+NOWHERE = ".loc 1 0 3\n"
+FOUND = rows_of("""
+before shared memory: .shared .u32 s[4]; st.shared.u32 [s], 1; ld.shared.u32 %r1, [s+-4];
+    => out_of_bounds
+between shared variables: .shared .u32 s[4], t[4]; st.shared.u32 [t], 1; ld.shared.u32 %r1, [s+16];
+    => out_of_bounds
+local memory: .local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s];
+    ld.local.u32 %r1, [s+16]; => out_of_bounds
+local memory that is not written: .local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s+4];
+    st.global.u32 [%d0], %r1; => uninitialized
+a variable: ld.global.u32 %r1, [v+8]; add.u32 %r1, %r1, 1; => out_of_bounds
+a vector: st.global.v4.u32 [%d0+32], {1, 2, 3, 4}; => out_of_bounds
+an ordered vector: st.volatile.global.v2.u32 [%d0+40], {1, 2}; => out_of_bounds
+an ordered load: ld.acquire.gpu.global.u32 %r1, [%d0+40]; => out_of_bounds
+an atomic: atom.global.add.u32 %r1, [%d0+40], 1; => out_of_bounds
+a vector of atomics: red.global.add.v2.f32 [%d0+40], {%f1, %f2}; => out_of_bounds
+16 bytes: mov.b128 %q1, {1, 2}; atom.global.exch.b128 %q2, [%d0+48], %q1; => out_of_bounds
+misaligned: ld.volatile.global.u32 %r1, [%d0+2]; => misaligned
+at no line: NOWHERE ld.volatile.global.u32 %r1, [%d0+2]; => misaligned
+memset: SET => out_of_bounds
+""", SET=SET, NOWHERE=NOWHERE)  # fmt: skip
 FAULTY = "".join(
     entry(f".loc 1 12 3\n{body}\n.loc 1 13 3\n st.global.u32 [%d0], 7;", f"k{number}")
     for number, (body, _) in enumerate(FOUND.values())
