@@ -3,8 +3,8 @@
 ``python -m tests.simulator.ptx.orders [ptxas]`` writes ``orders.txt`` anew, in some minutes. A line
 has the name of an instruction, the count of its operands, and for each of `orders` whether ptxas
 takes it: bits of a hexadecimal number, the first one in the lowest place. Names that rows spell and
-ptxas refuses have a 0. Of names that differ in types alone, and not in their bits, the first one
-stands for all.
+ptxas refuses have a 0. Of names that differ only in words of the same kind, such as types, and not
+in their bits, the first one stands for all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.instructions import CHAPTERS, moves_and_branches
 from cudakern.simulator.ptx.model import TYPE_BYTES
+from cudakern.simulator.ptx.modifiers import head_of
 from tests.helpers import samples
 from tests.simulator.ptx.test_instructions import chapter_of
 
@@ -86,9 +87,12 @@ class Statement(NamedTuple):
     declarations: tuple[str, str]  # of the module, and of the entry
 
 
-def shape(name: str) -> tuple[str, ...]:
-    """Return the words of a name, in which all types are the same."""
-    return tuple("TYPE" if word in TYPE_BYTES else word for word in name.split("."))
+def shape(form: Form, name: str) -> tuple[str, ...]:
+    """Return the words of a row's name, or what they are one of, behind those of its opcode."""
+    words, head = name.split("."), head_of(name).count(".") + 1
+    sets = {word: key for key, word in (form.match(name) or {}).items() if key in form.sets}
+    kinds = ("TYPE" if word in TYPE_BYTES else sets.get(word, word) for word in words[head:])
+    return (*words[:head], *kinds)
 
 
 def orders(name: str) -> list[str]:
@@ -197,8 +201,10 @@ def main(command: str = "ptxas") -> None:
         for line in answers(ptxas, form, of_form):
             name, *rest = line.split()
             if name.count(".") > 1:  # else there is one order
-                lines.setdefault((shape(name), *rest), line)
-    ANSWERS.write_text("".join(f"{line}\n" for line in [f"# {ptxas.version}", *lines.values()]))
+                lines.setdefault((shape(form, name), *rest), line)
+    ANSWERS.write_text(
+        "".join(f"{line}\n" for line in [f"# {ptxas.version}", *dict.fromkeys(lines.values())])
+    )
 
 
 if __name__ == "__main__":

@@ -84,17 +84,6 @@ mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d0, %d0, %d1;
 """
 
 
-def operands(instructions, names, *wanted):
-    """Return what instructions leave in registers, given %r1 = 5, %r2 = -1 and a false %p3."""
-    start = "mov.u32 %r1, 5; mov.u32 %r2, -1; setp.ne.u32 %p3, %r1, %r1;"
-    ends = {"r": "mov.b32 %r18, %{};", "p": "selp.u32 %r18, 1, 0, %{};"}
-    stores = "".join(
-        f"{ends[name[0]].format(name)} st.global.u32 [%d0+{4 * i}], %r18;"
-        for i, name in enumerate(names.split())
-    )
-    return Case(f"{start} {instructions} {stores}", wanted)
-
-
 #: Expressions with their values in 64 bits; floats.
 EXPRESSIONS = {
     "0": 0, "0x7fU": 127, "0b1011": 11, "017": 15, "08": 8, "18446744073709551615": 2**64 - 1,
@@ -120,60 +109,47 @@ def constants(register, kind, texts, bits):
     return Case(stores, bits.view(np.uint32).tolist())
 
 
+def operands(instructions, told):
+    """Return what instructions leave in registers, given %r1 = 5, %r2 = -1 and a false %p3."""
+    start = "mov.u32 %r1, 5; mov.u32 %r2, -1; setp.ne.u32 %p3, %r1, %r1;"
+    ends = {"r": "mov.b32 %r18, %{};", "p": "selp.u32 %r18, 1, 0, %{};"}
+    left = [register.split(" ") for register in told.split(", ")]
+    stores = "".join(
+        f"{ends[name[0]].format(name)} st.global.u32 [%d0+{4 * i}], %r18;"
+        for i, (name, _) in enumerate(left)
+    )
+    return Case(f"{start} {instructions} {stores}", [int(value, 0) for _, value in left])
+
+
 OPERANDS = {
     "constant expressions": constants(
         "%d1", "u64", EXPRESSIONS, np.array([v % 2**64 for v in EXPRESSIONS.values()], np.uint64)
     ),
     "constants of floats": constants("%g1", "f64", FLOATS, np.array([*FLOATS.values()])),
-    "negative constants": operands(
-        "sub.s32 %r3, -7, -5; min.s32 %r4, %r1, -2147483648;", "r3 r4", -2, -(2**31)
-    ),
-    "constants in every base": operands(
-        "add.u32 %r3, 0x1F, 0b101; add.u32 %r4, 010, 7U;", "r3 r4", 36, 15
-    ),
-    "expressions of constants": operands("add.u32 %r3, %r1, (1 << 4) | 3;", "r3", 24),
-    "constants of 16 bits": operands(
-        "add.u16 %h1, -1, 3; mul.wide.u16 %r3, %h1, 0xffff;", "r3", 2 * 0xFFFF
-    ),
-    "constants of 64 bits": operands(
-        "mad.wide.s32 %d1, -2, %r1, -1; mov.b64 {%r3, %r4}, %d1;", "r3 r4", -11, -1
-    ),
-    "shift by a constant over the width": operands(
-        "shl.b32 %r3, %r1, 32; shr.s32 %r4, %r2, 99;", "r3 r4", 0, -1
-    ),
-    "division of constants": operands("div.u32 %r3, 7, 0; rem.s32 %r4, -7, 0;", "r3 r4", -1, -7),
-    "division that overflows": operands(
-        "div.s32 %r3, 0x80000000, -1; rem.s32 %r4, -2147483648, -1;", "r3 r4", 2**31, 0
-    ),
-    "a predicate that is negated": operands(
-        "setp.eq.and.u32 %p1|%p2, %r1, 5, !%p3;", "p1 p2", 1, 0
-    ),
-    "a predicate that is a constant": operands("setp.eq.and.u32 %p1, %r1, 5, 1;", "p1", 1),
-    "one of two results": operands(
-        "setp.ne.u32 %p1, %r1, 5; setp.ne.u32 _|%p2, %r1, 5;", "p1 p2", 0, 1
-    ),
-    "the other of two results": operands("setp.eq.u32 %p1|_, %r1, 5;", "p1", 1),
-    "a result that is not wanted": operands(
-        "lop3.or.b32 _|%p1, %r1, %r2, %r2, 0x80, %p3;", "p1", 1
-    ),
-    "a result over an operand": operands("sub.u32 %r1, %r1, 7; add.u32 %r1, %r1, %r1;", "r1", -4),
-    "results over operands": operands(
-        "mov.pred %p1, %p3; setp.eq.xor.u32 %p1|%p2, %r1, 5, %p1;", "p1 p2", 1, 0
-    ),
-    "a carry through a guard": operands(
-        "@!%p3 add.cc.u32 %r3, %r2, 1; addc.u32 %r4, 0, 0;", "r3 r4", 0, 1
-    ),
-    "a carry over a branch": operands(
-        "add.cc.u32 %r3, %r2, 2; @%p3 bra L; addc.cc.u32 %r4, %r2, 0; L: addc.u32 %r5, 0, 0;",
-        "r3 r4 r5",
-        1,
-        0,
-        1,
-    ),
-    "a borrow": operands(
-        "sub.cc.u32 %r3, 0, 1; subc.cc.u32 %r4, 0, 0; subc.u32 %r5, 9, 0;", "r3 r4 r5", -1, -1, 8
-    ),
 }
+OF_REGISTERS = rows_of("""
+negative constants: sub.s32 %r3, -7, -5; min.s32 %r4, %r1, -2147483648; => r3 -2, r4 -0x80000000
+constants in every base: add.u32 %r3, 0x1F, 0b101; add.u32 %r4, 010, 7U; => r3 36, r4 15
+expressions of constants: add.u32 %r3, %r1, (1 << 4) | 3; => r3 24
+constants of 16 bits: add.u16 %h1, -1, 3; mul.wide.u16 %r3, %h1, 0xffff; => r3 0x1fffe
+constants of 64 bits: mad.wide.s32 %d1, -2, %r1, -1; mov.b64 {%r3, %r4}, %d1; => r3 -11, r4 -1
+shift by a constant over the width: shl.b32 %r3, %r1, 32; shr.s32 %r4, %r2, 99; => r3 0, r4 -1
+division of constants: div.u32 %r3, 7, 0; rem.s32 %r4, -7, 0; => r3 -1, r4 -7
+division that overflows: div.s32 %r3, 0x80000000, -1; rem.s32 %r4, -2147483648, -1;
+    => r3 0x80000000, r4 0
+a predicate that is negated: setp.eq.and.u32 %p1|%p2, %r1, 5, !%p3; => p1 1, p2 0
+a predicate that is a constant: setp.eq.and.u32 %p1, %r1, 5, 1; => p1 1
+one of two results: setp.ne.u32 %p1, %r1, 5; setp.ne.u32 _|%p2, %r1, 5; => p1 0, p2 1
+the other of two results: setp.eq.u32 %p1|_, %r1, 5; => p1 1
+a result that is not wanted: lop3.or.b32 _|%p1, %r1, %r2, %r2, 0x80, %p3; => p1 1
+a result over an operand: sub.u32 %r1, %r1, 7; add.u32 %r1, %r1, %r1; => r1 -4
+results over operands: mov.pred %p1, %p3; setp.eq.xor.u32 %p1|%p2, %r1, 5, %p1; => p1 1, p2 0
+a carry through a guard: @!%p3 add.cc.u32 %r3, %r2, 1; addc.u32 %r4, 0, 0; => r3 0, r4 1
+a carry over a branch: add.cc.u32 %r3, %r2, 2; @%p3 bra L; addc.cc.u32 %r4, %r2, 0;
+    L: addc.u32 %r5, 0, 0; => r3 1, r4 0, r5 1
+a borrow: sub.cc.u32 %r3, 0, 1; subc.cc.u32 %r4, 0, 0; subc.u32 %r5, 9, 0; => r3 -1, r4 -1, r5 8
+""")
+OPERANDS |= {name: operands(*row) for name, row in OF_REGISTERS.items()}
 
 MOVES = {
     "constants": Case(
