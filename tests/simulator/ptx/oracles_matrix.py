@@ -5,16 +5,17 @@ as the manual's figures show.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from zlib import crc32
 
 import ml_dtypes
 import numpy as np
 
 from cudakern.simulator.ptx.instructions.matrix import FORMS
+from tests.simulator.ptx.exact import fused
 from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison
 
 LANES = 32
+_FUSED = np.vectorize(lambda a, b, c: fused(a, b, c, "f64", "rn"))
 ORACLES: dict = {}
 
 # Elements: NumPy's dtype, and how many bits a matrix has for each.
@@ -202,18 +203,8 @@ def product(a, b, c, element, *, step=None, clamps=False):
         sums = c.astype("f8")
         for k in range(a.shape[1]):
             left, right = a[:, k, None].astype("f8"), b[None, k].astype("f8")
-            sums = _fused(left, right, sums) if element == "f64" else sums + left * right
+            sums = _FUSED(left, right, sums) if element == "f64" else sums + left * right
         return sums.astype(dtype)
-
-
-@np.vectorize
-def _fused(a, b, c):
-    if not np.isfinite([a, b, c]).all():
-        return c if np.isfinite([a, b]).all() else a * b + c
-    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-    if exact == 0 or abs(exact) >= 2**1024:
-        return a * b + c  # a signed zero or infinity
-    return float(exact)
 
 
 # mma.sync
