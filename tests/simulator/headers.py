@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from cudakern.simulator.ptx import cupy_compilation
 from tests.simulator.tables import INCLUDE
 
@@ -28,17 +26,14 @@ def _folders() -> tuple[Path, ...]:
 OPTIONS = tuple(f"-I{folder}" for folder in (Path(__file__).parent, *_folders()))
 
 
-def cases(rows):
-    """Yield the rows whose headers are there, and one case for each header that is not."""
+def lacking(row) -> set[str]:
+    """Return the headers of a row that are not installed."""
     options = cupy_compilation.options(OPTIONS, "compute_90")
     folders = [Path(one.removeprefix("-I")) for one in options if one.startswith("-I")]
-    missing = set()
-    for row in rows:
-        names = [_BEHIND.get(name, name) for name in INCLUDE.findall(row.code)]
-        lacking = {name for name in names if not any((f / name).is_file() for f in folders)}
-        missing |= lacking
-        if not lacking:
-            yield pytest.param(row, id=row.name)
-    for name in sorted(missing):
-        skip = pytest.mark.skip(reason=f"{name} is not installed")
-        yield pytest.param(None, id=name, marks=skip)
+    names = {_BEHIND.get(name, name) for name in INCLUDE.findall(row.code)}
+    return {name for name in names if not any((f / name).is_file() for f in folders)}
+
+
+def present(rows) -> list:
+    """Return the rows whose headers are there."""
+    return [row for row in rows if not lacking(row)]

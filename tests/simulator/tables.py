@@ -151,6 +151,8 @@ class Modules:
         jitify: bool = False,
     ) -> None:
         texts: dict[tuple, list] = {}
+        rows = [*rows]
+        assert len({row.name for row in rows}) == len(rows), "names are distinct"
         for row in rows:
             included = () if jitify else INCLUDE.findall(row.code)
             libraries = frozenset(re.split(r"[./]", name)[0] for name in included)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 import cudakern as ck
+from tests.helpers.rows import each
 from tests.helpers.samples import sample
 from tests.simulator import broken_fences
-from tests.simulator.headers import OPTIONS, cases
+from tests.simulator.headers import OPTIONS, present
 from tests.simulator.tables import Modules, broken_rows, fault_lines
 
 BROKEN = (*broken_rows(), *broken_fences.ROWS)
@@ -45,11 +44,7 @@ def _lines(broken, finding):
     return {line for file, line in finding.stack if file == f"{broken.name}.cu"}
 
 
-def test_names_are_distinct():
-    assert len({broken.name for broken in BROKEN}) == len(BROKEN)
-
-
-@pytest.mark.parametrize("broken", [*cases(BROKEN)])
+@each("broken", present(BROKEN))
 def test_fault_is_found(broken):
     for seed in sample(range(2), 2):
         require_fault(broken, findings_of(broken, seed, strict=broken.strict))

@@ -10,6 +10,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, traffic
+from tests.helpers.rows import each
 
 HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 REGISTERS = ".reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<4>;"
@@ -116,15 +117,14 @@ def module():
     return RawModule(code=HEAD + FUNCTIONS + "".join(case.text for case in CASES))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("checks", [False, True])
-def test_counts(module, case, checks):
-    checking = ck.simulator.checked(seed=3, resident_blocks=2) if checks else nullcontext()
-    with checking, traffic() as report:
-        module.get_function(case.name)((3,), (case.block,), (np.zeros(1, np.float32),))
-    (executed,) = report.kernels
-    assert executed.instructions == {name: 3 * count for name, count in case.expected.items()}
-    assert executed.instruction_count == 3 * sum(case.expected.values())
+@each("case", CASES, ids=str)
+def test_counts(module, case):
+    for block in (nullcontext(), ck.simulator.checked(seed=3, resident_blocks=2)):
+        with block, traffic() as report:
+            module.get_function(case.name)((3,), (case.block,), (np.zeros(1, np.float32),))
+        (executed,) = report.kernels
+        assert executed.instructions == {name: 3 * count for name, count in case.expected.items()}
+        assert executed.instruction_count == 3 * sum(case.expected.values())
 
 
 def test_trips_of_cuda_code():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import astuple
 
 import numpy as np
@@ -13,6 +11,8 @@ import pytest
 import cudakern as ck
 from cudakern.errors import BindingError, SimulatorError
 from cudakern.simulator import RawModule, Requests, traffic
+from tests.helpers.processes import printed
+from tests.helpers.rows import each
 
 CODE = r"""
 extern "C" {
@@ -43,6 +43,9 @@ __global__ void chain(volatile int* flags) {
 __global__ void strided(const float* x, float* y) {
   y[4 * (blockIdx.x * 32 + threadIdx.x)] = x[4 * (blockIdx.x * 32 + threadIdx.x)] + 1;
 }
+__global__ void pick(const int* index, const float* x, float* y) {
+  y[threadIdx.x] = x[index[blockIdx.x * 32 + threadIdx.x]];
+}
 __global__ void outside(const float* x, float* y) { y[threadIdx.x] = x[1 << 20]; }
 }
 """
@@ -62,8 +65,8 @@ def evenly(blocks, run):
     return [int((i + 0.5) * blocks / run) for i in range(run)]
 
 
-@pytest.mark.parametrize("grid", [(10,), (7, 5, 3), (1,)], ids=str)
-@pytest.mark.parametrize("run", [1, 3, 10, 200])
+@each("grid", [(10,), (7, 5, 3), (1,)])
+@each("run", [1, 3, 10, 200])
 def test_blocks_are_spread_over_a_grid_of_full_size(module, grid, run, capfd):
     with traffic(blocks=run) as report:
         module.get_function("places")(grid, (32,), (np.zeros(1, np.int32), np.zeros(1, np.int32)))
@@ -73,7 +76,7 @@ def test_blocks_are_spread_over_a_grid_of_full_size(module, grid, run, capfd):
     assert (report.kernels[0].blocks, report.kernels[0].sampled) == (count, min(run, count))
 
 
-@pytest.mark.parametrize(("run", "clusters"), [(1, 1), (4, 1), (5, 2), (100, 6)])
+@each("run, clusters", [(1, 1), (4, 1), (5, 2), (100, 6)])
 def test_whole_clusters_run(module, run, clusters, capfd):
     with traffic(blocks=run) as report:
         module.get_function("clusters")((24,), (32,), (zeros(1), zeros(1)))
@@ -106,7 +109,7 @@ def test_scaled_figures_are_rounded(module):
 
 
 def test_launches_add_up(module):
-    with traffic(blocks=2) as report:
+    with traffic(blocks=np.int64(2)) as report:
         for blocks in (1, 2, 8):
             module.get_function("copy")((blocks,), (32,), (zeros(1024), zeros(1024)))
     (kernel,) = report.kernels
@@ -125,13 +128,10 @@ def test_nothing_is_written(module):
     assert y.all()
 
 
-def test_a_sampled_launch_sees_what_arrays_hold_now():
+def test_a_sampled_launch_sees_what_arrays_hold_now(module):
     # The same places, one launch after the other.
     index, x, y = np.zeros(2**11, np.int32), zeros(32 * 8), zeros(32)
-    code = """extern "C" __global__ void pick(const int* index, const float* x, float* y) {
-      y[threadIdx.x] = x[index[blockIdx.x * 32 + threadIdx.x]];
-    }"""
-    pick = RawModule(code=code).get_function("pick")
+    pick = module.get_function("pick")
     for step, sectors in ((0, 1), (8, 32), (0, 1), (1, 4)):
         index[:] = np.arange(index.size) % 32 * step
         with traffic(blocks=1) as report:
@@ -177,11 +177,7 @@ print(most_kilobytes() - before, *(kernel.stores.bytes_requested for kernel in r
 
 def test_huge_arrays_are_not_touched():
     # 2 GiB that nobody has touched, of which the blocks that run touch 20 KiB.
-    command = [sys.executable, "-c", HUGE]
-    printed = subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=100
-    ).stdout
-    grown, copied, stored = map(int, printed.split())
+    grown, copied, stored = map(int, printed(HUGE).split())
     assert (copied, stored) == (2**30 + 2**13, 2**28)
     assert grown < 4 * 1024
 
@@ -224,15 +220,9 @@ def test_operators():
     np.testing.assert_array_equal(ck.gather(x, np.arange(64)), x)
 
 
-@pytest.mark.parametrize("blocks", [0, -1, 1.5, True, "4"])
+@each("blocks", [0, -1, 1.5, True, "4"])
 def test_other_numbers_of_blocks_are_an_error(blocks):
     requirement = re.escape(f"blocks must be an integer of at least 1; got {blocks!r}")
     with pytest.raises(BindingError, match=requirement) as caught, traffic(blocks=blocks):
         pass
     assert "\n" not in str(caught.value)
-
-
-def test_numbers_of_numpy(module):
-    with traffic(blocks=np.int64(2)) as report:
-        module.get_function("copy")((4,), (32,), (zeros(512), zeros(512)))
-    assert report.kernels[0].sampled == 2
