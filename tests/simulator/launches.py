@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
 from cudakern.simulator import Finding, RawKernel, checked
+from cudakern.simulator.reports import records
+
+
+@cache
+def schema():
+    """Return a function that fails for what is not as the schema of reports says."""
+    fastjsonschema = pytest.importorskip("fastjsonschema")
+    path = Path(records.__file__).with_name("report.schema.json")
+    return fastjsonschema.compile(json.loads(path.read_text(encoding="utf-8")))
 
 
 def findings_of(code, *arguments, grid=1, block=1, shared_mem=0, **options) -> list[Finding]:

@@ -5,66 +5,16 @@ from __future__ import annotations
 import io
 import os
 import re
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 import cudakern as ck
 from cudakern.simulator.reports.findings import Finding, OtherAccess
 from cudakern.simulator.reports.text import described, grouped
-
-FOLDER = Path(__file__).parent
-FILE = FOLDER / "every_kind.cu"
-KERNELS = re.findall(r"__global__ void (\w+)", FILE.read_text(encoding="utf-8"))
-#: What a terminal shows of each, in order.
-EXPECTED = FOLDER / "every_kind.txt"
-
-
-@pytest.fixture(scope="module")
-def findings():
-    """What the checker finds in every kernel."""
-    module = ck.simulator.RawModule(path=str(FILE))
-    result = []
-    for name in KERNELS:
-        x, y = np.arange(1, 65, dtype=np.int32), np.zeros(64, np.int32)
-        with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
-            module.get_function(name)((1,), (64,), (x, y))
-        result += caught.value.findings
-    return result
-
-
-def test_every_kind(findings):
-    text = described(findings, width=100).replace(f"{FOLDER}/", "")
-    assert f"{text}\n" == EXPECTED.read_text(encoding="utf-8")
-    assert [finding.kind for finding in grouped(findings)] == [
-        {"asserts": "assert"}.get(name, name) for name in KERNELS
-    ]
-
-
-def test_each_message_is_a_line_of_its_own(findings):
-    lines = described(findings, width=40).split("\n")
-    for finding in grouped(findings):
-        escaped = str(finding).replace("\x1b", r"\x1b")
-        assert lines.count(escaped) == 1
-
-
-def plain(text):
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def test_colours_are_all_that_they_add(findings):
-    notes = ["k: not checked: k.cu:7: a write"]
-    text = described(findings, notes, width=100)
-    coloured = described(findings, notes, color=True, width=100)
-    assert "\x1b" not in text
-    assert plain(coloured) == text
-    assert "\x1b[1;31m^\x1b[0m \x1b[1;31mread by block" in coloured
-    assert "\x1b[1;34m^\x1b[0m \x1b[1;34mwrite by block" in coloured
-    assert "\x1b[1mrace\x1b[0m: \x1b[1;31mrace\x1b[0m: " in coloured
-
+from tests.helpers.rows import each
 
 LINE = "  if (t < n) s[t] += s[t + n];"
+SHOWN = f"  k.cu:6 | {LINE}"
 
 
 def finding(code=LINE, column=None, number=6, **fields):
@@ -93,52 +43,67 @@ READ, WRITE = (
     "read by block (0, 0, 0), thread (3, 0, 0)",
     "write by block (0, 0, 0), thread (9, 0, 0)",
 )
+FAR = f"a = b; {'x' * 200} c = d;"
+ACCESSES = {
+    "one_statement": (
+        finding(column=3, other=other(column=3), threads=32),
+        [SHOWN, f"         |   ^ {READ} and 31 more", f"         |     {WRITE}"],
+    ),
+    "one_line": (
+        finding(column=22, other=other(column=14)),
+        [SHOWN, f"         |              ^       ^ {READ}", f"         |              {WRITE}"],
+    ),
+    "the_other_comes_later": (
+        finding(column=14, other=other(column=22)),
+        [SHOWN, f"         |              ^       ^ {WRITE}", f"         |              {READ}"],
+    ),
+    "too_far_apart": (
+        finding(FAR, 1, other=other(FAR, 209)),
+        [
+            f"  k.cu:6 | a = b; {'x' * 39}...",
+            f"         | ^ {READ}",
+            f"  k.cu:6 | ...{'x' * 39} c = d;",
+            f"         | {' ' * 43}^",
+            f"         |        {WRITE}",
+        ],
+    ),
+    "two_lines": (
+        finding(column=14, other=other("\tint v = s[t];", 10, number=10)),
+        [
+            "   k.cu:6 |   if (t < n) s[t] += s[t + n];",
+            f"          |              ^ {READ}",
+            "  k.cu:10 |     int v = s[t];",
+            f"          |             ^ {WRITE}",
+        ],
+    ),
+    "no_text": (finding(""), [f"  k.cu:6 | {READ}"]),
+    "no_column": (finding(), [SHOWN, f"         |   {READ}"]),
+    "no_line": (
+        finding("", number=0, other=other(column=3)),
+        [
+            f"  unknown line | {READ}",
+            f"        k.cu:6 | {LINE}",
+            f"               |   ^ {WRITE}",
+        ],
+    ),
+    "no_access": (finding(access="", column=3), [SHOWN, "         |   ^"]),
+    "no_access_no_column": (finding(access=""), [SHOWN]),
+    "line_alone": (finding("", access=""), []),
+    "threads_alone": (
+        finding("", number=0, access="", threads=5),
+        ["  unknown line | 5 threads"],
+    ),
+}
 
 
-def test_two_accesses_of_one_statement():
-    assert shown(finding(column=3, other=other(column=3), threads=32)) == [
-        "  k.cu:6 |   if (t < n) s[t] += s[t + n];",
-        f"         |   ^ {READ} and 31 more",
-        f"         |     {WRITE}",
-    ]
+@each("name", ACCESSES)
+def test_what_is_shown_of_a_line(name):
+    found, lines = ACCESSES[name]
+    assert shown(found, width=60 if name == "too_far_apart" else 100) == lines
 
 
-def test_two_accesses_in_one_line():
-    assert shown(finding(column=22, other=other(column=14))) == [
-        "  k.cu:6 |   if (t < n) s[t] += s[t + n];",
-        f"         |              ^       ^ {READ}",
-        f"         |              {WRITE}",
-    ]
-    assert shown(finding(column=14, other=other(column=22))) == [
-        "  k.cu:6 |   if (t < n) s[t] += s[t + n];",
-        f"         |              ^       ^ {WRITE}",
-        f"         |              {READ}",
-    ]
-
-
-def test_accesses_that_one_line_has_too_far_apart():
-    code = f"a = b; {'x' * 200} c = d;"
-    assert shown(finding(code, 1, other=other(code, 209)), width=60) == [
-        f"  k.cu:6 | a = b; {'x' * 39}...",
-        f"         | ^ {READ}",
-        f"  k.cu:6 | ...{'x' * 39} c = d;",
-        f"         | {' ' * 43}^",
-        f"         |        {WRITE}",
-    ]
-
-
-def test_accesses_in_two_lines():
-    there = other("\tint v = s[t];", 10, number=10)
-    assert shown(finding(column=14, other=there)) == [
-        "   k.cu:6 |   if (t < n) s[t] += s[t + n];",
-        f"          |              ^ {READ}",
-        "  k.cu:10 |     int v = s[t];",
-        f"          |             ^ {WRITE}",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("code", "column", "text", "caret"),
+@each(
+    "code, column, text, caret",
     [
         ("\tx[t] = 1;", 2, "    x[t] = 1;", 4),
         ("x\ty\tz;", 5, "x   y   z;", 8),
@@ -158,10 +123,10 @@ def test_a_caret_below_its_column(code, column, text, caret):
     assert mark == f"         | {' ' * caret}^ {READ}"
 
 
-@pytest.mark.parametrize("width", [20, 30, 40, 57, 80])
+@each("width", [20, 40, 57, 80])
 def test_a_long_line_is_cut_around_its_caret(width):
     code = "".join(f"x{i:03}日;" for i in range(100))
-    for column in range(1, 601, 6):
+    for column in (*range(1, 91, 6), *range(505, 601, 6)):
         line, mark, *_ = (
             text.partition("| ")[2] for text in shown(finding(code, column), width=width)
         )
@@ -174,21 +139,21 @@ def test_a_long_line_is_cut_around_its_caret(width):
         assert line.endswith("...") is ("x099日;" not in line)
 
 
-def test_what_is_not_known():
-    assert shown(finding("")) == [f"  k.cu:6 | {READ}"]
-    assert shown(finding(column=None)) == [
-        "  k.cu:6 |   if (t < n) s[t] += s[t + n];",
-        f"         |   {READ}",
-    ]
-    assert shown(finding("", number=0, other=other(column=3))) == [
-        f"  unknown line | {READ}",
-        f"        k.cu:6 | {LINE}",
-        f"               |   ^ {WRITE}",
-    ]
-    assert shown(finding(access="", column=3)) == [f"  k.cu:6 | {LINE}", "         |   ^"]
-    assert shown(finding(access="")) == [f"  k.cu:6 | {LINE}"]
-    assert shown(finding("", access="")) == []
-    assert shown(finding("", number=0, access="", threads=5)) == ["  unknown line | 5 threads"]
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def test_colours_are_all_that_they_add():
+    found = [finding(column=22, other=other(column=14)), finding("", access="")]
+    notes = ["k: not checked: k.cu:7: a write"]
+    text = described(found, notes, width=100)
+    coloured = described(found, notes, color=True, width=100)
+    assert "\x1b" not in text
+    assert plain(coloured) == text
+    assert f"\x1b[1;31m^\x1b[0m \x1b[1;31m{READ}" in coloured
+    assert "\x1b[1;34m^\x1b[0m" in coloured
+    assert f"\x1b[1;34m{WRITE}" in coloured
+    assert coloured.startswith("\x1b[1mk\x1b[0m: \x1b[1;31mrace\x1b[0m: ")
 
 
 def test_nothing_but_printable_text_reaches_the_terminal():
@@ -236,9 +201,7 @@ def test_the_terminal_gives_the_width(monkeypatch):
 
 def test_rich_prints_a_report(monkeypatch):
     rich = pytest.importorskip("rich.console", reason="rich is not installed")
-    code = 'extern "C" __global__ void set(int* x) { x[threadIdx.x] = 7; }'
-    with pytest.raises(ck.SimulatorError), ck.simulator.checked() as report:
-        ck.simulator.RawKernel(code, "set")((1,), (4,), (np.zeros(3, np.int32),))
+    report = ck.simulator.CheckReport(findings=[finding(column=14)])
     monkeypatch.delenv("NO_COLOR", raising=False)
     for color_system in ("standard", None):
         console = rich.Console(
@@ -250,4 +213,3 @@ def test_rich_prints_a_report(monkeypatch):
         assert ("\x1b" in printed) is (color_system is not None)
         console.print(ck.simulator.CheckReport())
         assert console.file.getvalue().endswith("nothing found in 0 launches\n")
-    assert str(report) == str(report.findings[0])

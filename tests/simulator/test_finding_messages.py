@@ -1,7 +1,8 @@
-"""What findings say: where an access lies, in whatever memory, and why two of them race."""
+"""What findings say, also as JSON: where an access lies, in whatever memory; why two race."""
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import nullcontext
 
@@ -9,19 +10,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel, checked
-from tests.simulator.launches import findings_of
-
-
-def message(code, *arguments, **options):
-    """Return the message of the one thing that a kernel did wrong, after the place."""
-    (finding,) = findings_of(code, *arguments, **options)
-    assert str(finding) == f"k: {finding.kind}: {finding.message}"
-    assert "\n" not in finding.message
-    assert finding.source == ("k.cu", 2)
-    start = "k.cu:2: "
-    assert finding.message.startswith(start)
-    return finding.message.removeprefix(start)
+from cudakern.simulator import RawKernel, checked, traffic
+from tests.helpers.rows import each
+from tests.simulator.launches import findings_of, schema
 
 
 def kernel(line, parameters="int* x, int i", before=""):
@@ -29,224 +20,238 @@ def kernel(line, parameters="int* x, int i", before=""):
     return f'{before} extern "C" __global__ void k({parameters}) {{\n{line}\n}}'
 
 
-UNITS = "in units of 4 bytes"
-ONE = "(block (0, 0, 0), thread (0, 0, 0))"
-OUTSIDE = "must lie inside of an array; it is"
+def case(kind, line, text, *arguments, parameters="int* x, int i", before="", at=None, **launch):
+    """Return a kernel, its launch, and its finding: what it says of line 2, and where its caret is.
+
+    Behind dots stands the end of what it says. Threads are those that the finding names.
+    """
+    code = kernel(line, parameters, before)
+    at = line.partition("\n")[0] if at is None else at
+    return code, arguments or (np.zeros(4, np.int32), 0), launch, kind, text, at
+
+
 X = np.zeros(4, np.int32)
+READ_ONLY = np.zeros(4, np.int32)
+READ_ONLY.flags.writeable = False
+ALIGNED = np.zeros(12, np.int32)
+ALIGNED = ALIGNED[(-(ALIGNED.ctypes.data // 4) % 4) :]  # at a multiple of 16
+RECORDS = np.zeros(3, np.dtype([("a", "i1"), ("b", "i4")]))["b"]
+PAIR = np.array(((5, 6),), np.dtype([("v", np.int32, 2)]))
+OUTSIDE = "must lie inside of an array; it is"
+ELEMENT = "argument 0 (x), shape (4,)"
+UNITS = "in units of 4 bytes"
+TABLE = "__shared__ int table[3];"
+FACTORS = "__constant__ int factors[3];"
+STRIDED = "; argument 0 is not contiguous: a kernel sees its memory, not its elements"
+ORDERED = f"of 4 bytes at element 0 of {ELEMENT} must be ordered with the"
+UNORDERED = "no barrier does, nor a release with an acquire"
+EXITED = "if (threadIdx.x == 7) return; {}; x[0] = 1;"
+VOTE = EXITED.format("i = __any_sync(~0u, i)")
+BARRIER = EXITED.format("__syncthreads()")
+BOUNDS, DIVERGENCE, UNWRITTEN = "out_of_bounds", "barrier_divergence", "uninitialized"
+
+
+def view(array, index, text):
+    """Return a read of a view beyond what it has."""
+    parameters = "const int* x, int i, int* y"
+    return case(BOUNDS, "y[0] = x[i];", text, array, index, X, parameters=parameters, at="x[i]")
+
+
 CASES = {
-    "argument": (
-        kernel("x[0] = weights[i];", "int* x, const int* __restrict__ weights, int i"),
-        (X, X.copy(), 5),
+    "argument": case(
+        BOUNDS, "x[0] = weights[i];",
         f"read of 4 bytes {OUTSIDE} element 5 of argument 1 (weights), shape (4,)",
-    ),
-    "before": (
-        kernel("x[i] = 1;"),
-        (X, -1),
-        f"write of 4 bytes {OUTSIDE} element -1 of argument 0 (x), shape (4,)",
-    ),
-    "half": (
-        kernel("*(short*)((char*)x + i) = 1;"),
-        (X, 18),
-        f"write of 2 bytes {OUTSIDE} element 4 plus 2 bytes of argument 0 (x), shape (4,)",
-    ),
-    "unnamed": (
-        (
-            '#define KERNEL extern "C" __global__ void k(int* x, int i)\n'
-            '#line 1 "k.cu"\nKERNEL {\nx[i] = 1; }'
-        ),
-        (X, 4),
-        f"write of 4 bytes {OUTSIDE} element 4 of argument 0, shape (4,)",
-    ),
-    "wrapped": (
-        kernel("x[(unsigned)i] = 1;"),
-        (X, -3),
-        (
-            f"write of 4 bytes {OUTSIDE} element 4294967293 of argument 0 (x), shape (4,): "
-            "-3 as a 32-bit integer"
-        ),
-    ),
-    "misaligned": (
-        kernel("*(int*)((char*)x + i) = 1;"),
-        (X, 6),
-        (
-            "write of 4 bytes must lie on a multiple of 4 bytes; "
-            "it is element 1 plus 2 bytes of argument 0 (x), shape (4,)"
-        ),
-    ),
-    "shared": (
-        kernel("x[0] = table[i];", before="__shared__ int table[3];"),
-        (X, 3),
+        X, X.copy(), 5, parameters="int* x, const int* __restrict__ weights, int i",
+        at="weights[i]"),
+    "before": case(
+        BOUNDS, "x[i] = 1;", f"write of 4 bytes {OUTSIDE} element -1 of {ELEMENT}", X, -1),
+    "half": case(
+        BOUNDS, "*(short*)((char*)x + i) = 1;",
+        f"write of 2 bytes {OUTSIDE} element 4 plus 2 bytes of {ELEMENT}", X, 18),
+    "wrapped": case(
+        BOUNDS, "x[(unsigned)i] = 1;",
+        f"write of 4 bytes {OUTSIDE} element 4294967293 of {ELEMENT}: -3 as a 32-bit integer",
+        X, -3),
+    "misaligned": case(
+        "misaligned", "*(int*)((char*)x + i) = 1;",
+        "write of 4 bytes must lie on a multiple of 4 bytes; it is element 1 plus 2 bytes of "
+        f"{ELEMENT}",
+        X, 6),
+    "array_misaligned": case(
+        "misaligned", "*(int4*)(x + i) = int4();",
+        "...; argument 0 itself starts misaligned: its address is 8 modulo 16", ALIGNED[2:], 0),
+    "index_misaligned": case(
+        "misaligned", "*(int4*)(x + i) = int4();",
+        "...it is element 2 of argument 0 (x), shape (9,)", ALIGNED[:9], 2),
+    "field_misaligned": case(
+        "misaligned", "x[i] = 1;", f"...its address is 1 modulo 4{STRIDED}", RECORDS, 0),
+    "shared": case(
+        BOUNDS, "x[0] = table[i];",
         f"read of 4 bytes {OUTSIDE} element 3 of shared array table of 12 bytes, {UNITS}",
-    ),
-    "dynamic": (
-        kernel("rest[i] = 1;", before="extern __shared__ int rest[];"),
-        (X, 2),
-        (
-            f"write of 4 bytes {OUTSIDE} "
-            "element 2 of dynamic shared memory of 8 bytes, in units of 4 bytes"
-        ),
-    ),
-    "variable": (
-        kernel("x[0] = ns::counts[i];", before="namespace ns { __device__ int counts[3]; }"),
-        (X, 3),
+        X, 3, before=TABLE, at="table[i]"),
+    "dynamic": case(
+        BOUNDS, "rest[i] = 1;",
+        f"write of 4 bytes {OUTSIDE} element 2 of dynamic shared memory of 8 bytes, {UNITS}",
+        X, 2, before="extern __shared__ int rest[];", shared_mem=8),
+    "variable": case(
+        BOUNDS, "x[0] = ns::counts[i];",
         f"read of 4 bytes {OUTSIDE} byte 12 of global variable counts of 12 bytes",
-    ),
-    "constant": (
-        kernel("x[0] = factors[i];", before="__constant__ int factors[3];"),
-        (X, 3),
+        X, 3, before="namespace ns { __device__ int counts[3]; }", at="counts[i]"),
+    "constant": case(
+        BOUNDS, "x[0] = factors[i];",
         f"read of 4 bytes {OUTSIDE} byte 12 of constant variable factors of 12 bytes",
-    ),
-    "constant_write": (
-        kernel(
-            'asm volatile("st.u32 [%0], 1;" :: "l"(factors + i) : "memory");',
-            before="__constant__ int factors[3];",
-        ),
-        (X, 2),
-        (
-            "write of 4 bytes must not be to constant memory; "
-            "it is byte 8 of constant variable factors of 12 bytes"
-        ),
-    ),
-    "local": (
-        kernel("int v[8]; for (int n = 0; n < 8; ++n) v[n] = x[n % 4]; x[0] = v[i];"),
-        (X, 8),
-        f"read of 4 bytes {OUTSIDE} byte 32 of the thread's local memory",
-    ),
-    "heap": (
-        kernel("int* p = (int*)malloc(12); p[i] = 1; x[0] = p[0]; free(p);"),
-        (X, 3),
-        f"write of 4 bytes {OUTSIDE} byte 12 of memory that malloc gave",
-    ),
-    "unwritten": (
-        kernel("x[0] = table[i];", before="__shared__ int table[3];"),
-        (X, 1),
-        (
-            "read of 4 bytes must come after a write; "
-            "nothing wrote element 1 of shared array table of 12 bytes, in units of 4 bytes"
-        ),
-    ),
-}
+        X, 3, before=FACTORS, at="factors[i]"),
+    "constant_write": case(
+        BOUNDS, 'asm volatile("st.u32 [%0], 1;" :: "l"(factors + i) : "memory");',
+        "write of 4 bytes must not be to constant memory; it is byte 8 of constant variable "
+        "factors of 12 bytes", X, 2, before=FACTORS),
+    "local": case(
+        BOUNDS, "int v[8]; for (int n = 0; n < 8; ++n) v[n] = x[n % 4]; x[0] = v[i];",
+        f"read of 4 bytes {OUTSIDE} byte 32 of the thread's local memory", X, 8),
+    "heap": case(
+        BOUNDS, "int* p = (int*)malloc(12); p[i] = 1; x[0] = p[0]; free(p);",
+        f"write of 4 bytes {OUTSIDE} byte 12 of memory that malloc gave", X, 3),
+    "far": case(
+        BOUNDS, "*(int*)(size_t)0x123456789a8 = 1;",
+        f"write of 4 bytes {OUTSIDE} at address 0x123456789a8, far from every array"),
+    "read_only": case(
+        BOUNDS, "x[i] = 1;",
+        f"write of 4 bytes must be to an array that can be written; it is element 1 of {ELEMENT}",
+        READ_ONLY, 1),
+    "read_only_outside": case(
+        BOUNDS, "x[i] = 1;", f"write of 4 bytes {OUTSIDE} element 4 of {ELEMENT}", READ_ONLY, 4),
+    "parameters": case(
+        BOUNDS, 'asm volatile("st.u32 [%0], 1;" :: "l"(s.v + 1) : "memory");',
+        "write of 4 bytes must not be to the kernel's parameters; it is byte 4 of the kernel's "
+        "parameters", PAIR, X, parameters="const __grid_constant__ S s, int* x",
+        before="struct S { int v[2]; };"),
+    "step": view(np.zeros(12, np.int32)[::3], 1, f"...shape (4,){STRIDED}"),
+    "columns": view(np.zeros((4, 4), np.int32)[:, :2], 14, f"...shape (4, 2){STRIDED}"),
+    "broadcast": view(np.broadcast_to(np.zeros(1, np.int32), (8,)), 1, f"...shape (8,){STRIDED}"),
+    "reversed": view(np.zeros(8, np.int32)[::-1], 1, f"...shape (8,){STRIDED}"),
+    "part": view(np.zeros(12, np.int32)[4:8], 4, f"...element 4 of {ELEMENT}"),
+    "transposed": view(np.zeros((3, 4), np.int32).T, 12, "...argument 0 (x), shape (4, 3)"),
+    "unwritten": case(
+        UNWRITTEN, "int v = table[i];\nx[0] = v;",
+        "read of 4 bytes must come after a write; nothing wrote element 1 of shared array table of "
+        f"12 bytes, {UNITS}; its value is stored at k.cu:3", X, 1, before=TABLE, at="table[i];"),
+    "no_lane": case(
+        "inactive_lane", "if (threadIdx.x < 8) i = __shfl_down_sync(0xff, i, 8);\n"
+        "if (threadIdx.x == 7) x[0] = i;",
+        "a shuffle must read a lane that takes part; it reads lane 15: mask 0x000000ff does not "
+        "name it; its value is stored at k.cu:3", block=32, at="if"),
+    "race": case(
+        "race", "if (threadIdx.x % 32 == 0) x[0] = threadIdx.x;",
+        f"write {ORDERED} write at k.cu:2 by T: {UNORDERED}", block=64, at="x[0]"),
+    "atomic": case(
+        "race", "if (threadIdx.x == 0) x[0] = 7; else if (threadIdx.x == 32) atomicAdd(x, 1);",
+        (f"atomic update {ORDERED} write at k.cu:2 by T: {UNORDERED}",
+         f"write {ORDERED} atomic update at k.cu:2 by T: {UNORDERED}"), block=64, at=""),
+    "scope": case(
+        "race", "atomicAdd_block(x, 1);",
+        f"atomic update {ORDERED} atomic update at k.cu:2 by T: the scope of one, .cta, leaves the "
+        "other thread out", grid=2),
+    "not_coherent": case(
+        "race", "if (threadIdx.x == 0) x[0] = 7; else if (threadIdx.x == 32) x[1] = __ldg(x);",
+        "...: one is ld.global.nc, as of const __restrict__ or __ldg, of what is only read while "
+        "the kernel runs", block=64, at=""),
+    "volatile": case(
+        "race", "__shared__ volatile int s[1]; s[0] = threadIdx.x;",
+        f"...: {UNORDERED}; that both are volatile does not order lanes of a warp", block=32,
+        at="s[0] ="),
+    "same_value": case(
+        "race", "x[0] = 7;",
+        f"write {ORDERED} write at k.cu:2 by T: {UNORDERED}; they write the same value, which only "
+        "strict reports", block=64, strict=True),
+    "both_strong": case(
+        "race", "*(volatile int*)x = threadIdx.x;",
+        f"...: {UNORDERED}; both are strong and one is volatile, which only strict reports",
+        block=64, strict=True),
+    "fewer_bytes": case(
+        "race",
+        "if (threadIdx.x % 32 == 0) threadIdx.x ? *(volatile char*)x = 1 : atomicAdd(x, 1);",
+        f"...: {UNORDERED}; both are strong and one is of fewer bytes, which only strict reports",
+        block=64, strict=True),
+    "barriers": case(
+        DIVERGENCE, "if (i + threadIdx.x & 1) __syncthreads(); else __syncthreads(); x[0] = 1;",
+        "...another came by bar.sync at k.cu:2, another instruction", block=96),
+    "called_barrier": case(
+        DIVERGENCE, "i += threadIdx.x; if (i < 9) meet(); __syncthreads(); x[0] = 1;",
+        ("...another came by bar.sync at k.cu:1 (called at k.cu:2)",
+         "...another came by bar.sync at k.cu:2"), block=96,
+        before="__device__ __forceinline__ void meet() { __syncthreads(); }", at="i +="),
+    "exited_warp": case(
+        DIVERGENCE, "if (threadIdx.x < 32) return; __syncthreads();",
+        "...32 exited and 0 wait elsewhere, which only strict reports", block=64, strict=True),
+    "exited_lane": case(
+        DIVERGENCE, BARRIER, "...1 exited and 0 wait elsewhere, which only strict reports",
+        block=32, strict=True),
+    "vote": case(DIVERGENCE, VOTE, "...", block=32),
+    "deadlock": case(
+        "deadlock", "while (atomicAdd(x, 0) == 0) {}",
+        "the launch must not wait forever; every resident thread polls or waits, and none changes "
+        "memory"),
+    "trap": case("trap", "__trap();", "the kernel must not execute a trap"),
+    "assert": case(
+        "assert", r'assert(x[0] && "\u00e9 \x1b[1m");',
+        r'assertion `x[0] && "\u00e9 \x1b[1m"` must hold'),
+    "misuse": case(
+        "misuse", "free(x);", "free must get an address that malloc returned and nobody freed"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_where_an_access_lies(case):
-    code, arguments, expected = CASES[case]
-    first, *_ = findings_of(code, *arguments, shared_mem=8 * (case == "dynamic"))
-    assert first.message == f"k.cu:2: {expected} {ONE}"
+@each("name", CASES)
+def test_what_a_finding_says(name):
+    code, arguments, launch, kind, text, at = CASES[name]
+    if launch.get("strict"):
+        assert findings_of(code, *arguments, **{**launch, "strict": False}) == []
+    with checked(strict=launch.get("strict", False)) as report:
+        sizes = ((launch.get("grid", 1),), (launch.get("block", 1),))
+        RawKernel(code, "k")(*sizes, arguments, shared_mem=launch.get("shared_mem", 0))
+        record = json.loads(report.json())
+        found, report.findings = report.findings, []
+    finding, *_ = found
+    assert (finding.kind, finding.source) == (kind, ("k.cu", 2))
+    assert str(finding) == f"k: {kind}: {finding.message}"
+    assert "\n" not in finding.message
+    assert finding.code[finding.column - 1 :].startswith(at)
+    said = re.sub(r"block \(\d+, 0, 0\), thread \(\d+, 0, 0\)", "T", finding.message)
+    said = said.removeprefix("k.cu:2: ").removesuffix(" (T)")
+    texts = [text] if isinstance(text, str) else text
+    assert any(said.endswith(t[3:]) if t.startswith("...") else said == t for t in texts), said
+    schema()(record)
+    told, *_ = record["findings"]
+    assert (told["message"], told["line"], told["thread"]) == (
+        finding.message, 2, [*finding.thread])  # fmt: skip
+    assert (told["array"], told["index"]) == (finding.array, finding.index)
+    assert (told["other"] is None) == (finding.other is None)
 
 
-def test_an_array_that_is_read_only():
-    x = np.zeros(4, np.int32)
-    x.flags.writeable = False
-    assert findings_of(kernel("x[1] = w[i];", "int* x, const int* w, int i"), X.copy(), x, 1) == []
-    expected = "write of 4 bytes must be to an array that can be written; it is element 1 of "
-    assert message(kernel("x[i] = 1;"), x, 1) == f"{expected}argument 0 (x), shape (4,) {ONE}"
-    assert OUTSIDE in message(kernel("x[i] = 1;"), x, 4)
-    assert x.tolist() == [0] * 4
+def test_an_array_without_a_known_name():
+    code = '#define KERNEL extern "C" __global__ void k(int* x, int i)\n'
+    (finding,) = findings_of(f'{code}#line 1 "k.cu"\nKERNEL {{\nx[i] = 1; }}', X, 4)
+    assert "it is element 4 of argument 0, shape (4,) (" in finding.message
 
 
-def test_a_store_to_shared_memory_and_then_to_what_is_read_only():
-    x = np.zeros(4, np.int32)
-    x.flags.writeable = False
+def test_what_may_be_read_is_not_written():
+    reads = kernel("x[1] = w[i];", "int* x, const int* w, int i")
+    assert findings_of(reads, X.copy(), READ_ONLY, 1) == []
     store = 'asm volatile("st.u32 [%0], 1;" :: "l"(k == i ? x : s) : "memory");'
     loop = f'_Pragma("unroll 1") for (int k = 0; k < 2; ++k) {store}'
-    code = kernel(loop, before="__shared__ int s[4];")
-    for last in (0, 1):
-        assert "must be to an array that can be written" in message(code, x, last)
-
-
-STRIDED = "; argument 0 is not contiguous: a kernel sees its memory, not its elements"
-
-
-@pytest.mark.parametrize(
-    ("view", "index", "is_said"),
-    [
-        (np.zeros(12, np.int32)[::3], 1, True),
-        (np.zeros((4, 4), np.int32)[:, :2], 14, True),
-        (np.broadcast_to(np.zeros(1, np.int32), (8,)), 1, True),
-        (np.zeros(8, np.int32)[::-1], 1, True),
-        (np.zeros(12, np.int32)[4:8], 4, False),
-        (np.zeros((3, 4), np.int32).T, 12, False),
-    ],
-)
-def test_views_that_are_not_contiguous(view, index, is_said):
-    (finding,) = findings_of(kernel("y[0] = x[i];", "const int* x, int i, int* y"), view, index, X)
-    assert finding.kind == "out_of_bounds"
-    assert finding.message.endswith(f"{STRIDED if is_said else ''} {ONE}")
-
-
-def test_an_array_that_itself_starts_misaligned():
-    code = kernel("*(int4*)(x + i) = int4();")
-    x = np.zeros(12, np.int32)
-    x = x[(-(x.ctypes.data // 4) % 4) :]  # at a multiple of 16
-    text = "; argument 0 itself starts misaligned: its address is 8 modulo 16"
-    (finding,) = findings_of(code, x[2:], 0)
-    assert (finding.kind, finding.message.endswith(f"{text} {ONE}")) == ("misaligned", True)
-    (finding,) = findings_of(code, x, 2)
-    assert (finding.kind, "itself" in finding.message) == ("misaligned", False)
-    assert findings_of(code, x[2:], 2) == []
-    records = np.zeros(3, np.dtype([("a", "i1"), ("b", "i4")]))["b"]
-    (finding,) = findings_of(kernel("x[i] = 1;"), records, 0)
-    assert finding.message.endswith(f"its address is 1 modulo 4{STRIDED} {ONE}")
-
-
-def test_parameters_are_read_and_not_written():
-    values = np.array(((5, 6),), np.dtype([("v", np.int32, 2)]))
-    line = 'asm volatile("ACCESS" : "+r"(x[0]) : "l"(s.v + x[1]) : "memory");'
-    code = kernel(line, "const __grid_constant__ S s, int* x", "struct S { int v[2]; };")
+    for last in (0, 1):  # after a store to shared memory, or before it
+        (finding,) = findings_of(kernel(loop, before="__shared__ int s[4];"), READ_ONLY, last)
+        assert "must be to an array that can be written" in finding.message
+    assert READ_ONLY.tolist() == [0] * 4
+    load = 'asm volatile("ld.u32 %0, [%1];" : "=r"(x[0]) : "l"(s.v + x[1]) : "memory");'
     x = np.array((0, 1), np.int32)
-    assert findings_of(code.replace("ACCESS", "ld.u32 %0, [%1];"), values, x) == []
+    code = kernel(load, "const __grid_constant__ S s, int* x", "struct S { int v[2]; };")
+    assert findings_of(code, PAIR, x) == []
     assert x[0] == 6
-    expected = "write of 4 bytes must not be to the kernel's parameters; it is byte 4 of the"
-    assert expected in message(code.replace("ACCESS", "st.u32 [%1], %0;"), values, x)
 
 
-def test_far_from_everything():
-    code = kernel("*(int*)(size_t)0x123456789a8 = 1;")
-    expected = "at address 0x123456789a8, far from every array"
-    assert message(code, X, 0) == f"write of 4 bytes {OUTSIDE} {expected} {ONE}"
-
-
-UNORDERED = "no barrier does, nor a release with an acquire"
-AT = "element 0 of argument 0 (x), shape (4,)"
-
-
-def race(code, *, grid=1, block=64, strict=False):
-    (finding,) = findings_of(code, np.zeros(4, np.int32), 0, grid=grid, block=block, strict=strict)
-    assert finding.kind == "race"
-    assert finding.index == 0
-    return finding.message
-
-
-def test_a_race_names_both_accesses():
-    text = race(kernel("if (threadIdx.x % 32 == 0) x[0] = threadIdx.x;"))
-    assert text in {
-        f"k.cu:2: write of 4 bytes at {AT} must be ordered with the write at k.cu:2 by block "
-        f"(0, 0, 0), thread ({other}, 0, 0): {UNORDERED} (block (0, 0, 0), thread ({one}, 0, 0))"
-        for one, other in ((0, 32), (32, 0))
-    }
-
-
-def test_a_race_with_an_atomic():
-    code = kernel("if (threadIdx.x == 0) x[0] = 7; else if (threadIdx.x == 32) atomicAdd(x, 1);")
-    text = race(code)
-    assert "atomic update" in text
-    assert "write" in text
-    assert UNORDERED in text
-
-
-def test_a_scope_that_is_too_narrow():
-    text = race(kernel("atomicAdd_block(x, 1);"), grid=2, block=1)
-    assert "must be ordered with the atomic update at k.cu:2 by block" in text
-    assert ": the scope of one, .cta, leaves the other thread out (block" in text
-
-
-def test_volatile_accesses_of_one_warp():
-    code = kernel("__shared__ volatile int s[1]; s[0] = threadIdx.x;")
-    (finding,) = findings_of(code, X, 0, block=32)
-    why = "that both are volatile does not order lanes of a warp"
-    assert f": {UNORDERED}; {why} (block" in finding.message
-    assert "strict" not in finding.message
+def test_lanes_that_have_exited_are_no_fault_of_a_plain_launch():
+    for line in (BARRIER, VOTE):
+        RawKernel(kernel(line), "k")((1,), (32,), (X.copy(), 0))
 
 
 def test_an_asynchronous_copy_that_nobody_waits_for():
@@ -266,26 +271,6 @@ extern "C" __global__ void k(int* x, int i) {
     assert re.search(rf"{at} \(0, 0, 0\), thread \(0, 0, 0\): nobody has waited for that", text)
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("x[0] = 7;", "; they write the same value, which only strict reports"),
-        (
-            "*(volatile int*)x = threadIdx.x;",
-            "; both are strong and one is volatile, which only strict reports",
-        ),
-        (
-            "if (threadIdx.x % 32 == 0) threadIdx.x ? *(volatile char*)x = 1 : atomicAdd(x, 1);",
-            "; both are strong and one is of fewer bytes, which only strict reports",
-        ),
-    ],
-)
-def test_what_only_strict_reports(line, why):
-    code = kernel(line)
-    assert findings_of(code, np.zeros(4, np.int32), 0, block=64) == []
-    assert f": {UNORDERED}{why} (block" in race(code, strict=True)
-
-
 def test_a_failure_has_its_stack():
     code = """__device__ __noinline__ void fails(int i) { if (i == 3) __trap(); }
 __device__ __forceinline__ void inlined(int i) { if (i == 2) __trap(); }
@@ -297,41 +282,8 @@ extern "C" __global__ void k(int* x, int i) {
     assert (finding.kind, finding.source) == ("trap", ("k.cu", 2))
     assert finding.stack == (("k.cu", 2), ("k.cu", 5))
     assert finding.message.startswith("k.cu:2 (called at k.cu:5): ")
-    assert finding.message.endswith(ONE)
     (finding,) = findings_of(code, X, 3)
     assert finding.source == ("k.cu", 1)
-
-
-@pytest.mark.parametrize(
-    ("line", "where"),
-    [
-        (
-            "if (i % 2) __syncthreads(); else __syncthreads();",
-            "bar.sync at k.cu:2, another instruction",
-        ),
-        ("if (i < 9) meet(); __syncthreads();", r"bar.sync at k.cu:(1 \(called at k.cu:2\)|2)"),
-    ],
-)
-def test_lanes_at_different_barriers(line, where):
-    before = "__device__ __forceinline__ void meet() { __syncthreads(); }"
-    code = kernel(f"i += threadIdx.x; {line} x[0] = 1;", before=before)
-    (finding,) = findings_of(code, X.copy(), 0, block=96)
-    assert finding.kind == "barrier_divergence"
-    what = "all lanes of a warp must reach a barrier by the same instruction; another came by"
-    assert re.search(f"{what} {where} \\(block", finding.message)
-    assert findings_of(code, X.copy(), 9, block=1) == []
-
-
-EXITED = "if (threadIdx.x == 7) return; {}; x[0] = 1;"
-
-
-def test_lanes_that_have_exited():
-    barrier, vote = (EXITED.format(call) for call in ("__syncthreads()", "i = __any_sync(~0u, i)"))
-    for line, strict in ((barrier, True), (vote, False)):
-        RawKernel(kernel(line), "k")((1,), (32,), (X.copy(), 0))
-        assert findings_of(kernel(barrier), X.copy(), 0, block=32) == []
-        (finding,) = findings_of(kernel(line), X.copy(), 0, block=32, strict=strict)
-        assert finding.kind == "barrier_divergence"
 
 
 def test_own_lines_come_before_those_of_headers():
@@ -360,16 +312,21 @@ extern "C" __global__ void k(int* x, int n) {
     assert re.match(
         r"k\.cu:3 \(called at k\.cu:8, k\.cu:12; in cub/[\w/]+\.cuh:\d+.*\): ", first.message
     )
+    at = r"k\.cu:13 \(in cub/block/block_store\.cuh:\d+\)"
     first, *_ = findings_of(code, X, 1, block=64)
     assert first.source == first.stack[0] == ("k.cu", 13)
-    assert re.match(r"k\.cu:13 \(in cub/block/block_store\.cuh:\d+\): write of 4", first.message)
+    assert re.match(rf"{at}: write of 4", first.message)
+    with traffic() as report:
+        RawKernel(code, "k")((1,), (64,), (np.zeros(64, np.int32), 1))
+    (line,) = report.kernels[0].lines
+    assert line.source == line.stack[0] == ("k.cu", 13)
+    assert re.match(rf"{at}  store  argument 0", str(line))
     (finding,) = findings_of(code, X, 2, block=64)
     at = r"k\.cu:15 \(in cub/block/block_store\.cuh:\d+\)"
     assert re.match(rf"{at}: write of 4 .* with the write at {at} by block", finding.message)
 
 
-@pytest.mark.parametrize("is_checked", [False, True])
-def test_own_lines_of_what_ends_a_launch(is_checked):
+def test_own_lines_of_what_ends_a_launch():
     code = """#include <cooperative_groups.h>
 #line 1 "k.cu"
 extern "C" __global__ void k(int* x) {
@@ -377,21 +334,12 @@ extern "C" __global__ void k(int* x) {
   if (threadIdx.x < 16) warp.sync();
   else __syncthreads();
 }"""
-    with pytest.raises(ck.SimulatorError) as caught, checked() if is_checked else nullcontext():
-        RawKernel(code, "k")((1,), (32,), (X,))
-    assert caught.value.kind == "barrier_divergence"
     place = r"k\.cu:3 \(in cooperative_groups\.h:\d+(, [\w/.]+\.h:\d+)*\): "
-    assert re.match(f"(barrier_divergence: )?{place}", caught.value.message)
-
-
-def test_strict_barriers():
-    code = kernel("if (threadIdx.x < 32) return; __syncthreads();")
-    assert findings_of(code, X, 0, block=64) == []
-    (finding,) = findings_of(code, X, 0, block=64, strict=True)
-    assert finding.kind == "barrier_divergence"
-    assert "32 exited and 0 wait elsewhere, which only strict reports (block" in finding.message
-    with pytest.raises(ck.SimulatorError, match="barrier_divergence"), checked(strict=True):
-        RawKernel(code, "k")((1,), (64,), (X, 0))
+    for block in (nullcontext(), checked()):
+        with pytest.raises(ck.SimulatorError) as caught, block:
+            RawKernel(code, "k")((1,), (32,), (X,))
+        assert caught.value.kind == DIVERGENCE
+        assert re.match(f"(barrier_divergence: )?{place}", caught.value.message)
 
 
 CLUSTER = """#include <cooperative_groups.h>
@@ -407,8 +355,8 @@ extern "C" __global__ __cluster_dims__(2) void k(int* x, int i, int which) {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("which", "array", "where"),
+@each(
+    "which, array, where",
     [
         (0, "first", "shared array first"),
         (1, "second", "shared array second"),

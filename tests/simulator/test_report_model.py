@@ -11,24 +11,9 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked, empty, traffic
-from cudakern.simulator.reports import records
 from cudakern.simulator.source_lines import indexed_at
-
-
-@pytest.fixture(scope="module")
-def conforms():
-    """Return a function that fails for what is not as the schema says."""
-    fastjsonschema = pytest.importorskip("fastjsonschema")
-    path = Path(records.__file__).with_name("report.schema.json")
-    return fastjsonschema.compile(json.loads(path.read_text(encoding="utf-8")))
-
-
-def findings_of(code, arrays, block=32, grid=1, **options):
-    """Return what is found in one launch of the kernel k."""
-    kernel = RawKernel(f'extern "C" __global__ void k{code}', "k", ("-std=c++17",))
-    with pytest.raises(ck.SimulatorError) as caught, checked(**options):
-        kernel((grid,), (block,), arrays)
-    return caught.value.findings
+from tests.helpers.rows import each
+from tests.simulator.launches import findings_of, schema
 
 
 def moved(code, arguments, **options):
@@ -38,21 +23,9 @@ def moved(code, arguments, **options):
         module.get_function("k")((1,), (32,), arguments)
     (kernel,) = report.kernels
     found = {(x.kind, x.array): (x.requests, x.sectors or x.wavefronts) for x in kernel.lines}
-    assert {x.name for x in kernel.lines} <= {"x", "y", "z", "idx", "mine"}
+    assert {x.name for x in kernel.lines} <= {"x", "y", "z", "mine"}
     assert len(found) == len(kernel.lines)
     return found
-
-
-def test_arrays_on_one_line_are_told_apart():
-    code = """extern "C" __global__ void k(const float* x, const int* idx, float* y) {
-  y[threadIdx.x] = x[idx[threadIdx.x]] + x[threadIdx.x];
-}"""
-    x, idx = np.ones(32 * 8, np.float32), np.arange(32, dtype=np.int32) * 8
-    assert moved(code, (x, idx, np.zeros(32, np.float32))) == {
-        ("load", 1): (1, 4),
-        ("load", 0): (2, 32 + 4),
-        ("store", 2): (1, 4),
-    }
 
 
 def test_every_memory_has_names():
@@ -86,14 +59,17 @@ extern "C" __global__ void k(int* x) {
     )  # which a compiler need not load again
 
 
-def test_a_request_to_two_arrays_counts_once():
-    code = """extern "C" __global__ void k(const int* x, const int* y, int* z) {
-  const int t = threadIdx.x;
-  const int* p = t < 8 ? x : y;
-  z[t] = *(volatile const int*)(p + t);
-}"""
-    x, y, z = (np.zeros(32, np.int32) for _ in range(3))
-    assert moved(code, (x, y, z)) == {("load", 0): (1, 4), ("store", 2): (1, 4)}
+def test_arrays_of_a_line():
+    head = 'extern "C" __global__ void k(const int* x, const int* y, int* z) {'
+    t, x, y, z = "threadIdx.x", *(np.zeros(256, np.int32) for _ in range(3))
+    y[:32] = np.arange(32) * 8
+    once = {("load", 0): (1, 4), ("store", 2): (1, 4)}
+    two = f"{head} z[{t}] = x[y[{t}]] + x[{t}]; }}"
+    assert moved(two, (x, y, z)) == once | {("load", 1): (1, 4), ("load", 0): (2, 32 + 4)}
+    # A request to two arrays counts once, and two halves of an array are two arrays.
+    one = f"{head} const int* p = {t} < 8 ? x : y; z[{t}] = *(volatile const int*)(p + {t}); }}"
+    assert moved(one, (x[:32], y[:32], z)) == once
+    assert moved(one, (x[:32], y[:32], x[32:])) == once
 
 
 def test_given_arrays_and_operators_have_their_names():
@@ -115,12 +91,6 @@ def test_arrays_of_several_launches_are_those_of_their_arguments():
             kernel((2,), (32,), (np.zeros(32, np.int32), np.zeros(32, np.int32)))
     counts = {(x.kind, x.array): x.requests for x in report.kernels[0].lines}
     assert counts == {("load", 0): 6, ("store", 1): 6}
-
-
-def test_halves_of_an_array_are_two():
-    code = 'extern "C" __global__ void k(const int* x, int* y) { y[threadIdx.x] = x[threadIdx.x]; }'
-    both = np.zeros(64, np.int32)
-    assert moved(code, (both[:32], both[32:])) == {("load", 0): (1, 4), ("store", 1): (1, 4)}
 
 
 def test_efficiency_and_the_worst_lines():
@@ -197,28 +167,23 @@ def test_lines_are_executed_as_often_as_warps_come_to_them():
     assert (many[3] - few[3]) % 6 == 0
 
 
-@pytest.mark.parametrize("threads", [1, 5, 32, 100])
-def test_threads_are_counted(threads):
-    code = f"(int* x) {{ if (threadIdx.x < {threads}) x[8 + threadIdx.x] = 1; }}"
-    (finding,) = findings_of(code, (np.zeros(8, np.int32),), block=128)
+@each("threads, grid", [(1, 1), (5, 1), (32, 1), (100, 1), (32, 7)])
+def test_threads_are_counted_once(threads, grid):
+    write = "for (int i = 0; i < 9; ++i) ((volatile int*)x)[8 + threadIdx.x] = i;"
+    code = f'extern "C" __global__ void k(int* x, int n) {{ if (threadIdx.x < n) {write} }}'
+    (finding,) = findings_of(code, np.zeros(8, np.int32), threads, block=128, grid=grid)
     assert (finding.kind, finding.array, finding.name) == ("out_of_bounds", 0, "x")
-    assert finding.threads == threads
-
-
-def test_threads_of_all_blocks_are_counted_once():
-    code = "(int* x) { for (int i = 0; i < 9; ++i) ((volatile int*)x)[8 + threadIdx.x] = i; }"
-    (finding,) = findings_of(code, (np.zeros(8, np.int32),), grid=7)
-    assert finding.threads == 7 * 32
+    assert finding.threads == grid * threads
 
 
 def test_threads_of_a_race_and_its_other_place():
-    code = """(int* x, int* y) {
+    code = """extern "C" __global__ void k(int* x, int* y) {
   __shared__ int s[64];
   const int t = threadIdx.x; s[t] = x[t];
   /* no barrier */  y[t] = s[t ^ 32];
 }"""
-    x = np.zeros(64, np.int32)
-    findings = [f for f in findings_of(code, (x, x.copy()), block=64) if f.kind == "race"]
+    found = findings_of(code, np.zeros(64, np.int32), np.zeros(64, np.int32), block=64)
+    findings = [finding for finding in found if finding.kind == "race"]
     for finding in findings:
         other = finding.other
         assert {finding.source[1], other.source[1]} == {3, 4}
@@ -232,31 +197,30 @@ def test_threads_of_a_race_and_its_other_place():
 
 
 def test_where_an_undefined_value_is_used():
-    code = """(int* y) {
+    code = """extern "C" __global__ void k(int* y) {
   __shared__ int s[32];
   int v = s[threadIdx.x];
   if (v > 3) y[threadIdx.x] = 1;
 }"""
-    (finding,) = findings_of(code, (np.zeros(32, np.int32),))
-    assert (finding.access, finding.source[1], finding.code) == (
-        "read",
-        3,
-        "  int v = s[threadIdx.x];",
-    )
-    assert (finding.other.access, finding.other.source[1]) == ("use", 4)
-    assert finding.other.code == "  if (v > 3) y[threadIdx.x] = 1;"
-    assert finding.threads == 32
+    (finding,) = findings_of(code, np.zeros(32, np.int32), block=32)
+    other = finding.other
+    assert (finding.access, finding.source[1], finding.threads) == ("read", 3, 32)
+    assert (other.access, other.source[1]) == ("use", 4)
+    assert other.code == "  if (v > 3) y[threadIdx.x] = 1;"
 
 
 def test_texts_of_files_and_of_lines(tmp_path):
     (tmp_path / "mine.cuh").write_text("__device__ void put(int* x) {\n  x[32] = 1;\n}\n")
-    code = '#include "mine.cuh"\nextern "C" __global__ void k(int* x) {\n  put(x);\n}'
+    code = '#include "mine.cuh"\nextern "C" __global__ void k(int* x) {\n  put(x);\n'
+    code += '#line 71 "model.txt"\n  x[33] = 1;\n}'
     kernel = RawKernel(code, "k", (f"-I{tmp_path}",))
     with pytest.raises(ck.SimulatorError) as caught, checked() as report:
         kernel((1,), (1,), (np.zeros(32, np.int32),))
-    (finding,) = caught.value.findings
+    finding, other = caught.value.findings
     assert (finding.source, finding.code) == ((f"{tmp_path}/mine.cuh", 2), "  x[32] = 1;")
-    assert report.sources[finding.library, "k.cu"] == code
+    assert (other.source, other.code) == (("model.txt", 71), "  x[33] = 1;")
+    text = report.sources[finding.library, "k.cu"]
+    assert text == code.partition("#line")[0].removesuffix("\n")
     text = report.sources[finding.library, f"{tmp_path}/mine.cuh"]
     assert text.split("\n")[1] == finding.code
 
@@ -298,51 +262,7 @@ def test_ptx_is_its_own_text():
     assert finding.column is None
 
 
-def test_directives_name_lines():
-    code = """extern "C" __global__ void k(int* x) {
-#line 71 "model.txt"
-  x[32] = 1;
-}"""
-    with pytest.raises(ck.SimulatorError) as caught, checked():
-        RawKernel(code, "k")((1,), (1,), (np.zeros(32, np.int32),))
-    (finding,) = caught.value.findings
-    assert (finding.source, finding.code) == (("model.txt", 71), "  x[32] = 1;")
-
-
-FAULTY = {
-    "out_of_bounds": ("(int* x) { x[threadIdx.x + 1] = 1; }", 32),
-    "misaligned": ("(int* x) { *(volatile short*)((char*)x + 1) = 1; }", 32),
-    "uninitialized": ("(int* x) { __shared__ int s[32]; x[threadIdx.x] = s[threadIdx.x]; }", 32),
-    "race": ("(int* x) { x[0] = threadIdx.x; }", 32),
-    "inactive_lane": ("(int* x) { x[threadIdx.x] = __shfl_sync(1u, threadIdx.x, 1); }", 1),
-    "barrier_divergence": (("(int* x) { if (threadIdx.x < 9) __syncthreads(); else x[0] = 1;"
-                           ' if (threadIdx.x > 8) asm("bar.sync 1, 64;"); }'), 32),
-    "deadlock": ("(int* x) { while (atomicAdd(x, 0) == 0) {} }", 32),
-    "trap": ("(int* x) { __trap(); }", 32),
-    "assert": ('(int* x) { if (threadIdx.x == 3) __assertfail("no", "k.cu", 1, "k", 1); }', 32),
-    "misuse": ("(int* x) { free(x); }", 32),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", FAULTY)
-def test_findings_are_json_as_the_schema_says(kind, conforms):
-    code, block = FAULTY[kind]
-    kernel = RawKernel(f'extern "C" __global__ void k{code}', "k")
-    with pytest.raises(ck.SimulatorError), checked(seed=3) as report:
-        kernel((1,), (block,), (np.zeros(32, np.int32),))
-    record = json.loads(report.json())
-    conforms(record)
-    assert (record["report"], record["seed"], record["launches"]) == ("checked", 3, 1)
-    assert kind in {found["kind"] for found in record["findings"]}
-    for found, finding in zip(record["findings"], report.findings, strict=True):
-        assert found["message"] == finding.message
-        assert (found["file"], found["line"]) == (finding.source or (None, None))
-        assert tuple(found["thread"] or ()) == finding.thread
-        assert (found["array"], found["index"]) == (finding.array, finding.index)
-        assert (found["other"] is None) == (finding.other is None)
-
-
-def test_traffic_is_json_as_the_schema_says(conforms):
+def test_traffic_is_json_as_the_schema_says():
     code = """extern "C" __global__ void k(const float* x, float* y, int* n) {
   __shared__ float s[32];
   s[threadIdx.x] = x[threadIdx.x];
@@ -352,10 +272,10 @@ def test_traffic_is_json_as_the_schema_says(conforms):
 }"""
     kernel = RawKernel(code, "k")
     with traffic() as report:
-        conforms(json.loads(report.json()))
+        schema()(json.loads(report.json()))
         kernel((2,), (32,), (np.ones(32, np.float32), np.ones(32, np.float32), empty(1, np.int32)))
     record = json.loads(report.json())
-    conforms(record)
+    schema()(record)
     (counted,), (found,) = report.kernels, record["kernels"]
     assert (found["kernel"], found["launches"], found["blocks"]) == ("k", 1, 2)
     assert found["metrics"] == counted.metrics
@@ -372,17 +292,17 @@ def test_traffic_is_json_as_the_schema_says(conforms):
     } == counted.executed
 
 
-def test_the_schema_refuses_other_names(conforms):
+def test_the_schema_refuses_other_names():
     error = pytest.importorskip("fastjsonschema").JsonSchemaException
     record = json.loads(ck.simulator.CheckReport().json())
-    conforms(record)
+    schema()(record)
     for wrong in ({**record, "more": 1}, {**record, "findings": [{"kind": "race"}]}):
         with pytest.raises(error):
-            conforms(wrong)
+            schema()(wrong)
 
 
-@pytest.mark.parametrize(
-    ("code", "write", "read"),
+@each(
+    "code, write, read",
     [
         ("a = x[i];", 5, 5),
         ("x[i] = 1;", 1, 1),
