@@ -15,6 +15,7 @@ import cudakern as ck
 from cudakern.simulator.reports import html
 from cudakern.simulator.reports.findings import OtherAccess
 from tests.helpers.pages import CONTRAST, Page
+from tests.helpers.rows import each
 
 CODE = """// Sum of 128 floats, in one block.
 extern "C" __global__ void total(const float* x, float* y) {
@@ -67,9 +68,9 @@ def traffic():
     return report
 
 
-@pytest.fixture(params=["checked", "traffic"])
-def report(request):
-    return request.getfixturevalue(request.param)
+@pytest.fixture(scope="module")
+def reports(checked, traffic):
+    return checked, traffic
 
 
 @pytest.fixture
@@ -83,9 +84,9 @@ def shown(browser, tmp_path):
     return show
 
 
-def made_up(report, findings, sources):
-    """Return a report of findings as of this one."""
-    return replace(report, findings=findings, sources=sources)
+def page_of(report, **changes):
+    """Return the page of a report with other findings, kernels or sources."""
+    return Page(html.page(replace(report, **changes)))
 
 
 def distinct(report):
@@ -99,21 +100,18 @@ def distinct(report):
     return [*known.values()]
 
 
-def test_a_page_is_valid_and_refers_to_itself_alone(report):
-    text = html.page(report)
-    page = Page(text)
-    links = [link for link in page.references if link != "data:,"]
-    assert links
-    assert {link[:1] for link in links} == {"#"}
-    assert {link[1:] for link in links} <= {*page.ids}
-    assert "url(" not in text
-    assert "@import" not in text
-    assert "http:" not in text
-    assert "https:" not in text
+def test_a_page_is_valid_and_refers_to_itself_alone(reports):
+    for report in reports:
+        text = html.page(report)
+        page = Page(text)
+        links = [link for link in page.references if link != "data:,"]
+        assert {link[:1] for link in links} == {"#"}
+        assert {link[1:] for link in links} <= {*page.ids}
+        assert not re.search(r"url\(|@import|https?:", text)
 
 
 def test_every_finding_is_told_and_marked_at_both_lines(checked):
-    page = Page(html.page(checked))
+    page = page_of(checked)
     rows = page.rows("#", "kind", "lines")
     findings = distinct(checked)
     for number, (finding, row) in enumerate(zip(findings, rows, strict=True), 1):
@@ -143,7 +141,7 @@ def test_every_finding_is_told_and_marked_at_both_lines(checked):
 
 def test_all_lines_of_a_source_stand_there_once(checked, traffic):
     for report, code in ((checked, CODE), (traffic, MOVES)):
-        page = Page(html.page(report))
+        page = page_of(report)
         for number, line in enumerate(code.splitlines(), 1):
             assert page.texts[f"s1-{number}"].lstrip().startswith(f"{number}{line}")
         assert f"s1-{len(code.splitlines()) + 1}" not in page.ids
@@ -165,22 +163,22 @@ NAMES = ("x", "idx", "y")
 
 
 def test_figures_of_every_line_stand_beside_it(traffic):
-    page = Page(html.page(traffic))
+    page = page_of(traffic)
     pick = traffic.kernels[0]
     (table,) = [t for t in page.tables if t[0][:2] == ["line", "source"] and t[1][1] in MOVES]
     heads, *rows = table
-    found, line, executed = {}, 0, {}
+    found, at, executed = {}, 0, {}
     for row in rows:
         if len(row) == len(heads):
-            line = int(row[0])
-            executed[line] = row[-1]
+            at = int(row[0])
+            executed[at] = row[-1]
         if len(row) > 2:
             cells = dict(zip(heads[::-1], row[::-1], strict=False))
-            found[line, cells["access"]] = {name: cells[name] for name in as_told(pick.loads)}
+            found[at, cells["access"]] = {name: cells[name] for name in as_told(pick.loads)}
     expected = {}
-    for each in pick.lines:
-        array = NAMES[each.array] if isinstance(each.array, int) else each.array
-        expected[each.source[1], f"{each.kind} {array}"] = as_told(each)
+    for line in pick.lines:
+        array = NAMES[line.array] if isinstance(line.array, int) else line.array
+        expected[line.source[1], f"{line.kind} {array}"] = as_told(line)
     assert len(expected) == 5
     assert found.items() >= expected.items()
     assert {at: text for at, text in executed.items() if text} == {
@@ -189,9 +187,8 @@ def test_figures_of_every_line_stand_beside_it(traffic):
 
 
 def test_figures_stand_in_the_file_that_they_are_of(traffic):
-    page = Page(html.page(traffic))
     found = []
-    for table in (t for t in page.tables if t[0][:2] == ["line", "source"]):
+    for table in (t for t in page_of(traffic).tables if t[0][:2] == ["line", "source"]):
         counts = {row[0]: row[-1] for row in table[1:] if len(row) == len(table[0]) and row[-1]}
         found.append(sorted(counts.items()))
     expected = {}
@@ -206,7 +203,7 @@ def test_requests_within_a_header_stand_at_the_line_that_led_there(traffic):
     kernel = replace(traffic.kernels[0])
     stack = (("/usr/local/cuda/include/cub/x.cuh", 7), ("pick.cu", 3), ("pick.cu", 1))
     kernel.lines = [replace(kernel.lines[0], source=stack[0], stack=stack)]
-    page = Page(html.page(replace(traffic, kernels=[kernel])))
+    page = page_of(traffic, kernels=[kernel])
     assert f"{kernel.lines[0].requests:,}" in page.texts["s1-3"]
     (row,) = page.rows("line", "kernel", "access")
     assert row["line"] == "cub/x.cuh:7 (called at pick.cu:3)"
@@ -214,7 +211,7 @@ def test_requests_within_a_header_stand_at_the_line_that_led_there(traffic):
 
 
 def test_tables_by_line_array_and_kernel_add_up(traffic):
-    page = Page(html.page(traffic))
+    page = page_of(traffic)
     lines = page.rows("line", "kernel", "access")
     wasted = [
         int(row["bytes requested"].replace(",", ""))
@@ -236,15 +233,9 @@ def test_tables_by_line_array_and_kernel_add_up(traffic):
         ("tile", "shared load"): "16",
         ("tile", "shared store"): "16",
     }
-    metrics = {row["metric"]: row["sum"] for t in metric_tables(page) for row in t}
+    metrics = dict(row for t in page.tables if t[0][0] == "metric" for row in t[1:])
     one_hot = traffic.kernels[1].metrics
     assert metrics == {name: f"{count:,}" for name, count in one_hot.items()}
-
-
-def metric_tables(page):
-    for table in page.tables:
-        if table[0][:1] == ["metric"]:
-            yield [dict(zip(table[0], row, strict=True)) for row in table[1:]]
 
 
 EVIL = (
@@ -260,7 +251,8 @@ def test_what_comes_from_outside_is_text(checked, traffic):
     other = replace(finding.other, access=EVIL, source=(EVIL, 1), stack=((EVIL, 1),))
     finding = replace(finding, source=(EVIL, 1), stack=((EVIL, 1),), other=other)
     sources = {(finding.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
-    pages = [html.page(made_up(checked, [finding, replace(finding, library="")], sources))]
+    findings = [finding, replace(finding, library="")]
+    pages = [html.page(replace(checked, findings=findings, sources=sources))]
     kernel = replace(
         traffic.kernels[0], kernel=EVIL, instructions={EVIL: 1}, executed={(EVIL, 2): 1}
     )
@@ -283,33 +275,26 @@ def script():
 
 
 def test_places_whose_source_is_not_there(checked, traffic):
-    page = Page(html.page(made_up(checked, checked.findings, {})))
+    page = page_of(checked, sources={})
     assert "s1" not in page.ids
     first = page.rows("#", "kind", "lines")[0]
     assert checked.findings[0].code.strip() in first["lines"]
     assert "#f1" not in page.references
-    page = Page(html.page(replace(traffic, sources={})))
+    page = page_of(traffic, sources={})
     assert "s1" not in page.ids
     assert len(page.rows("line", "kernel", "access")) == sum(len(k.lines) for k in traffic.kernels)
-
-
-def test_a_line_beyond_the_end_of_its_source(checked):
-    first = checked.findings[0]
-    finding = replace(first, source=("module.cu", 999))
-    page = Page(html.page(made_up(checked, [finding], checked.sources)))
+    beyond = replace(checked.findings[0], source=("module.cu", 999))
+    page = page_of(checked, findings=[beyond])
     assert "f1a" not in page.ids
     assert "f1b" in page.ids
-    finding = replace(finding, other=None)
-    assert "f1a" not in Page(html.page(made_up(checked, [finding], checked.sources))).ids
+    assert "f1a" not in page_of(checked, findings=[replace(beyond, other=None)]).ids
 
 
 def test_places_in_two_files_lead_to_each_other(checked):
     first = checked.findings[0]
     other = replace(first.other, source=("other.cuh", 2), stack=(("other.cuh", 2),))
     sources = {**checked.sources, (first.library, "other.cuh"): "a\nb\n"}
-    text = html.page(made_up(checked, [replace(first, other=other)], sources))
-    page = Page(text)
-    assert 'class="arrow"' not in text
+    page = page_of(checked, findings=[replace(first, other=other)], sources=sources)
     assert page.texts["s2-2"].lstrip().startswith("2b")
     assert f"with module.cu:{first.source[1]}" in page.texts["s2-2"]
     assert "with other.cuh:2" in page.texts[f"s1-{first.source[1]}"]
@@ -317,16 +302,13 @@ def test_places_in_two_files_lead_to_each_other(checked):
 
 
 def test_nothing_found_and_nothing_launched():
-    with ck.simulator.checked() as report:
+    with ck.simulator.checked() as found:
         ck.gather([1, 2, 3], [0])
-    text = html.page(report)
-    assert "<h1>Nothing found</h1>" in text
-    assert not Page(text).tables
-    with ck.simulator.traffic() as report:
+    with ck.simulator.traffic() as moved:
         pass
-    text = html.page(report)
-    assert "<h1>No launches</h1>" in text
-    assert not Page(text).tables
+    for report, title in ((found, "Nothing found"), (moved, "No launches")):
+        assert f"<h1>{title}</h1>" in html.page(report)
+        assert not page_of(report).tables
 
 
 def test_a_file_that_is_there_is_replaced(checked, tmp_path):
@@ -341,29 +323,15 @@ def test_a_file_that_is_there_is_replaced(checked, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "link.html"]
 
 
-@pytest.mark.parametrize(
-    ("path", "error", "message"),
-    [
-        (3, ck.DTypeError, "report.html: path must be a str or a Path; got 3"),
-        (
-            "{}",
-            ck.BindingError,
-            "report.html: path must be a file in a folder that is there; got {}",
-        ),
-        (
-            "{}/no/a.html",
-            ck.BindingError,
-            "report.html: path must be a file in a folder that is there; got {}/no/a.html",
-        ),
-    ],
-)
-def test_paths_that_cannot_be(checked, tmp_path, monkeypatch, path, error, message):
+@each("path", [3, "d", "d/no/a.html"])
+def test_paths_that_cannot_be(checked, tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "d").mkdir()
-    given = path.format("d") if isinstance(path, str) else path
-    with pytest.raises(error) as caught:
-        checked.html(given)
-    assert str(caught.value) == message.format("d")
+    (tmp_path / "d").mkdir(exist_ok=True)
+    error, required = ck.BindingError, "a file in a folder that is there"
+    if path == 3:
+        error, required = ck.DTypeError, "a str or a Path"
+    with pytest.raises(error, match=rf"^report.html: path must be {required}; got {path}$"):
+        checked.html(path)
 
 
 def test_without_jinja2_the_message_says_what_to_install(checked, monkeypatch):
@@ -395,14 +363,16 @@ def focused(page):
     return page.evaluate("document.activeElement.id")
 
 
-def test_a_finding_is_followed_by_mouse_and_by_keys(checked, shown):
+def test_findings_are_followed_by_mouse_and_by_keys(checked, shown):
     page = shown(checked, size=(1000, 400))
-    number = max(n for n, f in enumerate(distinct(checked), 1) if f.other is not None)
-    row, mark = f"f{number}", f"f{number}a"
+    pairs = [n for n, f in enumerate(distinct(checked), 1) if f.other is not None]
+    for number in pairs:
+        assert_arrow(page, number)
+    row, mark = f"f{max(pairs)}", f"f{max(pairs)}a"
     page.click(f"#{row}")
     assert (page.url.rpartition("#")[2], focused(page)) == (mark, mark)
     assert visible_and_highlighted(page, mark) == [True, True]
-    assert page.get_attribute(".arrow.on", "data-finding") == str(number)
+    assert page.get_attribute(".arrow.on", "data-finding") == str(max(pairs))
     page.keyboard.press("Enter")
     assert (page.url.rpartition("#")[2], focused(page)) == (row, row)
     page.keyboard.press("Enter")
@@ -410,37 +380,54 @@ def test_a_finding_is_followed_by_mouse_and_by_keys(checked, shown):
     assert visible_and_highlighted(page, mark) == [True, True]
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    assert focused(page) == f"f{number}b"
+    assert focused(page) == f"f{max(pairs)}b"
     page.go_back()
     assert page.url.endswith(f"#{mark}")
 
 
-def test_keys_reach_everything(report, shown):
-    page = shown(report)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    assert page.evaluate("document.activeElement.getBoundingClientRect().top") >= 0
-    page.keyboard.press("Enter")
-    assert focused(page) == "main"
-    wanted = page.evaluate(
-        "document.querySelectorAll('main :is(a[href], button, input, summary, [tabindex])').length"
+def assert_arrow(page, number):
+    """Raise AssertionError unless a finding's arrow ends in the rows of both its marks."""
+    ends = page.evaluate(
+        """(n) => {
+          const path = document.querySelector(`.arrow[data-finding="${n}"] path`);
+          const place = (at) => path.getPointAtLength(at).matrixTransform(path.getScreenCTM());
+          return [0, path.getTotalLength()].map((at) => [place(at).x, place(at).y]);
+        }""",
+        number,
     )
-    seen = set()
-    for _ in range(wanted + 5):
+    boxes = [page.locator(f"#f{number}{letter}").bounding_box() for letter in "ab"]
+    rows = [page.locator(f"tr:has(#f{number}{letter})").bounding_box() for letter in "ab"]
+    assert page.locator(f".arrow[data-finding='{number}'] .head").count() == 1
+    middles = [box["y"] + box["height"] / 2 for box in boxes]
+    assert sorted(y for _, y in ends) == pytest.approx(sorted(middles), abs=2)
+    for row, (x, _) in zip(rows, ends, strict=True):
+        assert x <= row["x"] + 1
+
+
+def test_keys_reach_everything(reports, shown):
+    for page in map(shown, reports):
         page.keyboard.press("Tab")
-        seen.add(
-            page.evaluate(
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        assert page.evaluate("document.activeElement.getBoundingClientRect().top") >= 0
+        page.keyboard.press("Enter")
+        assert focused(page) == "main"
+        what = ":is(a[href], button, input, summary, [tabindex])"
+        wanted = page.locator(f"main {what}").count()
+        folded = page.locator(f"details:not([open]) > :not(summary) {what}").count()
+        seen = set()
+        for _ in range(wanted + 5):
+            page.keyboard.press("Tab")
+            number, is_visible = page.evaluate(
                 """() => {
                   const all = [...document.querySelectorAll('*')], at = document.activeElement;
                   const style = getComputedStyle(at);
                   const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-                  return [all.indexOf(at), ring || at === document.body].join();
+                  return [all.indexOf(at), ring || at === document.body];
                 }"""
             )
-        )
-    assert not [text for text in seen if text.endswith("false")], "the focus is visible"
-    folded = "details:not([open]) > :not(summary) :is(a, button, input, [tabindex])"
-    assert len(seen) >= wanted - page.locator(folded).count()
+            assert is_visible
+            seen.add(number)
+        assert len(seen) >= wanted - folded
 
 
 def column(page, table, number):
@@ -451,7 +438,7 @@ def column(page, table, number):
     )
 
 
-def test_tables_are_sorted_by_mouse_and_by_keys(traffic, shown):
+def test_lines_of_traffic_are_sorted_and_hidden(traffic, shown):
     page = shown(traffic)
     heading = page.locator("#lines th", has_text="bytes moved")
     at = heading.evaluate("(cell) => cell.cellIndex")
@@ -466,42 +453,24 @@ def test_tables_are_sorted_by_mouse_and_by_keys(traffic, shown):
     page.keyboard.press("Space")
     assert heading.get_attribute("aria-sort") == "ascending"
     assert values() == sorted(before)
-    name = page.locator("#lines th button", has_text="array")
-    name.focus()
+    page.locator("#lines th button", has_text="array").focus()
     page.keyboard.press("Enter")
     assert heading.get_attribute("aria-sort") is None
     arrays = column(page, "#lines", 3)
     assert arrays == sorted(arrays)
     assert len(arrays) == len(before)
-
-
-def test_arrows_end_in_the_rows_of_both_marks(checked, shown):
-    page = shown(checked)
-    pairs = [n for n, f in enumerate(distinct(checked), 1) if f.other is not None]
-    assert pairs
-    for number in pairs:
-        ends = page.evaluate(
-            """(n) => {
-              const path = document.querySelector(`.arrow[data-finding="${n}"] path`);
-              const place = (at) => path.getPointAtLength(at).matrixTransform(path.getScreenCTM());
-              return [0, path.getTotalLength()].map((at) => [place(at).x, place(at).y]);
-            }""",
-            number,
-        )
-        boxes = [page.locator(f"#f{number}{letter}").bounding_box() for letter in "ab"]
-        rows = [page.locator(f"tr:has(#f{number}{letter})").bounding_box() for letter in "ab"]
-        assert page.locator(f".arrow[data-finding='{number}'] .head").count() == 1
-        middles = [box["y"] + box["height"] / 2 for box in boxes]
-        assert sorted(y for _, y in ends) == pytest.approx(sorted(middles), abs=2)
-        for row, (x, _) in zip(rows, ends, strict=True):
-            assert x <= row["x"] + 1
+    page.locator("#s1 input").check()
+    lines = page.locator("#s1 .line")
+    seen = [int(line.text_content()) for line in lines.all() if line.is_visible()]
+    assert seen == sorted({line for (_, line) in traffic.kernels[0].executed})
 
 
 def test_carets_stand_below_their_columns_behind_tabs(checked, shown):
     first = checked.findings[0]
     text = "\t/*\t*/ x[0];"
     finding = replace(first, source=("k.cu", 1), column=text.index("x") + 1, other=None)
-    page = shown(made_up(checked, [finding], {(first.library, "k.cu"): text}))
+    sources = {(first.library, "k.cu"): text}
+    page = shown(replace(checked, findings=[finding], sources=sources))
     x, caret = page.evaluate(
         """(at) => {
           const text = document.querySelector("#s1-1 code").firstChild;
@@ -516,54 +485,42 @@ def test_carets_stand_below_their_columns_behind_tabs(checked, shown):
     assert caret == pytest.approx(x, abs=1)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_text_stands_out(report, shown, dark):
-    page = shown(report, dark=dark)
-    backgrounds = "getComputedStyle(document.body).backgroundColor"
-    red = int(re.search(r"\d+", page.evaluate(backgrounds))[0])
-    assert red < 64 if dark else red > 192
-    for place in ("f1a", "s1-3", "s1-7"):
-        page.evaluate("(place) => { location.hash = place }", place)
-        count, faults = page.evaluate(CONTRAST)
-        assert count > 100
-        assert not faults
+def test_text_stands_out_and_narrow_windows_scroll_tables(reports, shown):
+    for page in map(shown, reports):
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            backgrounds = "getComputedStyle(document.body).backgroundColor"
+            red = int(re.search(r"\d+", page.evaluate(backgrounds))[0])
+            assert red < 64 if scheme == "dark" else red > 192
+            for place in ("f1a", "s1-7"):
+                page.evaluate("(place) => { location.hash = place }", place)
+                count, faults = page.evaluate(CONTRAST)
+                assert count > 100
+                assert not faults
+        page.set_viewport_size({"width": 320, "height": 256})
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= 320
+        rooms = page.locator(".scroll").count()
+        assert rooms >= 2
+        assert page.locator(".scroll[role=region][tabindex='0']").count() == rooms
+        if page.locator("#f1").count():
+            page.click("#f1")
+            assert visible_and_highlighted(page, "f1a") == [True, True]
 
 
-def test_a_narrow_window_scrolls_tables_not_the_page(report, shown):
-    page = shown(report, size=(320, 256))
-    assert page.evaluate("document.scrollingElement.scrollWidth") <= 320
-    assert page.evaluate("document.querySelectorAll('.scroll').length") >= 2
-    rooms = page.locator(".scroll").count()
-    assert page.locator(".scroll[role=region][tabindex='0']").count() == rooms
-    if page.locator("#f1").count():
-        page.click("#f1")
-        assert visible_and_highlighted(page, "f1a") == [True, True]
-
-
-def test_lines_without_figures_can_be_hidden(traffic, shown):
-    page = shown(traffic)
-    page.locator("#s1 input").check()
-    lines = page.locator("#s1 .line")
-    seen = [int(line.text_content()) for line in lines.all() if line.is_visible()]
-    expected = {line for (_, line) in traffic.kernels[0].executed}
-    assert seen == sorted(expected)
-
-
-def test_many_lines_and_findings_stay_usable(checked, shown):
-    lines = 5000
+def test_many_lines_and_findings_stay_usable(checked, shown, tmp_path):
+    lines, count = 1500, 300
     text = "\n".join(f"  y[{n}] = x[{n}];  // line {n}" for n in range(1, lines + 1))
     first = checked.findings[0]
     findings = []
-    for n in range(1000):
+    for n in range(count):
         here, there = ("big.cu", 1 + 5 * n), ("big.cu", lines - (7 * n) % lines)
         other = OtherAccess("write", there, 3, (there,), (0, 0, 0), (n, 0, 0))
         place = {"source": here, "stack": (here,), "column": 3, "other": other}
         findings.append(replace(first, **place))
-    report = made_up(checked, findings, {(first.library, "big.cu"): text})
-    page = shown(report)
-    assert page.locator(".arrow").count() == 1000
-    page.locator("#f777").press("Enter")
-    assert visible_and_highlighted(page, "f777a") == [True, True]
-    assert page.locator("tr:has(#f777a)").get_attribute("id") == f"s1-{1 + 5 * 776}"
-    size = (len(html.page(report)) - len(text)) / (lines + len(findings))
+    page = shown(replace(checked, findings=findings, sources={(first.library, "big.cu"): text}))
+    assert page.locator(".arrow").count() == count
+    page.locator("#f277").press("Enter")
+    assert visible_and_highlighted(page, "f277a") == [True, True]
+    assert page.locator("tr:has(#f277a)").get_attribute("id") == f"s1-{1 + 5 * 276}"
+    size = ((tmp_path / "report.html").stat().st_size - len(text)) / (lines + count)
     assert size < 1024, "bytes of HTML for a line or a finding"
