@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.user_lines import UserFiles
+from tests.helpers.rows import each
 
 KERNEL = """\
 __global__ void f(int* x, int n) {
@@ -21,6 +25,8 @@ __global__ void f(int* x, int n) {
   x[n + 1] = 3;
 }
 """
+TEST = "tests/test_f.py"
+NOWHERE = (TEST, 42, None, False)
 
 
 class Item:
@@ -41,28 +47,21 @@ def placed(tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     (tmp_path / "tests").mkdir()
 
-    def find(text, kernel=KERNEL, line=5, file="f.cu", called=(), column=None):
-        path = tmp_path / "tests/test_f.py"
+    def find(text, kernel=KERNEL, line=5, file="f.cu", called=()):
+        path = tmp_path / TEST
         path.write_text(text, encoding="utf-8")
         code = kernel.split("\n")[line - 1]
-        column = len(code) - len(code.lstrip()) + 1 if column is None else column
+        column = len(code) - len(code.lstrip()) + 1
         source = (file, line)
         finding = Finding("race", "f", (0,), (0,), source, (source,), 0, 0, "message", code=code)
-        object.__setattr__(finding, "column", column)
-        sources = {("", file): kernel}
-        return UserFiles(Item(path), sources, [str(path) for path in called]).place(finding)
+        files = UserFiles(Item(path), {("", file): kernel}, [str(path) for path in called])
+        return files.place(replace(finding, column=column))
 
     return find
 
 
-def expected(text, mark):
-    """Return line and column of a mark's last place in a text."""
-    before, found, _ = text.rpartition(mark)
-    assert found
-    return before.count("\n") + 1, len(before) - before.rfind("\n")
-
-
 INDENTED = textwrap.indent(KERNEL, " " * 8)
+OTHER = "void g(int* x, int n) {\n  x[n] = 2;\n}\n"
 WRITTEN = {
     "at the margin": f'CODE = """{KERNEL}"""\n',
     "from the second line on": f'"""Tests."""\n\nCODE = r"""\n{KERNEL}"""\n',
@@ -79,87 +78,72 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("how", WRITTEN)
+@each("how", WRITTEN)
 def test_a_kernel_in_the_test(placed, how):
     text = WRITTEN[how]
-    assert placed(text) == ("tests/test_f.py", *expected(text, "x[n] = 2"), True)
+    before = text.rpartition("x[n] = 2")[0]
+    column = len(before) - before.rfind("\n")
+    assert placed(text) == (TEST, before.count("\n") + 1, column, True)
 
 
-FILLED_IN = {
-    "in a template": (("x[n] = 2", "{where} = 2"), ("{\n", "{{\n")),
-    "in many lines": (("int", "TYPE"), ("x[", "data["), ("= 1", "= ONE")),
-    "of a macro": (("x[n] = 2;", "x[n] = TWO;"),),
-}
+@each(
+    "text, line, found",
+    [
+        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 3, 5),  # told from a line of the same text
+        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 7, 9),
+        (f'A = """{KERNEL}"""\nB = """{KERNEL}"""\n', 5, 5),
+        # a line that is filled in, in a template and from a macro; too many are
+        (
+            'A = """\n' + KERNEL.replace("x[n] = 2", "{where} = 2") + '"""\n',
+            5,
+            (TEST, 6, None, True),
+        ),
+        (
+            'A = """\n' + KERNEL.replace("x[n] = 2;", "x[n] = TWO;") + '"""\n',
+            5,
+            (TEST, 6, None, True),
+        ),
+        (f'A = """{OTHER}"""\nB = """{KERNEL.replace("x[n] = 2", "x[n] = TWO")}"""\n', 5, 9),
+        ('A = """\n' + KERNEL.replace("x[", "data[").replace("n", "SIZE") + '"""\n', 5, NOWHERE),
+        ("", 5, NOWHERE),
+        ("}\n" * 9, 4, NOWHERE),
+        ('CODE = "".join(lines)\n', 4, NOWHERE),
+    ],
+)
+def test_the_line_of_a_kernel(placed, text, line, found):
+    place = placed(text, line=line)
+    assert place == found if isinstance(found, tuple) else place[:2] == (TEST, found)
 
 
-@pytest.mark.parametrize("how", FILLED_IN)
-def test_a_line_that_is_filled_in(placed, how):
-    kernel = KERNEL
-    for text, instead in FILLED_IN[how]:
-        kernel = kernel.replace(text, instead)
-    text = f'A = 1\n\nCODE = """\n{kernel}"""\n'
-    assert placed(text) == ("tests/test_f.py", 8, None, True)
+def test_a_kernel_elsewhere(placed, tmp_path, monkeypatch):
+    def written(name, text=KERNEL):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
 
-
-def test_the_same_line_of_another_kernel(placed):
-    other = "void g(int* x, int n) {\n  x[n] = 2;\n}\n"
-    text = f'A = """{other}"""\nB = """{KERNEL.replace("x[n] = 2", "x[n] = TWO")}"""\n'
-    assert placed(text)[:2] == ("tests/test_f.py", 9)
-    assert placed(text, other, 2)[:2] == ("tests/test_f.py", 2)
-
-
-@pytest.mark.parametrize("line", [3, 7])
-def test_lines_of_the_same_text_are_told_apart(placed, line):
-    text = f'A = 1\nCODE = """\n{KERNEL}"""\n'
-    assert placed(text, line=line)[:2] == ("tests/test_f.py", line + 2)
-
-
-def test_kernels_of_the_same_text_are_the_first(placed):
-    text = f'A = """{KERNEL}"""\nB = """{KERNEL}"""\n'
-    assert placed(text)[:2] == ("tests/test_f.py", 5)
-
-
-def test_a_kernel_in_what_the_test_calls(placed, tmp_path):
-    other = tmp_path / "library.py"
-    other.write_text(f'CODE = """{KERNEL}"""\n')
+    other = written("library.py", f'CODE = """{KERNEL}"""\n')
     assert placed("import library\n", called=[other])[:2] == ("library.py", 5)
-    assert placed("import library\n")[:2] == ("tests/test_f.py", 42)
-
-
-def test_a_kernel_that_was_read_from_a_file_elsewhere(placed, tmp_path):
-    for folder in ("sources/deep", ".hidden", "node_modules"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "f.cu").write_text(KERNEL)
+    assert placed("import library\n") == NOWHERE
+    for folder in (".hidden", "node_modules", "sources/deep"):
+        read = written(f"{folder}/f.cu")
     assert placed("CODE = read()\n") == ("sources/deep/f.cu", 5, 3, True)
-
-
-@pytest.mark.parametrize("name", ["kernels.cu", "f.cuh"])
-def test_a_kernel_that_was_read_from_a_file_beside_the_test(placed, tmp_path, name):
-    (tmp_path / "tests" / name).write_text(f"// Kernels.\n{KERNEL}")
-    assert placed("CODE = read()\n") == (f"tests/{name}", 6, 3, True)
-
-
-def test_a_file_that_the_compiler_read(placed, tmp_path, monkeypatch):
-    path = tmp_path / "kernels/f.cu"
-    path.parent.mkdir()
-    path.write_text(KERNEL)
-    copy = f'CODE = """{KERNEL}"""\n'
+    read.unlink()
+    beside = written("tests/kernels.cuh", f"// Kernels.\n{KERNEL}")
+    assert placed("CODE = read()\n") == ("tests/kernels.cuh", 6, 3, True)
+    beside.unlink()
+    # A file that the compiler read comes before all copies, as long as it has the line.
+    path, copy = written("kernels/f.cu"), f'CODE = """{KERNEL}"""\n'
     assert placed(copy, file=str(path)) == ("kernels/f.cu", 5, 3, True)
     assert placed(copy, file="kernels/f.cu") == ("kernels/f.cu", 5, 3, True)
     monkeypatch.chdir(path.parent)
     assert placed(copy, file="f.cu") == ("kernels/f.cu", 5, 3, True)
     path.write_text("// Another kernel.\n" * 9)
-    assert placed(copy, file="f.cu") == ("tests/test_f.py", 5, 3, True)
-
-
-@pytest.mark.parametrize("text", ["", "}\n" * 9, 'CODE = "".join(lines)\n'])
-def test_a_kernel_that_is_nowhere(placed, text):
-    assert placed(text) == ("tests/test_f.py", 42, None, False)
-    assert placed(text, line=4) == ("tests/test_f.py", 42, None, False)
+    assert placed(copy, file="f.cu") == (TEST, 5, 3, True)
+    monkeypatch.setitem(sys.modules, "library", SimpleNamespace(__file__=str(other)))
+    assert placed("import library\n")[:2] == ("library.py", 5)
 
 
 def test_the_root_is_that_of_the_repository(placed, tmp_path, monkeypatch):
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "tests"))
-    assert placed(f'"""{KERNEL}"""').file == "test_f.py"
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "elsewhere"))
-    assert placed(f'"""{KERNEL}"""').file == "tests/test_f.py"
+    for folder, file in (("tests", "test_f.py"), ("elsewhere", TEST)):
+        monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / folder))
+        assert placed(f'"""{KERNEL}"""').file == file

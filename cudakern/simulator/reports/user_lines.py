@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -28,8 +27,6 @@ _PACKAGE = Path(__file__).parents[2]
 _LEAST = 8
 #: How many lines before and behind it tell which one is.
 _AROUND = 16
-#: How much of a line must be right if something was filled in.
-_LIKE = 0.6
 _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".inl")
 #: Folders of other people's files, and how many others are looked into.
 _FOREIGN = {"build", "dist", "node_modules", "site-packages", "venv"}
@@ -125,8 +122,8 @@ def _may_have_kernels(path: Path) -> bool:
 def _copied(kernel: list[str], k: int, text: str) -> tuple[int, int]:
     """Return how sure it is which line of a text is a copy of one of a kernel, and that line.
 
-    Each line around it that is found tells where the kernel begins. What fills in a line of the
-    kernel makes it another one, which then the others tell.
+    Each line around it that is found tells where the kernel begins. Where something was filled in,
+    a line is another one: then others tell, if they are more than half of the text.
     """
     begins: Counter[int] = Counter()
     lines: list[str] = []
@@ -141,17 +138,9 @@ def _copied(kernel: list[str], k: int, text: str) -> tuple[int, int]:
         for begin, votes in begins.items()
         if votes >= _LEAST
         and 0 <= begin + k < len(lines)
-        and (votes > most // 2 or _is_like(kernel[k], lines[begin + k]))
+        and (votes > most // 2 or kernel[k].strip() in lines[begin + k])
     ]
     return max(found, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
-
-
-def _is_like(part: str, line: str) -> bool:
-    """Return whether one is in the other, or may have been before something was filled in."""
-    if part.strip() in line:
-        return True
-    matcher = SequenceMatcher(None, part.strip(), line.strip(), autojunk=False)
-    return matcher.quick_ratio() > _LIKE and matcher.ratio() > _LIKE
 
 
 def _text(path: Path) -> str:
