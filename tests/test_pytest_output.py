@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 import pytest
 
 from tests.helpers.readmes import read
+from tests.helpers.rows import each
 
 pytest_plugins = ["pytester"]
 
@@ -36,15 +37,26 @@ def test_total():
     x, y = np.ones(128, np.float32), np.zeros(1, np.float32)
     total((1,), (128,), (x, y))
 '''
-ASSERTED = TEXT + "    assert int(y[0]) == 128\n"
-NOTHING = TEXT.replace("    total(", "    lambda: total(")
 WRONG = TEXT.replace("cudakern_checked\n", "cudakern_checked(seed=3)\n")
+TEXT += """
+
+@pytest.mark.cudakern_checked
+def test_asserted():
+    x, y = np.ones(128, np.float32), np.zeros(1, np.float32)
+    total((1,), (128,), (x, y))
+    assert int(y[0]) == 128
+
+
+@pytest.mark.cudakern_checked
+def test_nothing():
+    pass
+"""
 
 #: Lines that depend on versions and on the machine: pytest's heading, the workers' names, and marks
 #: below statements.
 _VARYING = re.compile(
     r"(platform|rootdir:|configfile:|plugins:|cachedir:|timeout|hypothesis profile|created:"
-    r"|\[gw\d\]|\d workers| +\^+$)"
+    r"|\[gw\d\]|\d workers?| +\^+$)"
 )
 
 
@@ -61,9 +73,7 @@ def printed(pytester, monkeypatch):
         options = ("-p", "no:cacheprovider", "-p", "no:randomly", "--color=no", *options)
         if not entry_points(group="pytest11", name="cudakern"):
             options += ("-p", "cudakern.simulator.reports.pytest_plugin")
-        result = pytester.runpytest_subprocess(*options)
-        if "--tb=line" in options:  # some versions repeat the error
-            result.outlines[:] = [line for line in result.outlines if not line.startswith("E ")]
+        result = pytester.runpytest_inprocess(*options)
         lines = (line for line in result.outlines + result.errlines if not _VARYING.match(line))
         text = re.sub(r"\d+\.\d+s", "TIME", "\n".join(lines)).replace(f"{pytester.path}/", "")
         text = re.sub(r"([=_-])\1{3,}", r"\1\1\1\1", text)
@@ -86,13 +96,10 @@ total.cu:6 is test_total.py:10
 """
 START = """\
 ==== test session starts ====
-collected 1 item
+collected 3 items
 
-"""
-FAILED = """\
-test_total.py F                                                          [100%]
+test_total.py FFF                                                        [100%]
 
-==== FAILURES ====
 """
 LONG = f"""\
 ____ test_total[seed0] ____
@@ -107,50 +114,77 @@ test_total.py:21: SimulatorError
 ---- cudakern ----
 total: race: total.cu:6
 {EXCERPT}"""
-SUMMARY = """\
+ASSERTED = f"""\
+____ test_asserted[seed0] ____
+
+    @pytest.mark.cudakern_checked
+    def test_asserted():
+        x, y = np.ones(128, np.float32), np.zeros(1, np.float32)
+        total((1,), (128,), (x, y))
+>       assert int(y[0]) == 128
+E       assert 107 == 128
+E        +  where 107 = int(np.float32(107.0))
+E       cudakern found: total: race: total.cu:6
+
+test_total.py:28: AssertionError
+---- cudakern ----
+{MESSAGE}
+{EXCERPT}"""
+NOTHING = """\
+____ test_nothing[seed0] ____
+cudakern_checked: the test must launch a kernel in the simulator, on NumPy arrays; it launched \
+none, so nothing was checked
+If that is meant: cudakern_checked(launches="any"). What fixtures launch counts where they ask for \
+the fixture cudakern_checked.
+"""
+END = """\
 ==== short test summary info ====
 FAILED test_total.py::test_total[seed0] - cudakern.errors.SimulatorError: tot...
+FAILED test_total.py::test_asserted[seed0] - assert 107 == 128
+FAILED test_total.py::test_nothing[seed0] - Failed: cudakern_checked: the tes...
+==== 3 failed in TIME ====
 """
-END = "==== 1 failed in TIME ====\n"
-
+FAILURES = "==== FAILURES ====\n"
+COMMAND = f"::error file=test_total.py,line=10,col=29,title=race::{MESSAGE}\n\n"
 OUTPUTS = {
-    "": f"{START}{FAILED}{LONG}{SUMMARY}{END}",
-    "--tb=short": f"""{START}{FAILED}\
+    "--cudakern-checked-github": f"{START}{COMMAND}{FAILURES}{LONG}{ASSERTED}{NOTHING}{END}",
+    "--tb=short": f"""{START}{FAILURES}\
 ____ test_total[seed0] ____
 test_total.py:21: in test_total
     total((1,), (128,), (x, y))
 E   cudakern.errors.SimulatorError: {MESSAGE}
 ---- cudakern ----
 total: race: total.cu:6
-{EXCERPT}{SUMMARY}{END}""",
-    "--tb=line": f"""{START}{FAILED}\
-test_total.py:21: cudakern.errors.SimulatorError: {MESSAGE}
-{SUMMARY}{END}""",
-    "--tb=no": f"{START}{FAILED.partition(chr(10))[0]}\n\n{SUMMARY}{END}",
-    "-q": f"""\
-F                                                                        [100%]
-==== FAILURES ====
-{LONG}{SUMMARY}1 failed in TIME
-""",
-    "-n2": f"""\
+{EXCERPT}\
+____ test_asserted[seed0] ____
+test_total.py:28: in test_asserted
+    assert int(y[0]) == 128
+E   assert 107 == 128
+E    +  where 107 = int(np.float32(107.0))
+E   cudakern found: total: race: total.cu:6
+---- cudakern ----
+{MESSAGE}
+{EXCERPT}{NOTHING}{END}""",
+    "-n1": f"""\
 ==== test session starts ====
 
-F                                                                        [100%]
-==== FAILURES ====
-{LONG}{SUMMARY}{END}""",
-    "-x": f"""{START}\
-test_total.py F
-
-==== FAILURES ====
-{LONG}{SUMMARY}\
-!!!!!!!!!!!!!!!!!!!!!!!!!! stopping after 1 failures !!!!!!!!!!!!!!!!!!!!!!!!!!!
-{END}""",
+FFF                                                                      [100%]
+{FAILURES}{LONG}{ASSERTED}{NOTHING}{END}""",
 }
 
 
-@pytest.mark.parametrize("option", OUTPUTS)
-def test_a_finding(printed, option):
-    assert printed(TEXT, *option.split()) == OUTPUTS[option]
+@each("option", OUTPUTS)
+def test_failures(printed, option):
+    assert printed(TEXT, option) == OUTPUTS[option]
+
+
+def test_a_line_of_each(printed):
+    said = printed(TEXT, "--tb=line")
+    assert f"\ntest_total.py:21: cudakern.errors.SimulatorError: {MESSAGE}\n" in said
+    assert "\ntest_total.py:28: assert 107 == 128\n" in said
+    assert f"\ntest_total.py:31: Failed: {NOTHING.splitlines()[1]}\n" in said
+    assert "---- cudakern" not in said
+    assert EXCERPT not in said
 
 
 def test_the_readme_shows_it():
@@ -158,50 +192,12 @@ def test_the_readme_shows_it():
     assert block[1].replace("-" * 35, "----").strip() in LONG
 
 
-def test_a_finding_and_a_failed_assertion(printed):
-    error = """\
->       assert int(y[0]) == 128
-E       assert 107 == 128
-E        +  where 107 = int(np.float32(107.0))
-E       cudakern found: total: race: total.cu:6
-
-test_total.py:22: AssertionError
----- cudakern ----
-"""
-    test = LONG[: LONG.index(">")] + "        total((1,), (128,), (x, y))\n"
-    summary = SUMMARY.partition(" - ")[0] + " - assert 107 == 128\n"
-    whole = f"{START}{FAILED}{test}{error}{MESSAGE}\n{EXCERPT}{summary}{END}"
-    assert printed(ASSERTED) == whole
-
-
-def test_nothing_launched(printed):
-    assert (
-        printed(NOTHING)
-        == f"""{START}{FAILED}\
-____ test_total[seed0] ____
-cudakern_checked: the test must launch a kernel in the simulator, on NumPy arrays; it launched \
-none, so nothing was checked
-If that is meant: cudakern_checked(launches="any"). What fixtures launch counts where they ask for \
-the fixture cudakern_checked.
-==== short test summary info ====
-FAILED test_total.py::test_total[seed0] - Failed: cudakern_checked: the test ...
-{END}"""
-    )
-
-
-@pytest.mark.parametrize("option", ["", "-n2"])
+@each("option", [(), ("-n1",)])
 def test_a_wrong_argument(printed, option):
-    said = printed(WRONG, *option.split())
+    said = printed(WRONG, *option)
     assert said.endswith(
         "==== no tests ran in TIME ====\n"
         "ERROR: test_total.py::test_total: pytest.mark.cudakern_checked: arguments must be seeds, "
         "resident_blocks, strict or launches; got 'seed'; did you mean 'seeds'?\n\n"
     )
     assert said.count("\n") <= len(["heading", "", "collected", "", "end", "error", ""])
-
-
-def test_commands_for_github(printed):
-    place = "file=test_total.py,line=10,col=29,title=race"
-    command = f"::error {place}::{MESSAGE}\n\n"
-    said = printed(TEXT, "--cudakern-checked-github")
-    assert said == OUTPUTS[""].replace("==== FAILURES", f"{command}==== FAILURES")
