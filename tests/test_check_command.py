@@ -14,6 +14,7 @@ import pytest
 from cudakern.__main__ import main
 from tests.helpers.processes import TERMINAL
 from tests.helpers.readmes import ROOT, blocks, read, section
+from tests.helpers.rows import each
 
 #: Scripts begin with this. What `once` launches has nothing wrong.
 BEGIN = """\
@@ -84,33 +85,20 @@ def check(tmp_path):
 
 
 def test_a_missing_barrier(check):
-    result = check(f"print('before'); {FAULT}; print('after')")
-    assert result.stderr == ""
-    assert result.stdout == f"before\nafter\n{RACE}\ncudakern: 1 finding in 1 launch\n"
-    assert result.returncode == 1
-
-
-def test_what_was_found_is_told_once(check):
-    result = check(f"for _ in range(50): {FAULT}; once()\nck.gather([1, 2], [0])")
-    assert result.stdout == f"{RACE}\ncudakern: 1 finding in 101 launches\n"
-
-
-def test_what_was_found_is_written_down_once(check):
     script = f"""
-def size():
-    files = [f"/proc/self/fd/{{n}}" for n in range(3, 30)]
-    return max(
-        os.stat(file).st_size
-        for file in files
-        if os.path.lexists(file) and "memfd:cudakern" in os.readlink(file)
-    )
+print('before')
+def size():  # of what is written down
+    files = filter(os.path.lexists, (f"/proc/self/fd/{{n}}" for n in range(3, 30)))
+    return max(os.stat(file).st_size for file in files if "memfd:cudakern" in os.readlink(file))
 {FAULT}
 first = size()
 for _ in range(50): {FAULT}
-print(first, size())"""
-    first, last = map(int, check(script).stdout.split("\n")[0].split())
-    assert first > 500
-    assert last - first < 50 * 100
+print(first > 500, size() - first < 50 * 100)
+ck.gather([1, 2], [0])"""
+    result = check(script)
+    assert result.stderr == ""
+    assert result.stdout == f"before\nTrue True\n{RACE}\ncudakern: 1 finding in 52 launches\n"
+    assert result.returncode == 1
 
 
 def test_a_kernel_that_does_not_compile(check):
@@ -131,64 +119,55 @@ cudakern: the script ended with status 1
     )
 
 
-def test_nothing_wrong(check):
-    result = check("print(once())")
-    assert (result.stdout, result.stderr) == (
-        "128.0\ncudakern: nothing found in 1 launch\n",
-        "",
-    )
-    assert result.returncode == 0
-
-
-@pytest.mark.parametrize("script", ["", "import numpy"])
-def test_nothing_launched(check, script):
-    result = check(script)
+def test_nothing_launched(check):
+    result = check("")
     assert (result.stdout, result.stderr, result.returncode) == ("", NOTHING, 1)
 
 
 #: What these do, Python does too, without the command.
 ALIKE = {
-    "words": "print(once(), sys.argv, __name__, __file__, sys.path[0], sys.flags.optimize)",
-    "main": "if __name__ == '__main__': print(once())",
-    "raises": "once()\ndef f(): raise ValueError('no')\nf()",
-    "chain": "once()\ntry: 1 / 0\nexcept ZeroDivisionError as e: raise KeyError('b') from e",
+    "ends_well": """
+import atexit, pickle, threading, time, warnings
+if __name__ == '__main__': print(once(), sys.argv, __file__, sys.path[0], sys.flags.optimize)
+print(sys.stdin.read(), sys.modules['__main__'].__dict__ is globals())
+class C: pass
+print(type(pickle.loads(pickle.dumps(C()))))
+warnings.warn('old', DeprecationWarning)
+atexit.register(lambda: print('at exit', once()))
+def late(): time.sleep(0.3); print('late', once())
+threading.Thread(target=late).start()
+print('main', file=sys.stderr)
+sys.exit()""",
+    "raises": """
+once()
+def f():
+    try: 1 / 0
+    except ZeroDivisionError as e: raise KeyError('b') from e
+f()""",
     "hook": "once()\nsys.excepthook = lambda *a: print('hook', *a[:2], a[2].tb_lineno)\n1 / 0",
     "syntax": "once(",
-    "exit": "once(); sys.exit(3)",
-    "exit_of_more": "once(); sys.exit(200)",
+    "exit": "once(); sys.exit(200)",
     "exit_with_words": "once(); sys.exit('words')",
-    "exit_well": "once(); sys.exit()",
     "leaves": "once(); print('out', flush=True); os._exit(5)",
-    "threads": (
-        "import threading, time\n"
-        "def late(): time.sleep(0.3); print(once())\n"
-        "threading.Thread(target=late).start(); print('main')"
-    ),
-    "atexit": "import atexit\natexit.register(lambda: print(once()))",
-    "standard_input": "once(); print(sys.stdin.read(), file=sys.stderr)",
-    "module": "once(); print(sys.modules['__main__'].__dict__ is globals())",
-    "warns": "import warnings\nonce()\nwarnings.warn('old', DeprecationWarning)",
-    "pickles": "import pickle\nclass C: pass\nonce(); print(type(pickle.loads(pickle.dumps(C()))))",
 }
 
 
-@pytest.mark.parametrize("script", ALIKE.values(), ids=ALIKE)
-def test_a_script_runs_as_in_python(check, tmp_path, script):
+@each("name", ALIKE)
+def test_a_script_runs_as_in_python(check, tmp_path, name):
     arguments = ("--strict", "-m", "--", "a b")
-    result = check(script, arguments=arguments, input="read")
+    result = check(ALIKE[name], arguments=arguments, input="read")
     alone = python("folder/script.py", *arguments, cwd=tmp_path, input="read")
     assert result.returncode == alone.returncode
     ended = f"cudakern: the script ended with status {alone.returncode}\n"
-    launched = "cudakern: nothing found in 1 launch\n"
-    if script == ALIKE["syntax"]:
-        assert result.stderr == f"{alone.stderr}{ended}{NOTHING}"
-        launched = ""
-    else:
-        assert result.stderr == alone.stderr + ended * (alone.returncode != 0)
+    launches = "3 launches" if name == "ends_well" else "1 launch"
+    launched, told = f"cudakern: nothing found in {launches}\n", ended * (name != "ends_well")
+    if name == "syntax":
+        launched, told = "", ended + NOTHING
+    assert result.stderr == alone.stderr + told
     assert result.stdout == alone.stdout + launched
 
 
-@pytest.mark.parametrize("script", ["sys.exit(3)", "os._exit(0)", "1 / 0", "sys.exit(0)"])
+@each("script", ["sys.exit(3)", "os._exit(0)"])
 def test_findings_come_before_the_scripts_own_status(check, script):
     result = check(f"{FAULT}\n{script}")
     assert result.returncode == 1
@@ -201,79 +180,54 @@ def test_a_module(tmp_path):
     (package / "__init__.py").touch()
     body = "print(once(), sys.argv[1:], __package__, __spec__.name)"
     (package / "part.py").write_text(f"{BEGIN}{body}", encoding="utf-8")
-    words = ("-m", "package.part", "-m", "x")
-    result = python("-m", "cudakern", "check", *words, cwd=tmp_path)
-    assert result.stdout == python(*words, cwd=tmp_path).stdout + (
-        "cudakern: nothing found in 1 launch\n"
-    )
+    result = python("-m", "cudakern", "check", "-m", "package.part", "-m", "x", cwd=tmp_path)
+    printed = "128.0 ['-m', 'x'] package package.part\n"
+    assert result.stdout == f"{printed}cudakern: nothing found in 1 launch\n"
     assert result.returncode == 0
     result = python("-m", "cudakern", "check", "-m", "package.no", cwd=tmp_path)
     assert result.stderr.startswith("ImportError: No module named package.no\n")
     assert result.returncode == 1
 
 
-def test_a_folder(tmp_path):
-    (tmp_path / "__main__.py").write_text(f"{BEGIN}print(once())", encoding="utf-8")
-    result = python("-m", "cudakern", "check", tmp_path, cwd=ROOT)
-    assert result.stdout == "128.0\ncudakern: nothing found in 1 launch\n"
+def test_a_folder_and_text_that_standard_output_cannot_hold(tmp_path):
+    script = """
+code = 'extern "C" __global__ void f(int* x) { /* é */ x[1] = 1; }'
+ck.simulator.RawKernel(code, "f")((1,), (1,), (np.zeros(1, np.int32),))"""
+    (tmp_path / "__main__.py").write_text(f"{BEGIN}{script}", encoding="utf-8")
+    result = python("-m", "cudakern", "check", tmp_path, cwd=ROOT, coding="ascii")
+    assert "/* \\xe9 */ x[1] = 1; }" in result.stdout
 
 
-def test_seeds(check):
-    script = "print(os.getpid(), hasattr(np, 'mark')); np.mark = 1\nlaunch('odd', dtype=np.int32)"
-    result = check(f"{script}\n{FAULT}", "--seeds", "0,1,2,3,1")
-    assert result.stderr == "".join(f"cudakern: seed {seed}\n" for seed in range(4))
-    processes = re.findall(r"^(\d+) False$", result.stdout, re.MULTILINE)
-    assert len({*processes}) == 4
-    some, every = re.split(r"(?=with seeds)", result.stdout)[1:]
-    # Which thread comes first is the seeds' to say.
-    assert re.match(r"with seeds? [0-3, ]+:\n\nodd: out_of_bounds: module.cu:13: write", some)
-    assert every.startswith("with seeds 0, 1, 2, 3:\n\ntotal: race: module.cu:6")
-    assert every.endswith("\n\ncudakern: 2 findings in 8 launches\n")
-
-
-def test_strict(check):
-    plain, strict = check("launch('same')"), check("launch('same')", "--strict")
-    assert (plain.returncode, strict.returncode) == (0, 1)
-    assert "same: race: module.cu:11: write of 4 bytes at element 0 of argument 1" in strict.stdout
-    assert "which only strict reports" in strict.stdout
-
-
-def test_traffic(check):
-    result = check("once(); once()", "--traffic")
-    head, _, rest = result.stdout.partition("\n")
-    assert head == "total: 2 launches, 1032 bytes requested, 1088 bytes moved"
-    assert re.search(
-        r"^  module.cu:3 +load +argument 0 \(x\) +8 requests +4.00 sectors", rest, re.MULTILINE
-    )
-    assert rest.endswith("\n\ncudakern: nothing found in 2 launches\n")
-    assert result.returncode == 0
-    result = check("once(); os._exit(0)", "--traffic")
-    assert result.stdout.startswith("the script ended before its traffic was known\n")
-
-
-def test_json(check, tmp_path):
-    check(f"{FAULT}; once()", "--json", "out.json", "--traffic", "--seeds", "0,1")
-    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
-    assert [(f["kind"], f["line"]) for f in found["findings"]] == [("race", 6)]
-    assert found["launches"] == 4
-    moved = json.loads((tmp_path / "out-traffic.json").read_text(encoding="utf-8"))
-    assert [kernel["launches"] for kernel in moved["kernels"]] == [1, 1]
-
-
-def test_a_page(check, tmp_path):
+def test_seeds_traffic_and_files(check, tmp_path):
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
-    result = check(FAULT, "--html", "out.html", "--traffic")
-    assert result.stderr == ""
+    script = "print(os.getpid(), hasattr(np, 'mark')); np.mark = 1\nlaunch('odd', dtype=np.int32)"
+    files = ("--json", "out.json", "--html", "out.html")
+    result = check(f"{script}\n{FAULT}; once()", "--seeds", "0,1,2,1", "--traffic", *files)
+    assert result.stderr == "".join(f"cudakern: seed {seed}\n" for seed in range(3))
+    processes = re.findall(r"^(\d+) False$", result.stdout, re.MULTILINE)
+    assert len({*processes}) == 3
+    traffic, some, every = re.split(r"(?=with seeds?)", result.stdout)
+    assert traffic.count("total: 1 launches, 516 bytes requested, 544 bytes moved\n") == 2
+    assert re.search(r"\n  module.cu:3 +load +argument 0 \(x\) +4 requests +4.00 sectors", traffic)
+    # Which thread comes first is the seeds' to say.
+    assert re.match(r"with seeds? [0-2, ]+:\n\nodd: out_of_bounds: module.cu:13: write", some)
+    assert every.startswith("with seeds 0, 1, 2:\n\ntotal: race: module.cu:6")
+    assert every.endswith("\n\ncudakern: 2 findings in 9 launches\n")
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert {(f["kind"], f["line"]) for f in found["findings"]} == {
+        ("race", 6), ("out_of_bounds", 13)}  # fmt: skip
+    assert found["launches"] == 9
+    moved = json.loads((tmp_path / "out-traffic.json").read_text(encoding="utf-8"))
+    assert [kernel["launches"] for kernel in moved["kernels"]] == [1, 1, 1]
     assert "s[threadIdx.x + half]" in (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "4.00" in (tmp_path / "out-traffic.html").read_text(encoding="utf-8")
 
 
-def test_a_page_without_jinja2(check, tmp_path):
-    (tmp_path / "jinja2.py").write_text("raise ImportError", encoding="utf-8")
-    result = check("print('ran')", "--html", "out.html")
-    assert result.stdout == ""
-    assert result.stderr.startswith("cudakern: report.html needs jinja2; ")
+def test_strict(check):
+    result = check("launch('same')", "--strict")
     assert result.returncode == 1
+    assert "same: race: module.cu:11: write of 4 bytes at element 0 of argument 1" in result.stdout
+    assert "which only strict reports" in result.stdout
 
 
 CUPY = """\
@@ -296,12 +250,6 @@ def test_a_script_of_cupy(tmp_path):
     assert result.stdout.startswith("[1. 2. 3.]\nshift: out_of_bounds: shift.cu:2: read")
     assert result.stdout.endswith("\n\ncudakern: 1 finding in 1 launch\n")
     assert result.returncode == 1
-
-
-def test_a_script_of_cupy_without_the_option(tmp_path):
-    (tmp_path / "script.py").write_text("import no_cupy_here", encoding="utf-8")
-    result = python("-m", "cudakern", "check", "script.py", cwd=tmp_path)
-    assert result.stderr.endswith(f"cudakern: the script ended with status 1\n{NOTHING}")
 
 
 def test_a_script_of_cupy_without_kernels(tmp_path):
@@ -332,18 +280,14 @@ once()"""
 
 def test_blocks_of_the_scripts_own(check):
     block = f"with ck.simulator.checked() as report: {FAULT}"
-    result = check(f"try:\n  {block}\nexcept ck.SimulatorError: print(len(report.findings))")
-    told = "1\ncudakern: nothing found in 1 launch\n"
-    assert (result.stdout, result.stderr, result.returncode) == (told, "", 0)
-    result = check(block)
+    caught = f"try:\n  {block}\nexcept ck.SimulatorError: print(len(report.findings))"
+    result = check(f"{caught}\n{block}")
     assert "cudakern.errors.SimulatorError: total: race: module.cu:6" in result.stderr
-    assert result.stdout == f"{RACE}\ncudakern: 1 finding in 1 launch\n"
+    assert result.stdout == f"1\n{RACE}\ncudakern: 1 finding in 2 launches\n"
 
 
-@pytest.mark.parametrize(
-    ("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT")]
-)
-def test_a_signal_from_outside(tmp_path, number, name):
+@each("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_from_outside(tmp_path, number):
     (tmp_path / "script.py").write_text(
         f"{BEGIN}{FAULT}\nprint('ready', flush=True)\nimport time; time.sleep(100)",
         encoding="utf-8",
@@ -356,7 +300,7 @@ def test_a_signal_from_outside(tmp_path, number, name):
         process.send_signal(number)
         out, err = process.communicate(timeout=100)
     assert f"with seed 0:\n\n{RACE}\ncudakern: 1 finding in 1 launch\n" in out
-    assert err.endswith(f"cudakern: {name} ended the script\n")
+    assert err.endswith(f"cudakern: {number.name} ended the script\n")
     assert ("KeyboardInterrupt" in err) is (number == signal.SIGINT)
     assert ("total: 1 launches" in out) is (number == signal.SIGINT)  # it came to its end
     assert process.returncode == 128 + number
@@ -392,50 +336,58 @@ def test_a_reader_that_has_ended(check):
     assert (result.returncode, result.stderr) == (1, "")
 
 
-def test_text_that_standard_output_cannot_hold(check):
-    script = """
-code = 'extern "C" __global__ void f(int* x) { /* é */ x[1] = 1; }'
-ck.simulator.RawKernel(code, "f")((1,), (1,), (np.zeros(1, np.int32),))"""
-    assert "/* \\xe9 */ x[1] = 1; }" in check(script, coding="ascii").stdout
+NOTEBOOK = "a notebook: `jupyter nbconvert --to script` makes a script of it"
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
+@each(
+    "words, message",
     [
         (["no.py"], "FILE must be a Python script; 'no.py' is no file"),
         (["-"], "FILE must be a Python script; '-' is standard input"),
         (["kernels"], "FILE must be a Python script; 'kernels' is a folder without __main__.py"),
-        (
-            ["kernels/gather.cu"],
-            "FILE must be a Python script; 'kernels/gather.cu' is CUDA C++: check what launches it",
-        ),
+        (["a.cu"], "FILE must be a Python script; 'a.cu' is CUDA C++: check what launches it"),
+        (["a.ipynb"], f"FILE must be a Python script; 'a.ipynb' is {NOTEBOOK}"),
         (["-m", "no_such.module"], "-m needs the name of a module; there is no 'no_such.module'"),
         (
             ["--html", "no/x.html", "x.py"],
             "--html must be a file that can be written; got 'no/x.html'",
         ),
-        (["--json", "tests", "x.py"], "--json must be a file that can be written; got 'tests'"),
+        (
+            ["--json", "kernels", "x.py"],
+            "--json must be a file that can be written; got 'kernels'",
+        ),
     ],
 )
 def test_words_that_name_nothing_to_run(capsys, monkeypatch, tmp_path, words, message):
-    for folder in ("kernels", "tests"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "kernels" / "gather.cu").touch()
+    (tmp_path / "kernels").mkdir(exist_ok=True)
+    for file in ("a.cu", "a.ipynb"):
+        (tmp_path / file).touch()
     monkeypatch.chdir(tmp_path)
     assert main(["check", *words]) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", f"cudakern check: {message}\n")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
+def test_a_page_without_jinja2(capsys, monkeypatch, tmp_path):
+    (tmp_path / "script.py").write_text("raise ValueError", encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert main(["check", "--html", f"{tmp_path}/a.html", f"{tmp_path}/script.py"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("cudakern: report.html needs jinja2; ")
+    assert captured.out == ""
+
+
+@each(
+    "words, message",
     [
         ([], "the following arguments are required: FILE.py"),
-        (
-            ["--seeds", "a", "x.py"],
-            "argument --seeds: must be integers separated by commas; got 'a'",
+        *(
+            (
+                ["--seeds", seeds, "x.py"],
+                f"argument --seeds: must be integers separated by commas; got {seeds!r}",
+            )
+            for seeds in ("a", "")
         ),
-        (["--seeds", "", "x.py"], "argument --seeds: must be integers separated by commas; got ''"),
     ],
 )
 def test_words_that_are_wrong(capsys, words, message):
@@ -443,13 +395,6 @@ def test_words_that_are_wrong(capsys, words, message):
         main(["check", *words])
     assert caught.value.code == 2
     assert capsys.readouterr().err.endswith(f": error: {message}\n")
-
-
-def test_a_notebook(capsys, tmp_path):
-    path = tmp_path / "a.ipynb"
-    path.touch()
-    assert main(["check", str(path)]) == 2
-    assert "a notebook: `jupyter nbconvert --to script` makes a" in capsys.readouterr().err
 
 
 def test_the_readme_shows_what_is_printed(tmp_path):
