@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 import pytest
 
 from cudakern._commands import console
+from tests.helpers.rows import each
 
 ROWS = [("[a]", "1"), ("b", "2 :x:\n[/bold] [bold]3"), ("cccc", "pip install 'cudakern[cuda12]'")]
 PLAIN = """\
@@ -33,9 +34,6 @@ WRAPPED = """\
 │ cccc │ pip install        │
 │      │ 'cudakern[cuda12]' │
 └──────┴────────────────────┘
-"""
-HEADINGS = """\
-  [x]   value
 """
 
 
@@ -72,28 +70,18 @@ def no_rich(monkeypatch):
 
 def test_a_table_in_a_file(capsys):
     console.show_table(ROWS)
-    assert capsys.readouterr().out == PLAIN
     console.show_table(ROWS, ("[x]", "value"))
-    assert capsys.readouterr().out == HEADINGS + PLAIN
+    assert capsys.readouterr().out == f"{PLAIN}  [x]   value\n{PLAIN}"
 
 
-@pytest.mark.usefixtures("no_rich")
-def test_a_table_on_a_terminal_without_rich(terminal):
-    with redirect_stdout(terminal):
-        console.show_table(ROWS)
-    assert terminal.getvalue() == PLAIN
-
-
-@pytest.mark.usefixtures("rich")
-@pytest.mark.parametrize(
-    ("columns", "text"), [(80, BORDERS), (41, BORDERS), (29, WRAPPED), (28, PLAIN)]
-)
-def test_a_table_on_a_terminal(terminal, monkeypatch, columns, text):
+@pytest.mark.usefixtures("rich", "terminal")
+@each("columns, text", [(80, BORDERS), (41, BORDERS), (29, WRAPPED), (28, PLAIN)])
+def test_a_table_on_a_terminal(monkeypatch, columns, text):
     monkeypatch.setenv("COLUMNS", str(columns))
-    with redirect_stdout(terminal):
+    with redirect_stdout(Terminal()) as shown:
         console.show_table(ROWS)
     # In the end the terminal breaks what is longer.
-    assert terminal.text == text
+    assert shown.text == text
 
 
 @pytest.mark.usefixtures("rich")
@@ -121,7 +109,9 @@ def described(*, color):
     return "\x1b[1;31mrace\x1b[0m: [bold]x[/] é" if color else "race: [bold]x[/] é"
 
 
-def test_a_text_with_colours_of_its_own(terminal, monkeypatch):
+def test_a_text_with_colours_of_its_own(terminal, monkeypatch, capsys):
+    console.show_ansi(described)
+    assert capsys.readouterr().out == "race: [bold]x[/] é\n"
     pytest.importorskip("rich", reason="rich is not installed")
     monkeypatch.setenv("COLUMNS", "8")
     with redirect_stdout(terminal):
@@ -134,11 +124,6 @@ def test_a_text_with_colours_of_its_own(terminal, monkeypatch):
     assert "31m" not in terminal.getvalue().split("\n")[1]
 
 
-def test_a_text_with_colours_in_a_file(capsys):
-    console.show_ansi(described)
-    assert capsys.readouterr().out == "race: [bold]x[/] é\n"
-
-
 def work():
     with console.progress("compiling", 2, "kernels") as done:
         done("[a]")
@@ -146,22 +131,18 @@ def work():
 
 
 @pytest.mark.usefixtures("no_rich")
-def test_progress_on_a_terminal_without_rich(terminal):
+def test_a_terminal_without_rich(terminal):
     with redirect_stdout(terminal):
+        console.show_table(ROWS)
         work()
-    assert terminal.getvalue() == "\rcompiling 0/2\rcompiling 1/2\rcompiling 2/2\n"
-
-
-@pytest.mark.usefixtures("no_rich")
-def test_progress_that_ends_early(terminal):
-    with (  # noqa: PT012
-        redirect_stdout(terminal),
-        pytest.raises(KeyboardInterrupt),
-        console.progress("compiling", 2, "kernels") as done,
-    ):
-        done("[a]")
-        raise KeyboardInterrupt
-    assert terminal.getvalue() == "\rcompiling 0/2\rcompiling 1/2\n"
+        with (  # noqa: PT012
+            pytest.raises(KeyboardInterrupt),
+            console.progress("packing", 2, "kernels") as done,
+        ):
+            done("[a]")
+            raise KeyboardInterrupt
+    whole = "\rcompiling 0/2\rcompiling 1/2\rcompiling 2/2\n"
+    assert terminal.getvalue() == f"{PLAIN}{whole}\rpacking 0/2\rpacking 1/2\n"
 
 
 @pytest.mark.usefixtures("rich")
