@@ -9,6 +9,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked, empty
+from tests.helpers.rows import each
 from tests.simulator.launches import findings_of
 
 SET = 'extern "C" __global__ void set(int* x, int i) { x[i] = 7; }'
@@ -60,11 +61,9 @@ def test_an_error_of_the_block_comes_from_the_findings():
     assert isinstance(caught.value.__cause__, AssertionError)
 
 
-@pytest.mark.parametrize(
-    "error", [AssertionError, KeyboardInterrupt, ck.BindingError("a", "b", "c")]
-)
+@each("error", [AssertionError(), KeyboardInterrupt(), ck.BindingError("a", "b", "c")])
 def test_an_error_of_the_block_without_findings(error):
-    with pytest.raises(error if isinstance(error, type) else type(error)), checked():
+    with pytest.raises(type(error)), checked():
         raise error
     outside_is_not_checked_any_more = RawKernel(FILL, "fill")
     outside_is_not_checked_any_more((1,), (1,), (zeros(1),))
@@ -103,7 +102,7 @@ extern "C" __global__ void k(int n, float* x) {
     assert (caught.value.block, caught.value.thread) == (finding.block, finding.thread)
 
 
-@pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
+@each("protocol", [0, pickle.HIGHEST_PROTOCOL])
 def test_errors_can_be_pickled(protocol):
     with pytest.raises(ck.SimulatorError) as caught, checked():
         outside()
@@ -200,17 +199,8 @@ def test_a_seed_gives_the_same_order_whatever_ran_before():
     assert len(orders) == 1
 
 
-@pytest.mark.parametrize("blocks", [0, -1])
-def test_resident_blocks_must_be_positive(blocks):
-    with (
-        pytest.raises(ck.BindingError, match=f"resident_blocks must be at least 1; got {blocks}"),
-        checked(resident_blocks=blocks),
-    ):
-        pass
-
-
-@pytest.mark.parametrize("blocks", [1, 2, np.int64(3), 100, 10**9])
-@pytest.mark.parametrize("seed", [0, -1, 2**64, np.uint8(7)])
+@each("blocks", [1, 2, np.int64(3), 100, 10**9])
+@each("seed", [0, -1, 2**64, np.uint8(7)])
 def test_settings(blocks, seed):
     x = zeros(40)
     with checked(seed, blocks):
@@ -218,13 +208,17 @@ def test_settings(blocks, seed):
     assert x.tolist() == [1] * 40
 
 
-@pytest.mark.parametrize("odd", [None, "1", 1.5, True, np.ones(2), np.zeros(1, [("a", "i4")])])
-@pytest.mark.parametrize("argument", ["seed", "resident_blocks", "strict"])
+@each("odd", [None, "1", 1.5, True, np.ones(2), np.zeros(1, [("a", "i4")])])
+@each("argument", ["seed", "resident_blocks", "strict"])
 def test_settings_must_be_integers(argument, odd):
     odd = int(odd) if argument == "strict" and type(odd) is bool else odd
     message = rf"^simulator.checked: {argument} must be (an int|True or False); got "
     with pytest.raises(ck.DTypeError, match=message), ck.simulator.checked(**{argument: odd}):
         pass
+    for blocks in (0, -1):
+        expected = pytest.raises(ck.BindingError, match=f"must be at least 1; got {blocks}")
+        with expected, checked(resident_blocks=blocks):
+            pass
 
 
 FORGOTTEN = """extern "C" __global__ void k(int* x) {
@@ -260,32 +254,22 @@ def test_readers_before_a_barrier_of_the_block_need_not_be_remembered():
     assert str(report) == "nothing found in 1 launches"
 
 
-def test_padding_of_structures_that_an_earlier_launch_wrote():
-    item = "struct Item { double value; int key; };\n"
-    fill = "__global__ void fill(Item* x) { x[threadIdx.x].value = x[threadIdx.x].key = 1; }\n"
-    copy = "__global__ void copy(const Item* x, Item* y) { y[threadIdx.x] = x[threadIdx.x]; }"
-    module = RawModule(code=f'{item}extern "C" {{\n{fill}{copy}\n}}')
-    x, y = empty((8, 2), np.float64), empty((8, 2), np.float64)
-    with checked() as report:
-        module.get_function("fill")((1,), (7,), (x,))
-        module.get_function("copy")((1,), (7,), (x, y))
-        assert report.findings == []
-        module.get_function("copy")((1,), (8,), (x, y))  # the last one is not written
-        assert [f.kind for f in report.findings] == ["uninitialized"]
-        report.findings.clear()
-    assert y[:7, 0].tolist() == [1] * 7
-
-
-@pytest.mark.parametrize("missing", [0, 3, 7])
-def test_a_structure_that_no_launch_wrote(missing):
-    item = "struct Item { int a, b; };\n"
-    fill = f"if (threadIdx.x != {missing}) x[threadIdx.x].a = x[threadIdx.x].b = 1;"
-    fill = f"__global__ void fill(Item* x) {{ {fill} }}\n"
-    copy = "__global__ void copy(const Item* x, Item* y) { y[threadIdx.x] = x[threadIdx.x]; }"
-    module = RawModule(code=f'{item}extern "C" {{\n{fill}{copy}\n}}')
-    x, y = empty((8, 2), np.int32), empty((8, 2), np.int32)
-    with checked() as report:
-        module.get_function("fill")((1,), (8,), (x,))
-        module.get_function("copy")((1,), (8,), (x, y))
-        assert [(f.kind, f.index // 2) for f in report.findings] == [("uninitialized", missing)]
-        report.findings.clear()
+def test_structures_that_earlier_launches_wrote():
+    code = """struct Item { double value; int key; };
+extern "C" __global__ void fill(Item* x, int missing) {
+  if (threadIdx.x != missing) x[threadIdx.x].value = x[threadIdx.x].key = 1;
+}
+extern "C" __global__ void copy(const Item* x, Item* y) { y[threadIdx.x] = x[threadIdx.x]; }"""
+    module = RawModule(code=code)
+    fill, copy = map(module.get_function, ("fill", "copy"))
+    for missing in (0, 3, 7):
+        x, y = empty((8, 2), np.float64), empty((8, 2), np.float64)
+        with checked() as report:
+            fill((1,), (8,), (x, missing))
+            copy((1,), (missing,), (x, y)) if missing else None
+            assert report.findings == []  # of padding, which nothing writes
+            copy((1,), (8,), (x, y))
+            found = [(f.kind, f.index // 2) for f in report.findings]
+            report.findings.clear()
+        assert found == [("uninitialized", missing)]
+        assert y[:missing, 0].tolist() == [1] * missing

@@ -9,6 +9,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawModule, arguments, checked, empty, traffic
+from tests.helpers.rows import each
 
 MODULE = RawModule(
     code=r"""
@@ -79,7 +80,7 @@ def view(x, y, n=0):
     return np.array((x.ctypes.data, x.ctypes.data + x.nbytes, y.ctypes.data, n), VIEW)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_pointers_in_a_structure(seed):
     x, y = numbers(5), np.zeros(6, np.float32)
     assert faults("copy", view(x, y), arrays=[x, y], seed=seed) == []
@@ -262,7 +263,7 @@ def test_many_arrays():
     assert len({f.array for f in found}) == len(found) > 100
 
 
-@pytest.mark.parametrize("blocks", [None, 3])
+@each("blocks", [None, 3])
 def test_traffic(blocks):
     rows = [numbers(64) for _ in range(9)]
     with traffic(blocks, arrays=rows) as report:
@@ -276,8 +277,8 @@ def test_traffic(blocks):
         launch("grid", addresses(*rows), grid=(9,), block=(64,))
 
 
-@pytest.mark.parametrize(
-    ("arrays", "error", "message"),
+@each(
+    "arrays, error, message",
     [
         (5, ck.BindingError, "arrays must be a sequence of arrays, or arrays by names; got 5"),
         (numbers(3), ck.BindingError, "arrays must be a sequence of arrays, or arrays by names"),
