@@ -88,126 +88,73 @@ def test_nothing_is_imported_for_tests_that_do_not_ask(pytester):
     pytester.runpytest_subprocess(*OPTIONS, "-p", "no:randomly").assert_outcomes(passed=1)
 
 
-MARKED = """
+def written(start, rows):
+    """Return the text of tests: by name and fixtures the decorators of each, and what it does."""
+    tests = (f"{marks}\ndef test_{name}:\n    {body}\n" for name, (marks, body) in rows.items())
+    return textwrap.dedent(start) + "\n".join(tests)
+
+
+START = """
     from threading import Thread
     from cudakern.simulator import checked, observation
 
     seen = []
-
-    @marked(seeds=range(3), resident_blocks=8)
-    def test_passes_for_each_seed():
-        report = observation.active[-1]
-        seen.append((report.seed, report.resident_blocks))
-        launch()
-
-    @marked(launches="any")
-    def test_passes_once():
-        assert seen == [(0, 8), (1, 8), (2, 8)]
-        report = observation.active[-1]
-        assert (report.seed, report.resident_blocks, report.strict) == (0, 4, False)
-
-    @marked(strict=True, launches="any")
-    def test_passes_strictly():
-        assert observation.active[-1].strict is True
-
-    def test_passes_unmarked():
-        assert not observation.active
-
-    @marked(seeds=(4, 5))
-    def test_fails_for_each_seed():
-        launch(3)
-
-    @marked
-    @pytest.mark.parametrize("index", [0, -1], ids=["passes", "fails"])
-    def test_index(index):
-        launch(index)
-
+    either = pytest.mark.parametrize("index", [0, -1], ids=["passes", "fails"])
     late = pytest.param(3, marks=marked(seeds=[1, 2]), id="fails")
+    one_marked = pytest.mark.parametrize("index", [pytest.param(0, id="passes"), late])
+    xfail = pytest.mark.xfail
 
-    @pytest.mark.parametrize("index", [pytest.param(0, id="passes"), late])
-    def test_case(index):
-        launch(index)
-
-    def test_fails_by_a_mark_that_comes_late():
-        launch(3)
-
-    @marked
-    def test_fails_by_itself():
-        launch()
-        assert "mine" == "yours"
-
-    @marked
-    @pytest.mark.xfail(strict=True)
-    def test_xfails():
-        launch(3)
-
-    # A marked test must launch.
-    @marked
-    def test_fails_without_a_launch():
-        pass
-
-    @marked(seeds=[None])
-    def test_passes_plain():
-        pass
-
-    @marked
-    def test_skips():
-        pytest.skip("not here")
-
-    @marked
-    @pytest.mark.xfail
-    def test_xpasses():
-        pass
-
-    @marked
-    @pytest.mark.xfail(strict=True)
-    def test_fails_by_passing():
-        pass
+    def settings():
+        report = observation.active[-1]
+        return report.seed, report.resident_blocks, report.strict
 
     @pytest.fixture
     def launched():
         launch()
 
-    @marked
-    def test_fails_with_a_fixture_that_launches(launched):
-        pass
-
-    @marked
-    def test_passes_with_a_fixture_that_asks(cudakern_checked, launched):
-        pass
-
-    @marked
-    def test_passes_in_a_thread():
-        thread = Thread(target=launch)
-        thread.start()
-        thread.join()
-
-    @marked
-    def test_passes_in_a_block():
-        with checked():
-            launch()
-
-    # The fixture gives the report.
-    def test_passes_with_a_report(cudakern_checked):
-        assert (cudakern_checked.seed, cudakern_checked.resident_blocks) == (0, 4)
-        assert cudakern_checked.strict is False
-
-    @marked(seeds=(3,), resident_blocks=2)
-    def test_passes_with_a_report_of_its_mark(cudakern_checked, launched):
-        assert cudakern_checked.launches == 1
-        assert (cudakern_checked.seed, cudakern_checked.resident_blocks) == (3, 2)
-
-    def test_fails_with_a_report(cudakern_checked):
-        launch(3)
-        assert [f.kind for f in cudakern_checked.findings] == ["out_of_bounds"]
-
-    @marked
-    def test_passes_with_what_it_expects(cudakern_checked):
-        launch(3)
-        (finding,) = cudakern_checked.findings
-        assert finding.index == 3
-        cudakern_checked.findings.clear()
 """
+MARKED = {
+    "passes_for_each_seed()": (
+        "@marked(seeds=range(3), resident_blocks=8)",
+        "seen.append(settings()[:2]); launch()",
+    ),
+    "passes_once()": (
+        "@marked(launches='any')",
+        "assert (*seen, settings()) == ((0, 8), (1, 8), (2, 8), (0, 4, False))",
+    ),
+    "passes_strictly()": ("@marked(strict=True, launches='any')", "assert settings()[2] is True"),
+    "passes_unmarked()": ("", "assert not observation.active"),
+    "fails_for_each_seed()": ("@marked(seeds=(4, 5))", "launch(3)"),
+    "index(index)": ("@marked\n@either", "launch(index)"),
+    "case(index)": ("@one_marked", "launch(index)"),
+    "fails_by_a_mark_that_comes_late()": ("", "launch(3)"),
+    "fails_by_itself()": ("@marked", "launch(); assert 'mine' == 'yours'"),
+    "xfails()": ("@marked\n@xfail(strict=True)", "launch(3)"),
+    # A marked test must launch.
+    "fails_without_a_launch()": ("@marked", "pass"),
+    "passes_plain()": ("@marked(seeds=[None])", "pass"),
+    "skips()": ("@marked", "pytest.skip('not here')"),
+    "xpasses()": ("@marked\n@xfail", "pass"),
+    "fails_by_passing()": ("@marked\n@xfail(strict=True)", "pass"),
+    "fails_with_a_fixture_that_launches(launched)": ("@marked", "pass"),
+    "passes_with_a_fixture_that_asks(cudakern_checked, launched)": ("@marked", "pass"),
+    "passes_in_a_thread()": ("@marked", "t = Thread(target=launch); t.start(); t.join()"),
+    "passes_in_a_block()": ("@marked", "with checked(): launch()"),
+    # The fixture gives the report.
+    "passes_with_a_report(cudakern_checked)": ("", "assert settings() == (0, 4, False)"),
+    "passes_with_a_report_of_its_mark(cudakern_checked, launched)": (
+        "@marked(seeds=(3,), resident_blocks=2)",
+        "assert (*settings(), cudakern_checked.launches) == (3, 2, False, 1)",
+    ),
+    "fails_with_a_report(cudakern_checked)": (
+        "",
+        "launch(3); assert [f.kind for f in cudakern_checked.findings] == ['out_of_bounds']",
+    ),
+    "passes_with_what_it_expects(cudakern_checked)": (
+        "@marked",
+        "launch(3); (finding,) = cudakern_checked.findings; cudakern_checked.findings.clear()",
+    ),
+}
 LATE = """
     import pytest
 
@@ -234,7 +181,7 @@ NOTHING_LAUNCHED = (
 
 def test_how_tests_end(inner, pytester):
     pytester.makeconftest(LATE)
-    result = inner(MARKED, test_module=A_MODULE)
+    result = inner(written(START, MARKED), test_module=A_MODULE)
     require_ends(result, 31)
     result.stdout.fnmatch_lines(["*test_passes_for_each_seed?seed0? PASSED*", "*?seed2? PASSED*"])
     result.stdout.fnmatch_lines(["*test_fails_for_each_seed?seed5? FAILED*"])
@@ -249,66 +196,43 @@ def test_how_tests_end(inner, pytester):
     require_lines(shown["test_fails_without_a_launch[seed0]"], NOTHING_LAUNCHED, any_launches)
 
 
-FAILING = """
+FAILING_START = """
     import contextlib
     from cudakern import SimulatorError
     from cudakern.simulator import raw
 
-    @marked
-    def test_fails_by_assert():
-        launch(3)
-        assert "mine" == "yours"
-
-    @marked
-    def test_fails_by_fail():
-        launch(3)
-        pytest.fail("no good")
-
-    @marked
-    def test_fails_by_argument():
-        launch(3)
-        launch("a")
-
-    @marked
-    def test_fails_by_compiling():
-        launch(3)
-        RawKernel('extern "C" __global__ void f() {\\n  y = 3;\\n}\\n', "f")((1,), (1,), ())
-
-    @marked
-    def test_fails_by_a_group():
-        launch(3)
-        raise ExceptionGroup("two", [ValueError(1), ValueError(2)])
-
     ERROR = ValueError("again and again")
-
-    @marked(seeds=(1, 2))
-    def test_fails_again():
-        launch(3)
-        raise ERROR
-
+    F = 'extern "C" __global__ void f() {\\n  y = 3;\\n}\\n'
     TWO = RawKernel('''extern "C" __global__ void two(int* x, int n) {
       x[n] = 1;
       x[n + 1 + threadIdx.x] = 2;
     }''', "two")
 
-    @marked
-    def test_fails_twice():
-        for _ in range(3):
-            TWO((1,), (5,), (np.zeros(3, np.int32), 3))
-
-    def test_fails_by_what_it_makes_up():
-        raise SimulatorError("race", "f", (), (), "made up", ("finding", 3))
-
-    def test_fails_by_its_own_list(cudakern_checked):
-        cudakern_checked.findings.append("mine")
-        raise ValueError
-
-    def test_passes_after_them():
-        assert not hasattr(contextlib, "__tracebackhide__")
-        assert not hasattr(raw, "__tracebackhide__")
 """
+FAILING = {
+    "fails_by_fail()": ("@marked", "launch(3); pytest.fail('no good')"),
+    "fails_by_argument()": ("@marked", "launch(3); launch('a')"),
+    "fails_by_compiling()": ("@marked", "launch(3); RawKernel(F, 'f')((1,), (1,), ())"),
+    "fails_by_a_group()": ("@marked", "launch(3); raise ExceptionGroup('two', [ERROR, ERROR])"),
+    "fails_again()": ("@marked(seeds=(1, 2))", "launch(3); raise ERROR"),
+    "fails_twice()": (
+        "@marked",
+        "for _ in range(3):\n        TWO((1,), (5,), (np.zeros(3, np.int32), 3))",
+    ),
+    "fails_by_what_it_makes_up()": (
+        "",
+        "raise SimulatorError('race', 'f', (), (), 'made up', ('finding', 3))",
+    ),
+    "fails_by_its_own_list(cudakern_checked)": (
+        "",
+        "cudakern_checked.findings.append('mine'); raise ValueError",
+    ),
+    "passes_after_them()": (
+        "",
+        "assert not {'__tracebackhide__'} & {*dir(contextlib), *dir(raw)}",
+    ),
+}
 BESIDE = {
-    "by_assert": "E *assert 'mine' == 'yours'",
     "by_fail": "E *Failed: no good",
     "by_argument": "E *DTypeError: set: args*",
     "by_compiling": "E *KernelCompileError: f.cu*",
@@ -317,8 +241,9 @@ BESIDE = {
 
 
 def test_what_is_shown_of_failures(inner):
-    result = inner(FAILING)
-    require_ends(result, 11)
+    failing = written(FAILING_START, FAILING)
+    result = inner(failing)
+    require_ends(result, 10)
     shown = failures(result)
     for name, error in BESIDE.items():
         text = shown[f"test_fails_{name}[seed0]"]
@@ -330,7 +255,7 @@ def test_what_is_shown_of_failures(inner):
     assert lines in shown["test_fails_by_compiling[seed0]"]
     assert shown["test_fails_again[seed2]"].count("cudakern found: set") == 1
     text = shown["test_fails_twice[seed0]"]
-    line = (KERNELS + FAILING).partition("x[n] = 1")[0].count("\n") + 1
+    line = (KERNELS + failing).partition("x[n] = 1")[0].count("\n") + 1
     require_lines(
         text,
         ">           TWO((1,), (5,), (np.zeros(3, np.int32), 3))",
