@@ -2,19 +2,14 @@
 // clang-format off
 #include "copies.cuh"
 //// race: copy_read_before_its_wait(ramp(256), zeros(256), array="s", also="uninitialized")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   copy_16(s + 4 * t, x + 4 * t);  // fault
   commit();
   const int v = s[4 * t + 1];  // fault
   wait_group<0>();
   out[t] = v;
-}
 //// race: copy_read_while_one_group_is_pending(ramp(256), zeros(256), array="s",
 ////     also="uninitialized")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[2][256];
   copy_16(s[0] + 4 * t, x + 4 * t);
   commit();
@@ -22,23 +17,17 @@ extern "C" __global__ void k(int* x, int* out) {
   commit();
   wait_group<1>();
   out[t] = s[0][4 * t] + s[1][4 * t];  // fault
-}
 //// race: copy_waited_for_before_its_commit(ramp(256), zeros(256), array="s", also="uninitialized",
 ////     WAIT="wait_group<0>(); commit();", INDEX="4 * t")
 //// race: copy_read_by_others_without_a_barrier(ramp(256), zeros(256), array="s",
 ////     also="uninitialized", WAIT="commit(); wait_group<0>();", INDEX="255 - t")
 //// race: copy_waited_for_after_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized",
 ////     WAIT="commit(); __syncthreads(); wait_group<0>();", INDEX="255 - t")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   copy_16(s + 4 * t, x + 4 * t);  // fault
   WAIT
   out[t] = s[INDEX];  // fault
-}
 //// race: copy_announced_by_a_flag_alone(ramp(256), zeros(256), array="s")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[4];
   __shared__ volatile int ready;
   if (t == 0) {
@@ -55,10 +44,7 @@ extern "C" __global__ void k(int* x, int* out) {
     while (ready == 0) {}
     out[0] = s[1];  // fault
   }
-}
 //// race: copy_into_what_others_still_read(ramp(256), zeros(256), array="s")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   for (int i = 0; i < 2; ++i) {
     copy_16(s + 4 * t, x + 4 * t);  // fault
@@ -67,10 +53,7 @@ extern "C" __global__ void k(int* x, int* out) {
     __syncthreads();
     out[64 * i + t] = s[255 - t];  // fault
   }
-}
 //// race: source_overwritten_before_it_is_copied(ramp(256), zeros(256), array=0)
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   copy_16(s + 4 * t, x + 4 * t);  // fault
   commit();
@@ -78,25 +61,19 @@ extern "C" __global__ void k(int* x, int* out) {
   wait_group<0>();
   __syncthreads();
   out[t] = s[255 - t];
-}
 //// out_of_bounds: copy_past_the_end(ramp(256), zeros(256), array=0, index=256)
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   copy_16(s + 4 * t, x + 4 * t + 4);  // fault
   commit();
   wait_group<0>();
   __syncthreads();
   out[t] = s[t];
-}
 //// race: bulk_copy_read_before_its_mbarrier(ramp(256), zeros(256), array="s",
 ////     also="uninitialized", BYTES="1024", BEFORE="__syncthreads();", AFTER="wait(&bar, 0);")
 //// race: bulk_copy_waited_for_with_the_wrong_parity(ramp(256), zeros(256), array="s",
 ////     also="uninitialized deadlock", BYTES="1024", BEFORE="wait(&bar, 1);  // fault", AFTER="")
 //// deadlock: mbarrier_that_expects_more_bytes_than_come(ramp(256), zeros(256), BYTES="512",
 ////     BEFORE="wait(&bar, 0);  // fault", AFTER="")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   __shared__ unsigned long long bar;
   if (t == 0) init(&bar, 1);
@@ -108,10 +85,7 @@ extern "C" __global__ void k(int* x, int* out) {
   BEFORE
   out[t] = s[255 - t];  // fault
   AFTER
-}
 //// race: write_behind_a_bulk_copy_that_others_wait_for(ramp(256), zeros(256), array="late")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ __align__(16) int s[4];
   __shared__ int late;
@@ -126,11 +100,8 @@ extern "C" __global__ void k(int* x, int* out) {
     wait(&bar, 0);
     out[0] = s[1] + late;  // fault
   }
-}
 //// race: second_bulk_copy_waited_for_with_the_first_parity(ramp(256), zeros(256), array="s",
 ////     also="uninitialized deadlock")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[2][128];
   __shared__ unsigned long long bar;
   if (t == 0) init(&bar, 1);
@@ -144,13 +115,10 @@ extern "C" __global__ void k(int* x, int* out) {
     out[64 * i + t] = s[i][t];  // fault
     __syncthreads();
   }
-}
 //// race: bulk_copy_out_of_what_is_overwritten(ramp(256), zeros(256), array="s", index=1,
 ////     READY="see_copies(); __syncthreads();", AFTER="s[1] = 0;  // fault")
 //// race: bulk_copy_out_before_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized",
 ////     READY="see_copies();  // fault", AFTER="")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[64];
   s[t] = x[t]; READY
   if (t == 0) {
@@ -158,21 +126,15 @@ extern "C" __global__ void k(int* x, int* out) {
     AFTER
     bulk_wait();
   }
-}
 //// deadlock: mbarrier_that_one_thread_does_not_arrive_at(ramp(256), zeros(256))
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   if (t == 0) init(&bar, 64);
   __syncthreads();
   if (t != 5) arrive(&bar);
   wait(&bar, 0);  // fault
   out[t] = x[t];
-}
 //// uninitialized: mbarrier_used_before_others_see_its_start(ramp(256), zeros(256), array="bar",
 ////     also="misuse race")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ int s[64];
   if (t == 0) init(&bar, 64);  // fault
@@ -180,11 +142,8 @@ extern "C" __global__ void k(int* x, int* out) {
   arrive(&bar);  // fault
   wait(&bar, 0);  // fault
   out[t] = s[63 - t];
-}
 //// race: mbarrier_that_producers_do_not_wait_for(ramp(256), zeros(256), array="s",
 ////     also="deadlock")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   // The first warp fills s again without waiting until the second has read it.
   __shared__ unsigned long long full;
   __shared__ int s[32];
@@ -200,11 +159,8 @@ extern "C" __global__ void k(int* x, int* out) {
       out[32 * i + t] = s[63 - t];  // fault
     }
   }
-}
 //// race: mbarrier_arrived_at_before_the_write(ramp(256), zeros(256), array="s",
 ////     also="uninitialized")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ int s[64];
   if (t == 0) init(&bar, 64);
@@ -213,7 +169,6 @@ extern "C" __global__ void k(int* x, int* out) {
   s[t] = x[t];  // fault
   wait(&bar, 0);
   out[t] = s[63 - t];  // fault
-}
 //// race: bulk_copy_out_without_a_fence(ramp(256), zeros(256), array="s",
 ////     READY="__syncthreads();", BEFORE="", WRITE="s[t] = x[t];")
 //// race: bulk_copy_out_fenced_before_the_write(ramp(256), zeros(256), array="s",
@@ -230,8 +185,6 @@ extern "C" __global__ void k(int* x, int* out) {
 //// race: bulk_copy_out_of_what_another_copy_brought(ramp(256), zeros(256), array="s",
 ////     READY="wait_group<0>(); __syncthreads();", BEFORE="",
 ////     WRITE="if (t < 16) copy_16(s + 4 * t, x + 4 * t); commit();")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[64];
   BEFORE
   WRITE  // fault
@@ -240,13 +193,10 @@ extern "C" __global__ void k(int* x, int* out) {
     bulk_out(out, s, 256);  // fault
     bulk_wait();
   }
-}
 //// race: bulk_copy_in_of_what_the_kernel_wrote(zeros(256), zeros(256), array=0, FENCE="",
 ////     CLEAR="")
 //// race: bulk_copy_in_onto_what_was_cleared(zeros(256), zeros(256), array="s", strict=True,
 ////     FENCE="asm volatile(\"fence.proxy.async.global;\" ::: \"memory\");", CLEAR="s[t] = 0;")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ __align__(16) int s[64];
   CLEAR  // fault
@@ -260,7 +210,6 @@ extern "C" __global__ void k(int* x, int* out) {
   }
   wait(&bar, 0);
   out[t] = s[63 - t];
-}
 //// race: mbarrier_of_a_cluster_at_the_scope_of_the_block(ramp(64), zeros(64), grid=2, block=32,
 ////     strict=True)
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {

@@ -1,14 +1,11 @@
 // Kernels that touch what they must not in ways that the text of their types hides.
 // clang-format off
 //// out_of_bounds: ptx_offset_past_the_end(ramp(64), zeros(64), array=0, index=64)
-extern "C" __global__ void k(const int* x, int* out) {
   int v;
   asm volatile("ld.global.s32 %0, [%1+4];" : "=r"(v) : "l"(x + threadIdx.x));  // fault
   out[threadIdx.x] = v;
-}
 //// out_of_bounds: ptx_offset_before_the_start_of_shared_memory(ramp(64), zeros(64), array="s",
 ////     index=-1)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
@@ -16,7 +13,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   const unsigned at = (unsigned)__cvta_generic_to_shared(s + threadIdx.x);
   asm volatile("ld.shared.s32 %0, [%1+-4];" : "=r"(v) : "r"(at));  // fault
   out[threadIdx.x] = v;
-}
 //// misaligned: ptx_vector_that_is_misaligned(ramp(72), zeros(64), block=16, array=0)
 extern "C" __global__ void k(const int* x, int4* out) {
   int4 v;
@@ -57,19 +53,14 @@ extern "C" __global__ void k(const char* x, char* out) {
   memcpy(out + 6 * threadIdx.x, x + 7 * threadIdx.x, 7);  // fault
 }
 //// out_of_bounds: local_array_past_its_end(ramp(9), zeros(9), block=9)
-extern "C" __global__ void k(const int* x, int* out) {
   int list[8];
   for (int i = 0; i < 8; ++i) list[x[i] % 8] = i;
   out[threadIdx.x] = list[x[threadIdx.x]];  // fault
-}
 //// uninitialized: local_array_of_which_one_element_is_not_written(ramp(8), zeros(8), block=8)
-extern "C" __global__ void k(const int* x, int* out) {
   int list[8];
   for (int i = 0; i < 7; ++i) list[x[i]] = i;
   out[threadIdx.x] = list[x[threadIdx.x]] + 1;  // fault
-}
 //// out_of_bounds: local_array_of_another_thread(ramp(8), zeros(8), block=8)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int* list_of_first;
   int list[8];
   for (int i = 0; i < 8; ++i) list[x[i] % 8] = i;
@@ -78,7 +69,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   out[threadIdx.x] = list_of_first[x[threadIdx.x] % 8];  // fault
   __syncthreads();
   out[threadIdx.x] += list[x[threadIdx.x] % 8];
-}
 //// out_of_bounds: constant_written(ramp(4), zeros(4), block=4)
 __constant__ int table[4] = {1, 2, 3, 4};
 extern "C" __global__ void k(const int* x, int* out) {
@@ -92,24 +82,18 @@ extern "C" __global__ void k(const int* x, int* out) {
   out[threadIdx.x] = 1;
 }
 //// uninitialized: structure_of_which_one_member_is_not_written(ramp(64), zeros(64), array="s")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int2 s[64];
   s[threadIdx.x].x = x[threadIdx.x];
   __syncthreads();
   const int2 v = s[63 - threadIdx.x];  // fault
   out[threadIdx.x] = v.x + v.y;
-}
 //// out_of_bounds: heap_past_the_end(ramp(17), zeros(17), block=8)
-extern "C" __global__ void k(const int* x, int* out) {
   int* const list = (int*)malloc(16 * sizeof(int));
   for (int i = 0; i < 17; ++i) list[x[i]] = i;  // fault
   out[threadIdx.x] = list[x[threadIdx.x]];
   free(list);
-}
 //// uninitialized: heap_read_before_it_is_written(ramp(16), zeros(16), block=8)
-extern "C" __global__ void k(const int* x, int* out) {
   int* const list = (int*)malloc(16 * sizeof(int));
   for (int i = 0; i < 15; ++i) list[x[i]] = i;
   out[threadIdx.x] = list[x[15]] + 1;  // fault
   free(list);
-}

@@ -37,36 +37,28 @@ extern "C" __global__ void k(const int* x, int* bins) {
   atomicAdd(&bins[x[threadIdx.x]], 1);  // fault
 }
 //// out_of_bounds: shared_array_overrun_into_the_next(ramp(64), zeros(64), array="a", index=64)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int a[64];
   __shared__ int b[64];
-  const int t = threadIdx.x;
   b[t] = x[t];
   if (t == 0) a[0] = 0;
   __syncthreads();
   a[t + 1] = b[t];  // fault
   __syncthreads();
   out[t] = a[t] + b[63 - t];
-}
 //// out_of_bounds: shared_array_read_before_the_start(ramp(64), zeros(64), array="b", index=-1)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int a[64];
   __shared__ int b[64];
-  const int t = threadIdx.x;
   a[t] = x[t];
   b[t] = -x[t];
   __syncthreads();
   const int v = b[t - 1];  // fault
   out[t] = v + a[63 - t];
-}
 //// out_of_bounds: dynamic_shared_too_small(ramp(64), zeros(64), shared_mem=4 * 63,
 ////     array="dynamic shared memory", index=63)
-extern "C" __global__ void k(const int* x, int* out) {
   extern __shared__ int s[];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   __syncthreads();
   if (threadIdx.x < 63) out[threadIdx.x] = s[62 - threadIdx.x];
-}
 //// misaligned: float4_from_the_second_float(ramp(72, np.float32), zeros(64, dtype=np.float32),
 ////     block=16, array=0)
 extern "C" __global__ void k(const float* x, float4* out) {
@@ -89,13 +81,10 @@ extern "C" __global__ void k(const double* x, double* out) {
   out[threadIdx.x] = values[15 - threadIdx.x];  // fault
 }
 //// uninitialized: half_of_a_shared_array_written(ramp(64), zeros(64), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   out[t] = s[63 - t];  // fault
-}
 //// uninitialized: reduction_of_a_block_not_full(ramp(63), zeros(1), np.int32(63), array="s",
 ////     index=63)
 extern "C" __global__ void k(const int* x, int* out, int n) {
@@ -110,20 +99,15 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   if (t == 0) out[0] = s[0];
 }
 //// uninitialized: shared_memory_left_by_another_block(ramp(64), zeros(8, 64), grid=8, array="s")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (blockIdx.x == 0) s[t] = x[t];
   __syncthreads();
   out[blockIdx.x * 64 + t] = s[63 - t];  // fault
-}
 //// uninitialized: shared_sum_never_cleared(ramp(64), zeros(64), array="total")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int total;
   atomicAdd(&total, x[threadIdx.x]);  // fault
   __syncthreads();
   if (threadIdx.x == 0) out[0] = total;
-}
 //// uninitialized: dynamic_shared_padding_read(ramp(64, np.float32), zeros(64, dtype=np.float32),
 ////     shared_mem=4 * 66, array="dynamic shared memory", index=65)
 extern "C" __global__ void k(const float* x, float* out) {
@@ -135,9 +119,7 @@ extern "C" __global__ void k(const float* x, float* out) {
   out[t] = s[t] + s[t + 2];  // fault
 }
 //// uninitialized: added_to_an_output_nothing_wrote(ramp(64), empty(64, np.int32), array=1)
-extern "C" __global__ void k(const int* x, int* out) {
   out[threadIdx.x] += x[threadIdx.x];  // fault
-}
 //// uninitialized: counter_of_blocks_never_cleared(empty(1, np.uint32), zeros(1), grid=3, array=0,
 ////     index=0)
 extern "C" __global__ void k(unsigned* done, int* out) {

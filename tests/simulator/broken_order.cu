@@ -4,16 +4,13 @@
 ////     FIRST="__syncthreads();", EACH="")
 //// race: tree_reduction_without_first_barrier(ramp(64), zeros(64), array="s",
 ////     also="uninitialized", FIRST="// fault", EACH="__syncthreads();")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   s[t] = x[t];  FIRST
   for (int d = 32; d > 0; d /= 2) {
     if (t < d) s[t] += s[t + d];  // fault
     EACH
   }
   if (t == 0) out[0] = s[0];
-}
 //// race: tile_reused_without_second_barrier(ramp(256), zeros(64), np.int32(4), array="s",
 ////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out, int tiles) {
@@ -41,9 +38,7 @@ extern "C" __global__ void k(const float* x, float* out) {
 }
 //// race: hillis_steele_one_buffer_one_barrier(ramp(64), zeros(64), array="s",
 ////     also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   s[t] = x[t];
   __syncthreads();
   for (int d = 1; d < 64; d *= 2) {
@@ -52,10 +47,8 @@ extern "C" __global__ void k(const int* x, int* out) {
     __syncthreads();
   }
   out[t] = s[t];
-}
 //// race: producer_and_consumer_warps_without_barrier(ramp(64), zeros(64), array="s",
 ////     also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
   const int lane = threadIdx.x % 32;
   if (threadIdx.x < 32) {
@@ -63,30 +56,25 @@ extern "C" __global__ void k(const int* x, int* out) {
   } else {
     out[lane] = s[lane];  // fault
   }
-}
 //// race: bins_used_before_all_are_cleared(ramp(64), zeros(64), array="bins", also="uninitialized",
 ////     CLEARED="// fault", COUNTED="__syncthreads();", READ="")
 //// race: bins_read_before_all_are_counted(ramp(64), zeros(64), array="bins", also="uninitialized",
 ////     CLEARED="__syncthreads();", COUNTED="", READ="// fault")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int bins[8];
   if (threadIdx.x < 8) bins[threadIdx.x] = 0;  CLEARED
   atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
   COUNTED
   out[threadIdx.x] = bins[threadIdx.x % 8];  READ
-}
 //// race: fence_in_place_of_barrier(ramp(64), zeros(64), array="s", also="uninitialized",
 ////     CALL="__threadfence_block()")
 //// race: warp_barrier_in_place_of_block_barrier(ramp(64), zeros(64), array="s",
 ////     also="uninitialized", CALL="__syncwarp()")
 //// race: warp_barrier_of_half_a_warp(ramp(32), zeros(32), block=32, array="s",
 ////     also="uninitialized", CALL="__syncwarp(threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u)")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   CALL;
   out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault
-}
 //// race: vote_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
 ////     also="uninitialized", CALL="const bool p = __any_sync(~0u, v > 3)")
 //// race: ballot_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
@@ -97,13 +85,11 @@ extern "C" __global__ void k(const int* x, int* out) {
 ////     also="uninitialized", CALL="const bool p = __match_any_sync(~0u, v)")
 //// race: reduction_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
 ////     also="uninitialized", CALL="const int p = __reduce_add_sync(~0u, v)")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
   const int l = threadIdx.x, v = x[l];
   s[l] = v;  // fault
   CALL;
   out[l] = s[31 - l] + p;  // fault
-}
 //// race: ballot_between_writes_and_reads_of_global_memory(ramp(32), zeros(32), zeros(32),
 ////     block=32, array=1)
 extern "C" __global__ void k(const int* x, int* between, int* out) {
@@ -130,9 +116,7 @@ extern "C" __global__ void k(int* x, int* out) {
   out[threadIdx.x] = next_of(x[0] == 0 ? s : x, threadIdx.x);
 }
 //// race: warp_synchronous_volatile_reduction(ramp(64), zeros(64), array="s", also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   s[t] = x[t];
   __syncthreads();
   if (t < 32) {
@@ -145,7 +129,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     v[t] += v[t + 1];  // fault
     if (t == 0) out[0] = v[0];
   }
-}
 //// race: block_sum_called_twice_without_barrier(ramp(64), zeros(64), array="sums",
 ////     also="uninitialized")
 __device__ int block_sum(int v) {
@@ -162,11 +145,9 @@ extern "C" __global__ void k(const int* x, int* out) {
 }
 //// race: dynamic_shared_without_barrier(ramp(64), zeros(64), shared_mem=256,
 ////     array="dynamic shared memory", also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
   extern __shared__ int s[];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault
-}
 //// race: template_without_barrier(ramp(64, np.float64), zeros(64, dtype=np.float64),
 ////     kernel="rotate<double, 64>", array="s", also="uninitialized")
 template <typename T, int kBlock>
@@ -184,14 +165,12 @@ extern "C" __global__ void k(const int* x, int* found) {
   if (x[threadIdx.x] >= 0) found[0] = 1;  // fault
 }
 //// race: one_element_written_by_all_blocks(ramp(192), zeros(4), grid=3, array=1, index=2)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int total;
   if (threadIdx.x == 0) total = 0;
   __syncthreads();
   atomicAdd(&total, x[blockIdx.x * blockDim.x + threadIdx.x]);
   __syncthreads();
   if (threadIdx.x == 0) out[2] = total;  // fault
-}
 //// race: two_phases_with_a_barrier_of_the_block_only(ramp(128), zeros(128), zeros(128), grid=2,
 ////     array=1)
 extern "C" __global__ void k(const int* x, int* between, int* out) {
@@ -304,19 +283,14 @@ extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
   out[threadIdx.x] = v;
 }
 //// barrier_divergence: barrier_in_a_divergent_branch(ramp(64), zeros(64), strict=True)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   s[t] = x[t];
   if (t < 32) {
     __syncthreads();  // fault
     out[t] = s[t];
   }
-}
 //// barrier_divergence: two_barriers_in_two_branches(ramp(64), zeros(64))
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t % 2 == 0) {
     s[t] = x[t];
     __syncthreads();  // fault
@@ -325,7 +299,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     __syncthreads();  // fault
   }
   out[t] = s[t ^ 1];
-}
 //// barrier_divergence: two_barriers_on_one_line(ramp(64), zeros(64),
 ////     BARRIERS="if (t % 2) __syncthreads(); else __syncthreads();")
 //// barrier_divergence: barriers_of_a_function_called_in_two_branches(ramp(64), zeros(64),
@@ -367,8 +340,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 ////     FIRST="bar.sync 1, 32;", SECOND="bar.sync 0;")
 //// barrier_divergence: barriers_of_the_cluster_in_two_branches(ramp(64), zeros(64),
 ////     FIRST="barrier.cluster.arrive.aligned;", SECOND="barrier.cluster.arrive.aligned; ")
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   if (t % 32 < 16) {
     asm volatile("FIRST" ::: "memory");  // fault
   } else {
@@ -376,7 +347,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   asm volatile("bar.sync 0;" ::: "memory");  // fault
   out[t] = x[t];
-}
 //// barrier_divergence: return_before_a_barrier(ramp(50), zeros(50), np.int32(50), strict=True)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   __shared__ int s[64];
@@ -397,16 +367,13 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   out[threadIdx.x] = sum;
 }
 //// barrier_divergence: warp_barrier_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
   const int lane = threadIdx.x;
   if (lane == 0) return;
   s[lane] = x[lane];
   __syncwarp(0xffffffffu);  // fault
   out[lane] = s[32 - lane];
-}
 //// barrier_divergence: two_collectives_that_wait_for_each_other(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x;
   int v = x[lane];
   if (lane < 16) {
@@ -415,10 +382,7 @@ extern "C" __global__ void k(const int* x, int* out) {
     v = __ballot_sync(0xffffffffu, v > 20);  // fault
   }
   out[lane] = v;
-}
 //// barrier_divergence: collective_and_barrier_that_wait_for_each_other(ramp(64), zeros(64))
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   int v = x[t];
   if (t == 5) {
     __syncthreads();  // fault
@@ -427,7 +391,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     __syncthreads();  // fault
   }
   out[t] = v;
-}
 //// deadlock: flag_set_behind_a_barrier_the_poller_must_reach(zeros(1), zeros(64),
 ////     also="barrier_divergence")
 extern "C" __global__ void k(int* flag, int* out) {

@@ -2,52 +2,37 @@
 // they come from is marked; the message tells where they are used.
 // clang-format off
 //// inactive_lane: reduction_of_a_warp_not_full(ramp(16), zeros(1), block=16)
-extern "C" __global__ void k(const int* x, int* out) {
   int v = x[threadIdx.x];
   for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(~0u, v, d);  // fault
   if (threadIdx.x == 0) out[0] = v;
-}
 //// inactive_lane: reduction_whose_second_warp_is_not_full(ramp(40), zeros(2), block=40)
-extern "C" __global__ void k(const int* x, int* out) {
   int v = x[threadIdx.x];
   for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(~0u, v, d);  // fault
   if (threadIdx.x % 32 == 0) out[threadIdx.x / 32] = v;
-}
 //// inactive_lane: shuffle_from_outside_of_the_mask(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
   if (threadIdx.x < 16) out[threadIdx.x] = __shfl_sync(0xffffu, x[threadIdx.x], 20);  // fault
-}
 //// inactive_lane: shuffle_from_an_exited_lane(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   if (t >= 20) return;
   const int other = __shfl_xor_sync(0xfffffu, x[t], 16);  // fault
   if (other > 3) out[t] = 1;
-}
 //// inactive_lane: shuffle_that_gives_an_index(ramp(64), zeros(64), block=8)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   for (int i = threadIdx.x; i < 64; i += 8) s[i] = 63 - i;
   __syncthreads();
   const int i = __shfl_sync(0xffu, x[threadIdx.x], threadIdx.x + 2) & 7;  // fault
   out[threadIdx.x] = s[i];
-}
 //// inactive_lane: shuffle_whose_result_goes_through_shared_memory(ramp(48), zeros(48), block=48)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[48];
   s[threadIdx.x] = __shfl_down_sync(~0u, x[threadIdx.x], 1);  // fault
   __syncthreads();
   atomicAdd(out, s[47 - threadIdx.x]);
-}
 //// inactive_lane: scan_of_a_group_beyond_its_lanes(ramp(24), zeros(24), block=24)
 #include <cooperative_groups.h>
-extern "C" __global__ void k(const int* x, int* out) {
   namespace cg = cooperative_groups;
   int v = x[threadIdx.x];
   v += __shfl_up_sync(0x00ffff00u | 0xffu, v, 1);
   v += __shfl_down_sync(0x00ffffffu, v, 1);  // fault
   out[threadIdx.x] = v;
-}
 //// uninitialized: value_selected(ramp(64), zeros(64), np.int32(64), array="s", index=40)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   __shared__ int s[64];
@@ -58,42 +43,30 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   out[t] = t < n ? v : 0;
 }
 //// uninitialized: value_that_decides(ramp(64), zeros(64), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   const int v = s[63 - t];  // fault
   if (v > 10) out[t] = 1;
-}
 //// uninitialized: value_that_is_an_index(ramp(64), zeros(64), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   const int v = s[63 - t];  // fault
   out[v & 63] = 1;
-}
 //// uninitialized: value_added_atomically(ramp(64), zeros(1), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   const int v = s[63 - t];  // fault
   atomicAdd(out, v);
-}
 //// uninitialized: value_that_lanes_exchange(ramp(64), zeros(2), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   int v = s[63 - t];  // fault
   v = __reduce_add_sync(~0u, v);
   if (t % 32 == 0) out[t / 32] = v;
-}
 //// uninitialized: value_that_a_function_returns(ramp(64), zeros(64), array="s", index=40)
 __device__ __noinline__ int twice(int v, int n) { return n > 0 ? 2 * v : 0; }
 extern "C" __global__ void k(const int* x, int* out) {
@@ -105,25 +78,19 @@ extern "C" __global__ void k(const int* x, int* out) {
   out[t] = twice(v, x[t]);
 }
 //// uninitialized: value_copied_twice(ramp(64), zeros(64), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64], u[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   u[t] = s[t] + 1;  // fault
   __syncthreads();
   out[t] = u[63 - t];
-}
 //// uninitialized: value_in_a_local_array(ramp(64), zeros(64), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   int list[4];
   for (int i = 0; i < 4; ++i) list[(i + x[t]) % 4] = s[i == 3 ? 40 : i];  // fault
   out[t] = list[(x[0] + t + 3) % 4];
-}
 //// uninitialized: member_that_nothing_wrote(ramp(64, np.uint8), zeros(64), array="s")
 extern "C" __global__ void k(const unsigned char* x, int* out) {
   __shared__ uchar4 s[64];
@@ -136,24 +103,18 @@ extern "C" __global__ void k(const unsigned char* x, int* out) {
   out[t] = v.x + v.z;
 }
 //// uninitialized: halo_that_nothing_wrote(ramp(64), zeros(64), array="s", index=0)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[66];
-  const int t = threadIdx.x;
   s[t + 1] = x[t];
   if (t == 0) s[65] = 0;
   __syncthreads();
   const int before = s[t];  // fault
   out[t] = s[t + 1] - before;
-}
 //// uninitialized: value_printed(ramp(64), zeros(64), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   const int v = s[63 - t];  // fault
   if (t == 23) printf("%d\n", v);
-}
 //// uninitialized: half_of_a_word_that_nothing_wrote(ramp(64), zeros(64), array="s",
 ////     READ="word.halves[1]")
 //// uninitialized: byte_of_a_word_that_nothing_wrote(ramp(64), zeros(64), array="s",

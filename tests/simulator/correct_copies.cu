@@ -3,8 +3,6 @@
 #include "copies.cuh"
 //// bulk_copy_and_its_mbarrier(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: x[::-1]}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long full;
   if (t == 0) init(&full, 1);
   __syncthreads();
@@ -15,11 +13,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   wait(&full, 0);
   for (int i = t; i < 256; i += 64) out[i] = s[255 - i];
-}
 //// bulk_copies_in_turn_into_one_buffer(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: x.reshape(4, 64)[:, ::-1].ravel()}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long full, empty;
   if (t == 0) {
     init(&full, 1);
@@ -37,11 +32,8 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[64 * i + t] = s[63 - t];
     arrive(&empty);
   }
-}
 //// bulk_copy_back_to_global_memory(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: 3 * x[::-1]}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   for (int i = t; i < 256; i += 64) s[i] = 3 * x[255 - i];
   see_copies();
@@ -50,11 +42,8 @@ extern "C" __global__ void k(const int* x, int* out) {
     bulk_out(out, s, 1024);
     bulk_wait();
   }
-}
 //// copies_that_an_mbarrier_counts(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: x[::-1]}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ __align__(16) int s[256];
   if (t == 0) init(&bar, 64);
@@ -63,11 +52,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared(&bar)) : "memory");
   wait(&bar, 0);
   for (int i = t; i < 256; i += 64) out[i] = s[255 - i];
-}
 //// warps_that_hand_over_by_mbarriers(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: 5 * x.reshape(8, 32)[:, ::-1].ravel()}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long full[2], empty[2];
   __shared__ int s[2][32];
   if (t < 2) {
@@ -87,7 +73,6 @@ extern "C" __global__ void k(const int* x, int* out) {
       arrive(empty + stage);
     }
   }
-}
 //// stores_that_an_mbarrier_of_another_block_counts(ints(rng, 256), poison(256, np.int32),
 ////     grid=4, block=64)
 ////     -> x, _: {1: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel()}
@@ -157,8 +142,6 @@ extern "C" __global__ void k(int* x, int* out) {
 //// bulk_copies_of_many_turns(ints(rng, 64), poison(64, np.int32), block=64,
 ////     READY="for (int i = 0; i < 9; ++i) { s[t] = x[t]; see_copies(); __syncthreads(); if (t == 0) { bulk_out(out, s, 256); bulk_wait(); } __syncthreads(); }")
 ////     -> x, _: {1: x}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ __align__(16) int s[64];
   if (t == 0) init(&bar, 64);
@@ -169,11 +152,8 @@ extern "C" __global__ void k(const int* x, int* out) {
     bulk_out(out, s, 256);
     bulk_wait();
   }
-}
 //// bulk_copy_out_of_what_one_brought(ints(rng, 64), poison(64, np.int32), block=64)
 ////     -> x, _: {1: x}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ __align__(16) int s[64];
   if (t == 0) init(&bar, 1);
@@ -185,4 +165,3 @@ extern "C" __global__ void k(const int* x, int* out) {
     bulk_out(out, s, 256);
     bulk_wait();
   }
-}

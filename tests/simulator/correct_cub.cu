@@ -3,7 +3,6 @@
 //// cub_block_reduce(ints(rng, (2, 128), low=0, high=9), poison(2, np.int32), grid=2, block=128)
 ////     -> x, _: {1: (x.sum(1) + 1000000 * x[:, :77].sum(1)).astype(np.int32)}
 #include <cub/block/block_reduce.cuh>
-extern "C" __global__ void k(const int* x, int* out) {
   using Reduce = cub::BlockReduce<int, 128>;
   __shared__ typename Reduce::TempStorage storage;
   const int i = blockIdx.x * 128 + threadIdx.x;
@@ -11,7 +10,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   const int some = Reduce(storage).Sum(x[i], 77);
   if (threadIdx.x == 0) out[blockIdx.x] = sum + 1000000 * some;
-}
 //// cub_block_scan(ints(rng, (2, 192)), poison((2, 192), np.int32), poison(2, np.int32), grid=2,
 ////     block=96)
 ////     -> x, *_: {1: (np.cumsum(x, 1) - x).astype(np.int32), 2: x.sum(1, dtype=np.int32)}

@@ -71,7 +71,6 @@ extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out)
 }
 //// lock_in_shared_memory(ints(rng, 128, low=0), poison(1, np.int32), block=128)
 ////     -> x, _: {1: np.array([x[::32].sum() * 1000 + x[::32].max()], np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int lock, total, most;
   if (threadIdx.x == 0) lock = total = most = 0;
   __syncthreads();
@@ -86,7 +85,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   __syncthreads();
   if (threadIdx.x == 0) *out = total * 1000 + most;
-}
 //// addition_by_compare_and_swap_as_documented(ints(rng, 128, np.float64), np.zeros(1), grid=2,
 ////     block=64)
 ////     -> x, _: {1: x.sum(keepdims=True)}
@@ -164,9 +162,7 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
 }
 //// more_fences_than_there_are_times(zeros(1), poison(64, np.int32), block=64) ->
 ////     *_: {0: np.full(1, 269999, np.int32), 1: np.arange(64, dtype=np.int32)[::-1]}
-extern "C" __global__ void k(int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   for (int i = 0; i < 270000 && t == 0; ++i) {
     *x = i;
     __threadfence();
@@ -175,4 +171,3 @@ extern "C" __global__ void k(int* x, int* out) {
   s[t] = t;
   __syncthreads();
   out[t] = s[63 - t];
-}

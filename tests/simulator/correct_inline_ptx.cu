@@ -103,7 +103,6 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
 //// reductions_of_the_warp(ints(rng, 32), poison(64, np.int32), block=32)
 ////     -> x, _: {1: np.repeat(np.array([x.sum() + 3 * x.min() + 5 * np.bitwise_xor.reduce(x), 1],
 ////     np.int32), 32)}
-extern "C" __global__ void k(const int* x, int* out) {
   const int v = x[threadIdx.x];
   int sum, low;
   unsigned either, elected;
@@ -114,16 +113,13 @@ extern "C" __global__ void k(const int* x, int* out) {
       : "=r"(elected));
   out[threadIdx.x] = sum + 3 * low + 5 * (int)either;
   out[32 + threadIdx.x] = __popc(__ballot_sync(0xffffffffu, elected));
-}
 //// shuffle_with_its_predicate(ints(rng, 32), poison(64, np.int32), block=32)
 ////     -> x, _: {1: shifted_in_segments(x)}
-extern "C" __global__ void k(const int* x, int* out) {
   int v = x[threadIdx.x], in_segment;
   asm volatile("{\n\t.reg .pred p;\n\tshfl.sync.down.b32 %0|p, %2, 3, 0x181f, 0xffffffff;\n\t"
       "selp.s32 %1, 1, 0, p;\n\t}" : "=r"(v), "=r"(in_segment) : "r"(v));
   out[threadIdx.x] = v;
   out[32 + threadIdx.x] = in_segment;
-}
 //// special_registers(poison(96, np.uint32), grid=2, block=(16, 3))
 ////     -> _: {0: np.tile(np.arange(48) % 32 + 100 * (np.arange(48) // 32) + 10000,
 ////     2).astype(np.uint32)}

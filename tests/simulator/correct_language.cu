@@ -151,7 +151,6 @@ extern "C" __global__ void k(const double* x, double* out, signed char* tags) {
 }
 //// a_table_of_branches(ints(rng, 64, low=0), poison(64, np.int32), block=64)
 ////     -> x, _: {1: np.array([switched(int(v)) for v in x], np.int64).astype(np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   const int v = x[threadIdx.x];
   int d;
   switch (v & 15) {
@@ -168,7 +167,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     default: d = 1000;
   }
   out[threadIdx.x] = d;
-}
 //// constants(ints(rng, 64, np.float32), poison(64, np.float32), np.int32(64), block=64)
 ////     -> x, *_: {1: np.roll(x, -1) * np.float32(0.25) - np.roll(x, -2) + np.roll(x, -3) *
 ////     np.float32(0.5) + np.roll(x, -4) * 2 + 1}
@@ -188,14 +186,11 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
 //// early_exit_before_a_barrier(ints(rng, 96), np.full(96, -1, np.int32), block=96,
 ////     options=("-DTHREADS=96", "-D", "COUNT=70"), strict=False)
 ////     -> x, _: {1: np.concatenate([x[69::-1], np.full(26, -1, np.int32)])}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[THREADS];
-  const int t = threadIdx.x;
   if (t >= COUNT) return;
   s[t] = x[t];
   __syncthreads();
   out[t] = s[COUNT - 1 - t];
-}
 //// kernel_named_as_a_function_of_c(ints(rng, 32), poison(32, np.int32), block=32, kernel="write",
 ////     alone=True)
 ////     -> x, _: {1: x - 1}

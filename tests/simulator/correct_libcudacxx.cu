@@ -15,7 +15,6 @@ extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, f
 //// barrier_in_shared_memory(ints(rng, 64), poison(64, np.int32), block=64) -> x, _: {1: thrice(x)}
 #include <cuda/barrier>
 #pragma nv_diag_suppress static_var_with_dynamic_init
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ cuda::barrier<cuda::thread_scope_block> bar;
   __shared__ int s[64];
   if (threadIdx.x == 0) init(&bar, blockDim.x);
@@ -30,7 +29,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     bar.arrive_and_wait();
   }
   out[threadIdx.x] = v;
-}
 //// pipeline_of_copies(ints(rng, (5, 64)), poison((5, 64), np.int32), np.int32(5), block=64)
 ////     -> x, *_: {1: x[:, ::-1] + np.arange(5, dtype=np.int32)[:, None]}
 #include <cuda/pipeline>

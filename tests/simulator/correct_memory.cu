@@ -189,13 +189,10 @@ extern "C" __global__ void k(const double* value, const int* key, Item* out) {
 }
 //// vector_writes_and_scalar_reads(ints(rng, 64), poison(64, np.int32), block=64)
 ////     -> x, _: {1: x.reshape(16, 4)[::-1].ravel()[::-1]}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ __align__(16) int s[64];
-  const int t = threadIdx.x;
   if (t < 16) reinterpret_cast<int4*>(s)[t] = reinterpret_cast<const int4*>(x)[15 - t];
   __syncthreads();
   out[t] = s[63 - t];
-}
 //// bytes_then_words_then_bytes(ints(rng, 64, np.uint8, 0, 256), poison(64, np.uint8), block=64)
 ////     -> x, _: {1: ~x[::-1].reshape(16, 4)[::-1].ravel()}
 extern "C" __global__ void k(const unsigned char* x, unsigned char* out) {
@@ -239,9 +236,7 @@ extern "C" __global__ void k(const int* x, int* y) {
 }
 //// strided_and_reversed_views(ints(rng, 64)[::2], poison(32, np.int32)[::-1], block=32)
 ////     -> x, _: {1: x.copy()}
-extern "C" __global__ void k(const int* x, int* out) {
   out[-(int)threadIdx.x] = x[2 * threadIdx.x];
-}
 //// python_scalars(60, float(rng.random()), True, poison(60, np.float64), block=64)
 ////     -> n, a, *_: {3: -a * np.arange(n)}
 extern "C" __global__ void k(long long n, double a, bool negative, double* out) {
@@ -308,7 +303,6 @@ extern "C" __global__ void k(const unsigned long long* x, unsigned long long* ou
 }
 //// volatile_reduction_with_warp_barriers(ints(rng, 32), poison(1, np.int32), block=32)
 ////     -> x, _: {1: x.sum(keepdims=True, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ volatile int s[32];
   const int lane = threadIdx.x;
   s[lane] = x[lane];
@@ -318,18 +312,15 @@ extern "C" __global__ void k(const int* x, int* out) {
     __syncwarp();
   }
   if (lane == 0) out[0] = s[0];
-}
 //// last_warp_not_full(ints(rng, 50), poison(50, np.int32), block=50)
 ////     -> x, _: {1: np.concatenate([y.sum(dtype=np.int32) + y[::-1] for y in (x[:32], x[32:])])}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[50];
-  const int t = threadIdx.x, first = t / 32 * 32;
+  const int first = t / 32 * 32;
   s[t] = x[t];
   __syncwarp();
   const int last = min(first + 31, (int)blockDim.x - 1);
   const int sum = __reduce_add_sync(0xffffffffu, s[t]);
   out[t] = sum + s[first + last - t];
-}
 //// block_sum_called_twice(ints(rng, (2, 96)), poison(2, np.int32), grid=2, block=96)
 ////     -> x, _: {1: (x * x - x).sum(1, dtype=np.int32)}
 __device__ int block_sum(int v) {
@@ -369,11 +360,8 @@ extern "C" __global__ void k(const float* x, float* out, int rows, int columns) 
 ////     WRITE="out[t] = x[t]", READ="__ldcg(out + 63 - t)") -> x, _: {1: x[::-1]}
 //// read_only_loads_of_what_the_thread_writes_later(*[ints(rng, 64)] * 2, block=64,
 ////     WRITE="", READ="__ldg(x + t) + 1", strict=False) -> x, _: {1: x + 1}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   WRITE;
   __syncthreads();
   const int v = READ;
   __syncthreads();
   out[t] = v;
-}

@@ -86,9 +86,8 @@ extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
 //// scan_hillis_steele_double_buffer(ints(rng, (2, 128)), poison((2, 128), np.int32), grid=2,
 ////     block=128)
 ////     -> x, _: {1: x.cumsum(axis=1, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[2][128];
-  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  const int i = blockIdx.x * blockDim.x + t;
   int from = 0;
   s[0][t] = x[i];
   __syncthreads();
@@ -98,7 +97,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     __syncthreads();
   }
   out[i] = s[from][t];
-}
 //// scan_blelloch(ints(rng, (2, 128)), poison((2, 128), np.int32), np.int32(128), grid=2, block=64,
 ////     shared_mem=4 * 128)
 ////     -> x, *_: {1: exclusive(x)}
@@ -154,7 +152,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 }
 //// scan_warp_shared_syncwarp(ints(rng, (4, 32)), poison((4, 32), np.int32), block=128)
 ////     -> x, _: {1: exclusive(x)}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[4][32];
   const int w = threadIdx.x / 32, lane = threadIdx.x % 32;
   s[w][lane] = x[threadIdx.x];
@@ -166,7 +163,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     __syncwarp();
   }
   out[threadIdx.x] = lane == 0 ? 0 : s[w][lane - 1];
-}
 //// compaction_with_ballot(ints(rng, 250), np.int32(250), np.zeros(256, np.int32), poison(2,
 ////     np.int32), grid=2, block=128)
 ////     -> x, *_: {2: np.concatenate([np.pad(y[y > 0], (0, 128 - (y > 0).sum())) for y in (x[:128],

@@ -225,7 +225,6 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
 }
 //// halves_of_a_warp(ints(rng, 32), poison(32, np.int32), block=32)
 ////     -> x, _: {1: np.full(32, x[:16].sum() + x[16:].max(), np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x;
   int sum = x[lane];
   if (lane < 16) {
@@ -238,7 +237,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   __syncwarp();
   out[lane] = sum + __shfl_sync(0xffffffffu, sum, 31 - lane);
-}
 //// mask_of_the_lanes_inside(ints(rng, 45), poison(45, np.int32), np.int32(45), block=64)
 ////     -> x, *_: {1: np.concatenate([x[:32] - x[0] + 32, x[32:] - x[32] + 13]).astype(np.int32)}
 extern "C" __global__ void k(const int* x, int* out, int n) {
@@ -252,7 +250,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
 ////     block=48)
 ////     -> x, _: {1: np.stack([(x > 0).sum(1), (x == 7).any(1), (x > -50).all(1)],
 ////     1).astype(np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   const int v = x[blockIdx.x * blockDim.x + threadIdx.x];
   const int count = __syncthreads_count(v > 0);
   const int any = __syncthreads_or(v == 7);
@@ -262,12 +259,10 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[3 * blockIdx.x + 1] = any != 0;
     out[3 * blockIdx.x + 2] = all != 0;
   }
-}
 //// barrier_in_a_uniform_branch(ints(rng, (3, 64)), poison((3, 64), np.int32), grid=3, block=64)
 ////     -> x, _: {1: np.stack([x[0, ::-1], x[1], x[2, ::-1]])}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  const int i = blockIdx.x * blockDim.x + t;
   s[t] = x[i];
   if (blockIdx.x % 2 == 0) {
     __syncthreads();
@@ -275,7 +270,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     return;
   }
   out[i] = s[t];
-}
 //// warps_at_different_barriers(ints(rng, 96), poison(96, np.int32), block=96,
 ////     MEET="if (t < 32) __syncthreads(); else if (t < 64) __syncthreads(); else meet();")
 ////     -> x, _: {1: x[::-1]}
@@ -299,10 +293,8 @@ extern "C" __global__ void k(const int* x, int* out) {
 }
 //// warps_that_count_whole_at_a_barrier(ints(rng, 96), poison(96, np.int32), block=96)
 ////     -> x, _: {1: np.concatenate([x[63::-1], -x[64:]])}
-// Lanes come one by one; the third warp has no part in the barrier.
-extern "C" __global__ void k(const int* x, int* out) {
+  // Lanes come one by one; the third warp has no part in the barrier.
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t < 64) {
     s[t] = x[t];
     asm volatile("bar.sync 3, 64;" ::: "memory");
@@ -310,10 +302,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   } else {
     out[t] = -x[t];
   }
-}
 //// warp_reduction_by_volatile_accesses(ints(rng, 64), poison(1, np.int32), block=32)
 ////     -> x, _: {1: x.sum(keepdims=True, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   volatile int* const v = s;
   const int l = threadIdx.x;
@@ -326,7 +316,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     v[l] = sum;
   }
   if (l == 0) *out = v[0];
-}
 //// volatile_values_between_warps(poison(64, np.int32), block=64, strict=False)
 ////     -> *_: {0: np.full(64, 7, np.int32)}
 // Only the other warp, not the lane's own, meets the write unordered.
@@ -374,10 +363,8 @@ extern "C" __global__ void k(const int* x, int* out) {
 }
 //// halves_of_a_warp_that_meet_by_two_calls(ints(rng, 32), poison(32, np.int32), block=32) ->
 ////     x, _: {1: x[::-1] + x[7] - 2 * (np.arange(32) < 16)}
-// PTX asks for the same instruction and mask, not for the same call.
-extern "C" __global__ void k(const int* x, int* out) {
+  // PTX asks for the same instruction and mask, not for the same call.
   __shared__ int s[32];
-  const int t = threadIdx.x;
   s[t] = x[t];
   if (t < 16) {
     __syncwarp();
@@ -388,4 +375,3 @@ extern "C" __global__ void k(const int* x, int* out) {
     const int v = s[31 - t];
     out[t] = __shfl_sync(~0u, x[t], 7) + v;
   }
-}

@@ -1,14 +1,11 @@
 // Kernels that load what nothing wrote, or shuffle from lanes that are not there, and use it not.
 // clang-format off
 //// shuffles_of_a_warp_not_full(ints(rng, 16), poison(1, np.int32), block=16) -> x, _: {1: x.sum()}
-extern "C" __global__ void k(const int* x, int* out) {
   int v = x[threadIdx.x];
   for (int d = 8; d > 0; d /= 2) v += __shfl_down_sync(~0u, v, d);
   if (threadIdx.x == 0) out[0] = v;
-}
 //// shuffles_whose_last_warp_is_not_full(ints(rng, 40), poison(2, np.int32), block=40) ->
 ////     x, _: {1: [x[:32].sum(), x[32:].sum()]}
-extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x % 32, last = min(32, 40 - (int)threadIdx.x / 32 * 32);
   int v = x[threadIdx.x];
   for (int d = 16; d > 0; d /= 2) {
@@ -16,11 +13,8 @@ extern "C" __global__ void k(const int* x, int* out) {
     if (lane + d < last) v += other;
   }
   if (lane == 0) out[threadIdx.x / 32] = v;
-}
 //// scan_of_lanes_of_a_mask(ints(rng, 32), poison(32, np.int32), block=32) ->
 ////     x, _: {1: np.concatenate([np.cumsum(x[:20]), x[20:]])}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   int v = x[t];
   if (t < 20) {
     for (int d = 1; d < 32; d *= 2) {
@@ -29,16 +23,12 @@ extern "C" __global__ void k(const int* x, int* out) {
     }
   }
   out[t] = v;
-}
 //// butterfly_whose_partners_have_exited(ints(rng, 32), poison(32, np.int32), block=32) ->
 ////     x, y: {1: np.where(np.arange(32) < 20,
 ////         np.where((np.arange(32) ^ 16) < 20, x[np.arange(32) ^ 16], 0), y)}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
   if (t >= 20) return;
   const int other = __shfl_xor_sync(0xfffffu, x[t], 16);
   out[t] = (t ^ 16) < 20 ? other : 0;
-}
 //// value_not_selected(ints(rng, 64), poison(64, np.int32), np.int32(64), block=64) ->
 ////     x, *_: {1: np.where(np.arange(64) == 23, 0, x[::-1])}
 extern "C" __global__ void k(const int* x, int* out, int n) {
@@ -62,9 +52,7 @@ extern "C" __global__ void k(const float* x, float* out) {
 }
 //// value_compared_only_where_it_is_written(ints(rng, 64), poison(64, np.int32), block=64) ->
 ////     x, _: {1: (np.where(np.arange(64) == 23, -1, x[::-1]) > 0).astype(np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   const int v = s[63 - t];
@@ -73,7 +61,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   } else {
     out[t] = 0;
   }
-}
 //// prefetch_that_no_turn_consumes(ints(rng, (4, 32)), poison(32, np.int32), np.int32(4), block=32)
 ////     -> x, *_: {1: x.sum(0)}
 extern "C" __global__ void k(const int* x, int* out, int n) {
@@ -132,16 +119,13 @@ extern "C" __global__ void k(const int* x, double* values, int* keys) {
   keys[t] = u[t].key;
 }
 //// value_replaced_in_shared_memory(ints(rng, 64), poison(64, np.int32), block=64) -> x, _: {1: x[::-1]}
-extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64], u[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   u[t] = s[t];
   if (t == 40) u[t] = x[t];
   __syncthreads();
   out[t] = u[63 - t];
-}
 //// function_whose_argument_is_not_used(ints(rng, 64), poison(64, np.int32), block=64) ->
 ////     x, _: {1: np.where(np.arange(64) == 23, 0, 2 * x[::-1])}
 __device__ __noinline__ int twice(int v, bool ok) { return ok ? 2 * v : 0; }

@@ -72,13 +72,22 @@ def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
 
     A head is a line that begins with four strokes, and the indented ones after it. Each of several
     heads before a text makes a row of it. All texts begin with what stands before the first head.
+    A text without a kernel is the body of one, ``t`` the thread, below lines for the preprocessor.
     """
     heads = re.compile(r"^((?://// .*\n)+)", re.MULTILINE)
     for path in sorted(Path(__file__).parent.glob(f"{kind}_*.cu")):
         start, *parts = heads.split(path.read_text(encoding="utf-8"))
         for lines, text in zip(parts[::2], parts[1::2], strict=True):
             for head in re.split(r"^//// (?=\S)", lines, flags=re.MULTILINE)[1:]:
-                yield " ".join(head.replace("\n////", " ").split()), start + text
+                yield " ".join(head.replace("\n////", " ").split()), start + _whole(text)
+
+
+def _whole(text: str) -> str:
+    if "__global__" in text:
+        return text
+    above, body = re.fullmatch(r"((?:#.*\n)*)((?:.*\n)*)", text).groups()
+    head = 'extern "C" __global__ void k(int* x, int* out) { const int t = threadIdx.x;\n'
+    return f"{above}{head}{body}}}\n"
 
 
 def _valued(text: str, names: Mapping[str, Any]) -> Any:
