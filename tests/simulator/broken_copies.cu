@@ -1,13 +1,6 @@
 // Kernels that do not wait for their asynchronous copies, or wait wrongly at an mbarrier.
 // clang-format off
 #include "copies.cuh"
-//// race: copy_read_before_its_wait(ramp(256), zeros(256), array="s", also="uninitialized")
-  __shared__ __align__(16) int s[256];
-  copy_16(s + 4 * t, x + 4 * t);  // fault
-  commit();
-  const int v = s[4 * t + 1];  // fault
-  wait_group<0>();
-  out[t] = v;
 //// race: copy_read_while_one_group_is_pending(ramp(256), zeros(256), array="s",
 ////     also="uninitialized")
   __shared__ __align__(16) int s[2][256];
@@ -17,14 +10,18 @@
   commit();
   wait_group<1>();
   out[t] = s[0][4 * t] + s[1][4 * t];  // fault
+//// race: copy_read_before_its_wait(ramp(256), zeros(256), array="s", also="uninitialized",
+////     WAIT="commit();", INDEX="4 * t + 1", FROM="4 * t")
 //// race: copy_waited_for_before_its_commit(ramp(256), zeros(256), array="s", also="uninitialized",
-////     WAIT="wait_group<0>(); commit();", INDEX="4 * t")
+////     WAIT="wait_group<0>(); commit();", INDEX="4 * t", FROM="4 * t")
 //// race: copy_read_by_others_without_a_barrier(ramp(256), zeros(256), array="s",
-////     also="uninitialized", WAIT="commit(); wait_group<0>();", INDEX="255 - t")
+////     also="uninitialized", WAIT="commit(); wait_group<0>();", INDEX="255 - t", FROM="4 * t")
 //// race: copy_waited_for_after_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized",
-////     WAIT="commit(); __syncthreads(); wait_group<0>();", INDEX="255 - t")
+////     WAIT="commit(); __syncthreads(); wait_group<0>();", INDEX="255 - t", FROM="4 * t")
+//// out_of_bounds: copy_past_the_end(ramp(256), zeros(256), array=0, index=256,
+////     WAIT="commit(); wait_group<0>(); __syncthreads();", INDEX="t", FROM="4 * t + 4")
   __shared__ __align__(16) int s[256];
-  copy_16(s + 4 * t, x + 4 * t);  // fault
+  copy_16(s + 4 * t, x + FROM);  // fault
   WAIT
   out[t] = s[INDEX];  // fault
 //// race: copy_announced_by_a_flag_alone(ramp(256), zeros(256), array="s")
@@ -61,13 +58,6 @@
   wait_group<0>();
   __syncthreads();
   out[t] = s[255 - t];
-//// out_of_bounds: copy_past_the_end(ramp(256), zeros(256), array=0, index=256)
-  __shared__ __align__(16) int s[256];
-  copy_16(s + 4 * t, x + 4 * t + 4);  // fault
-  commit();
-  wait_group<0>();
-  __syncthreads();
-  out[t] = s[t];
 //// race: bulk_copy_read_before_its_mbarrier(ramp(256), zeros(256), array="s",
 ////     also="uninitialized", BYTES="1024", BEFORE="__syncthreads();", AFTER="wait(&bar, 0);")
 //// race: bulk_copy_waited_for_with_the_wrong_parity(ramp(256), zeros(256), array="s",

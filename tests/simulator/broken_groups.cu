@@ -32,27 +32,22 @@
   if (threadIdx.x < 32) cooperative_groups::this_thread_block().sync();  // fault
   else out[threadIdx.x] = x[threadIdx.x];
 //// race: cluster_read_without_its_barrier(ramp(64), zeros(64), grid=2, block=32,
-////     also="uninitialized")
+////     also="uninitialized", FIRST="x[i]; __syncthreads();", PLACE="31 - t",
+////     TOUCH="out[i] = other", LAST="")
+//// race: cluster_written_before_its_other_block_is_ready(ramp(64), zeros(64), grid=2, block=32,
+////     FIRST="0;", PLACE="t", TOUCH="other = x[i]", LAST="out[i] = s[31 - t];")
+//// out_of_bounds: cluster_written_past_the_end(ramp(64), zeros(64), grid=2, block=32,
+////     FIRST="0; cluster.sync();", PLACE="t + 1", TOUCH="other = x[i]", LAST="out[i] = s[t];")
 #include <cooperative_groups.h>
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   __shared__ int s[32];
   const auto cluster = cooperative_groups::this_cluster();
-  const int t = threadIdx.x, rank = cluster.block_rank();
-  s[t] = x[32 * rank + t];  // fault
-  __syncthreads();
-  out[32 * rank + t] = cluster.map_shared_rank(s, 1 - rank)[31 - t];  // fault
+  const int t = threadIdx.x, rank = cluster.block_rank(), i = 32 * rank + t;
+  s[t] = FIRST  // fault
+  int& other = cluster.map_shared_rank(s, 1 - rank)[PLACE];
+  TOUCH;  // fault
   cluster.sync();
-}
-//// race: cluster_written_before_its_other_block_is_ready(ramp(64), zeros(64), grid=2, block=32)
-#include <cooperative_groups.h>
-extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
-  __shared__ int s[32];
-  const auto cluster = cooperative_groups::this_cluster();
-  const int t = threadIdx.x, rank = cluster.block_rank();
-  s[t] = 0;  // fault
-  cluster.map_shared_rank(s, 1 - rank)[t] = x[32 * rank + t];  // fault
-  cluster.sync();
-  out[32 * rank + t] = s[31 - t];
+  LAST
 }
 //// race: cluster_read_without_a_barrier_at_its_end(ramp(64), zeros(64), grid=4, block=16,
 ////     BEFORE="", AFTER="")
@@ -84,18 +79,6 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   out[32 * rank + t] = s[t];
   cluster.sync();
   LAST
-}
-//// out_of_bounds: cluster_written_past_the_end(ramp(64), zeros(64), grid=2, block=32)
-#include <cooperative_groups.h>
-extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
-  __shared__ int s[32];
-  const auto cluster = cooperative_groups::this_cluster();
-  const int t = threadIdx.x, rank = cluster.block_rank();
-  s[t] = 0;
-  cluster.sync();
-  cluster.map_shared_rank(s, 1 - rank)[t + 1] = x[32 * rank + t];  // fault
-  cluster.sync();
-  out[32 * rank + t] = s[t];
 }
 //// race: cub_block_reduce_twice_without_a_barrier(ramp(128), zeros(1), block=128, array="storage")
 #include <cub/block/block_reduce.cuh>

@@ -1,21 +1,14 @@
 // Kernels that touch what they must not: bounds, alignment, what nothing wrote.
 // clang-format off
 //// out_of_bounds: read_past_the_end(ramp(100), zeros(101), np.int32(100), grid=2, array=0,
-////     index=100)
+////     index=100, LINE="if (i <= n) out[i] = x[i];")
 //// out_of_bounds: read_past_a_view_inside_its_array(ramp(100)[10:60], zeros(64), np.int32(50),
-////     array=0, index=50)
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i <= n) out[i] = x[i];  // fault
-}
+////     array=0, index=50, LINE="if (i <= n) out[i] = x[i];")
 //// out_of_bounds: write_past_the_end(ramp(100), zeros(100), np.int32(100), grid=2, array=1,
-////     index=100)
+////     index=100, LINE="if (i < n) out[i + 1] = x[i];")
 extern "C" __global__ void k(const int* x, int* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) {
-    const int v = x[i];
-    out[i + 1] = v;  // fault
-  }
+  LINE  // fault
 }
 //// out_of_bounds: read_before_the_start(ramp(50, np.float64), zeros(50, dtype=np.float64),
 ////     np.int32(50), array=0, index=-1)
@@ -80,11 +73,14 @@ extern "C" __global__ void k(const double* x, double* out) {
   __syncthreads();
   out[threadIdx.x] = values[15 - threadIdx.x];  // fault
 }
-//// uninitialized: half_of_a_shared_array_written(ramp(64), zeros(64), array="s", index=40)
+//// uninitialized: half_of_a_shared_array_written(ramp(64), zeros(64), array="s", index=40,
+////     WRITTEN="t != 40")
+//// uninitialized: shared_memory_left_by_another_block(ramp(64), zeros(8, 64), grid=8, array="s",
+////     WRITTEN="blockIdx.x == 0")
   __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
+  if (WRITTEN) s[t] = x[t];
   __syncthreads();
-  out[t] = s[63 - t];  // fault
+  out[blockIdx.x * 64 + t] = s[63 - t];  // fault
 //// uninitialized: reduction_of_a_block_not_full(ramp(63), zeros(1), np.int32(63), array="s",
 ////     index=63)
 extern "C" __global__ void k(const int* x, int* out, int n) {
@@ -98,11 +94,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   }
   if (t == 0) out[0] = s[0];
 }
-//// uninitialized: shared_memory_left_by_another_block(ramp(64), zeros(8, 64), grid=8, array="s")
-  __shared__ int s[64];
-  if (blockIdx.x == 0) s[t] = x[t];
-  __syncthreads();
-  out[blockIdx.x * 64 + t] = s[63 - t];  // fault
 //// uninitialized: shared_sum_never_cleared(ramp(64), zeros(64), array="total")
   __shared__ int total;
   atomicAdd(&total, x[threadIdx.x]);  // fault

@@ -2,13 +2,10 @@
 // they come from is marked; the message tells where they are used.
 // clang-format off
 //// inactive_lane: reduction_of_a_warp_not_full(ramp(16), zeros(1), block=16)
-  int v = x[threadIdx.x];
-  for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(~0u, v, d);  // fault
-  if (threadIdx.x == 0) out[0] = v;
 //// inactive_lane: reduction_whose_second_warp_is_not_full(ramp(40), zeros(2), block=40)
-  int v = x[threadIdx.x];
+  int v = x[t];
   for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(~0u, v, d);  // fault
-  if (threadIdx.x % 32 == 0) out[threadIdx.x / 32] = v;
+  if (t % 32 == 0) out[t / 32] = v;
 //// inactive_lane: shuffle_from_outside_of_the_mask(ramp(32), zeros(32), block=32)
   if (threadIdx.x < 16) out[threadIdx.x] = __shfl_sync(0xffffu, x[threadIdx.x], 20);  // fault
 //// inactive_lane: shuffle_from_an_exited_lane(ramp(32), zeros(32), block=32)
@@ -33,64 +30,33 @@
   v += __shfl_up_sync(0x00ffff00u | 0xffu, v, 1);
   v += __shfl_down_sync(0x00ffffffu, v, 1);  // fault
   out[threadIdx.x] = v;
-//// uninitialized: value_selected(ramp(64), zeros(64), np.int32(64), array="s", index=40)
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  const int v = s[63 - t];  // fault
-  out[t] = t < n ? v : 0;
-}
-//// uninitialized: value_that_decides(ramp(64), zeros(64), array="s", index=40)
-  __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  const int v = s[63 - t];  // fault
-  if (v > 10) out[t] = 1;
-//// uninitialized: value_that_is_an_index(ramp(64), zeros(64), array="s", index=40)
-  __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  const int v = s[63 - t];  // fault
-  out[v & 63] = 1;
-//// uninitialized: value_added_atomically(ramp(64), zeros(1), array="s", index=40)
-  __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  const int v = s[63 - t];  // fault
-  atomicAdd(out, v);
-//// uninitialized: value_that_lanes_exchange(ramp(64), zeros(2), array="s", index=40)
-  __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  int v = s[63 - t];  // fault
-  v = __reduce_add_sync(~0u, v);
-  if (t % 32 == 0) out[t / 32] = v;
-//// uninitialized: value_that_a_function_returns(ramp(64), zeros(64), array="s", index=40)
+//// uninitialized: value_selected(ramp(64), zeros(64), array="s", index=40,
+////     USE="out[t] = x[t] < 64 ? v : 0;")
+//// uninitialized: value_that_decides(ramp(64), zeros(64), array="s", index=40,
+////     USE="if (v > 10) out[t] = 1;")
+//// uninitialized: value_that_is_an_index(ramp(64), zeros(64), array="s", index=40,
+////     USE="out[v & 63] = 1;")
+//// uninitialized: value_added_atomically(ramp(64), zeros(1), array="s", index=40,
+////     USE="atomicAdd(out, v);")
+//// uninitialized: value_that_lanes_exchange(ramp(64), zeros(2), array="s", index=40,
+////     USE="v = __reduce_add_sync(~0u, v); if (t % 32 == 0) out[t / 32] = v;")
+//// uninitialized: value_that_a_function_returns(ramp(64), zeros(64), array="s", index=40,
+////     USE="out[t] = twice(v, x[t]);")
+//// uninitialized: value_copied_twice(ramp(64), zeros(64), array="s", index=40,
+////     USE="u[t] = v + 1; __syncthreads(); out[t] = u[63 - t];")
+//// uninitialized: value_in_a_local_array(ramp(64), zeros(64), array="s", index=40,
+////     USE="for (int i = 0; i < 4; ++i) list[(i + x[t]) % 4] = v + i; out[t] = list[x[1] + t % 3];")
+//// uninitialized: value_printed(ramp(64), zeros(64), array="s", index=40,
+////     USE="if (t == 23) printf(\"%d\\n\", v);")
 __device__ __noinline__ int twice(int v, int n) { return n > 0 ? 2 * v : 0; }
 extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
+  __shared__ int s[64], u[64];
   const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
-  const int v = s[63 - t];  // fault
-  out[t] = twice(v, x[t]);
+  int v = s[63 - t], list[4];  // fault
+  USE
 }
-//// uninitialized: value_copied_twice(ramp(64), zeros(64), array="s", index=40)
-  __shared__ int s[64], u[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  u[t] = s[t] + 1;  // fault
-  __syncthreads();
-  out[t] = u[63 - t];
-//// uninitialized: value_in_a_local_array(ramp(64), zeros(64), array="s", index=40)
-  __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  int list[4];
-  for (int i = 0; i < 4; ++i) list[(i + x[t]) % 4] = s[i == 3 ? 40 : i];  // fault
-  out[t] = list[(x[0] + t + 3) % 4];
 //// uninitialized: member_that_nothing_wrote(ramp(64, np.uint8), zeros(64), array="s")
 extern "C" __global__ void k(const unsigned char* x, int* out) {
   __shared__ uchar4 s[64];
@@ -109,12 +75,6 @@ extern "C" __global__ void k(const unsigned char* x, int* out) {
   __syncthreads();
   const int before = s[t];  // fault
   out[t] = s[t + 1] - before;
-//// uninitialized: value_printed(ramp(64), zeros(64), array="s", index=40)
-  __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  const int v = s[63 - t];  // fault
-  if (t == 23) printf("%d\n", v);
 //// uninitialized: half_of_a_word_that_nothing_wrote(ramp(64), zeros(64), array="s",
 ////     READ="word.halves[1]")
 //// uninitialized: byte_of_a_word_that_nothing_wrote(ramp(64), zeros(64), array="s",

@@ -29,16 +29,25 @@
   if (t >= 20) return;
   const int other = __shfl_xor_sync(0xfffffu, x[t], 16);
   out[t] = (t ^ 16) < 20 ? other : 0;
-//// value_not_selected(ints(rng, 64), poison(64, np.int32), np.int32(64), block=64) ->
-////     x, *_: {1: np.where(np.arange(64) == 23, 0, x[::-1])}
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  __shared__ int s[64];
+//// value_not_selected(ints(rng, 64), poison(64, np.int32), block=64,
+////     USE="out[t] = 63 - t != 40 ? v : 0;") -> x, *_: {1: np.where(np.arange(64) == 23, 0, x[::-1])}
+//// value_compared_only_where_it_is_written(ints(rng, 64), poison(64, np.int32), block=64,
+////     USE="if ((t != 23) & (v > 0)) { out[t] = 1; } else { out[t] = 0; }") ->
+////     x, _: {1: (np.where(np.arange(64) == 23, -1, x[::-1]) > 0).astype(np.int32)}
+//// function_whose_argument_is_not_used(ints(rng, 64), poison(64, np.int32), block=64,
+////     USE="out[t] = twice(v, t != 23);") ->
+////     x, _: {1: np.where(np.arange(64) == 23, 0, 2 * x[::-1])}
+//// value_replaced_in_shared_memory(ints(rng, 64), poison(64, np.int32), block=64,
+////     USE="u[t] = v; if (t == 23) u[t] = x[40]; __syncthreads(); out[t] = u[63 - t];") ->
+////     x, _: {1: x}
+__device__ __noinline__ int twice(int v, bool ok) { return ok ? 2 * v : 0; }
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64], u[64];
   const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
-  const bool ok = 63 - t != 40;
   const int v = s[63 - t];
-  out[t] = ok ? v : 0;
+  USE
 }
 //// value_computed_and_not_selected(ints(rng, 64, np.float32), poison(64, np.float32), block=64) ->
 ////     x, _: {1: np.where(np.arange(64) == 23, 0, x[::-1] * x[::-1] + 1)}
@@ -50,17 +59,6 @@ extern "C" __global__ void k(const float* x, float* out) {
   const float v = fmaf(s[63 - t], s[63 - t], 1);
   out[t] = t != 23 ? v : 0;
 }
-//// value_compared_only_where_it_is_written(ints(rng, 64), poison(64, np.int32), block=64) ->
-////     x, _: {1: (np.where(np.arange(64) == 23, -1, x[::-1]) > 0).astype(np.int32)}
-  __shared__ int s[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  const int v = s[63 - t];
-  if ((t != 23) & (v > 0)) {
-    out[t] = 1;
-  } else {
-    out[t] = 0;
-  }
 //// prefetch_that_no_turn_consumes(ints(rng, (4, 32)), poison(32, np.int32), np.int32(4), block=32)
 ////     -> x, *_: {1: x.sum(0)}
 extern "C" __global__ void k(const int* x, int* out, int n) {
@@ -117,25 +115,6 @@ extern "C" __global__ void k(const int* x, double* values, int* keys) {
   __syncthreads();
   values[t] = u[t].value;
   keys[t] = u[t].key;
-}
-//// value_replaced_in_shared_memory(ints(rng, 64), poison(64, np.int32), block=64) -> x, _: {1: x[::-1]}
-  __shared__ int s[64], u[64];
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  u[t] = s[t];
-  if (t == 40) u[t] = x[t];
-  __syncthreads();
-  out[t] = u[63 - t];
-//// function_whose_argument_is_not_used(ints(rng, 64), poison(64, np.int32), block=64) ->
-////     x, _: {1: np.where(np.arange(64) == 23, 0, 2 * x[::-1])}
-__device__ __noinline__ int twice(int v, bool ok) { return ok ? 2 * v : 0; }
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  const int v = s[63 - t];
-  out[t] = twice(v, t != 23);
 }
 //// high_halves_of_half_written_words(ints(rng, 64, np.float16), poison(64, np.float16), block=64) ->
 ////     x, _: {1: 2 * x[::-1]}
