@@ -73,8 +73,8 @@ def _parsed(text: str) -> Litmus:
 def litmus_rows() -> tuple[Litmus, ...]:
     """Return all programs."""
     text = Path(__file__).with_name("litmus.txt").read_text(encoding="utf-8")
-    text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)
-    return tuple(_parsed(part) for part in re.split(r"\n{2,}", text.strip()))
+    text = re.sub(r"^(#.*)?\n", "", text, flags=re.MULTILINE)
+    return tuple(_parsed(part) for part in re.split(r"\n(?=\w)", text))
 
 
 def _access(name: str, words: list[str]) -> str:
