@@ -8,8 +8,7 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
   __syncthreads();
   if (threadIdx.x == 0) {
     atomicAdd(arrived, 1u);
-    while (atomicAdd(arrived, 0u) < gridDim.x) {
-    }
+    while (atomicAdd(arrived, 0u) < gridDim.x) {}
   }
   __syncthreads();
   out[i] = between[n - 1 - i];  // fault
@@ -23,13 +22,11 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     __threadfence();
     atomicExch(flag, 1);
   } else if (blockIdx.x == 1) {
-    while (atomicAdd(flag, 0) != 1) {
-    }
+    while (atomicAdd(flag, 0) != 1) {}
     asm volatile("st.relaxed.gpu.global.s32 [%0], 2;" ::"l"(flag) : "memory");
     atomicExch(flag + 1, 1);
   } else {
-    while (atomicAdd(flag + 1, 0) == 0) {
-    }
+    while (atomicAdd(flag + 1, 0) == 0) {}
     int seen;
     asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
     out[0] = data[0] + seen;  // fault
@@ -52,11 +49,9 @@ extern "C" __global__ void k(const int* x, int* count) {
 //// race: last_block_without_fences(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
 ////     zeros(3), grid=3, block=32, array=1, BEFORE="", AFTER="")
 //// race: last_block_without_a_fence_of_the_writers(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
-////     zeros(3), grid=3, block=32, array=1, BEFORE="",
-////     AFTER="__threadfence();")
+////     zeros(3), grid=3, block=32, array=1, BEFORE="", AFTER="__threadfence();")
 //// race: last_block_without_a_fence_of_the_reader(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
-////     zeros(3), grid=3, block=32, array=1, strict=True,
-////     BEFORE="__threadfence();", AFTER="")
+////     zeros(3), grid=3, block=32, array=1, strict=True, BEFORE="__threadfence();", AFTER="")
 // The barrier behind the counter serves in place of the reader's fence, unless strict.
 extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
   __shared__ bool last;

@@ -198,8 +198,7 @@ extern "C" __global__ void k(int* data, int* ready, int* out) {
     atomicExch(ready, 1);
   } else {
     const int v = data[0];  // fault
-    while (atomicAdd(ready, 0) == 0) {
-    }
+    while (atomicAdd(ready, 0) == 0) {}
     out[0] = v;
   }
 }
@@ -223,8 +222,7 @@ extern "C" __global__ void k(const int* x, int* data, volatile int* ready, int* 
 //// race: lock_of_another_critical_section(zeros(2), zeros(1), grid=4, block=1, array=1, index=0)
 extern "C" __global__ void k(int* locks, int* total) {
   int* const lock = locks + blockIdx.x % 2;
-  while (atomicCAS(lock, 0, 1) != 0) {
-  }
+  while (atomicCAS(lock, 0, 1) != 0) {}
   __threadfence();
   total[0] += 1;  // fault
   __threadfence();
@@ -246,8 +244,7 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   const int b = blockIdx.x;
   if (b == 0) data[0] = x[0];  // fault
   if (b == 2) {
-    while (atomicAdd(flags + 1, 0) == 0) {
-    }
+    while (atomicAdd(flags + 1, 0) == 0) {}
     __threadfence();
     out[0] = data[0];  // fault
   }
@@ -263,8 +260,7 @@ extern "C" __global__ void k(int* data, int* flags, int* out) {
     __threadfence();
     atomicExch(flags + b, 1);
   } else {
-    while (atomicAdd(flags, 0) == 0) {
-    }
+    while (atomicAdd(flags, 0) == 0) {}
     __threadfence();
     data[0] = 7;  // fault
   }
@@ -395,8 +391,7 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
 ////     also="barrier_divergence")
 extern "C" __global__ void k(int* flag, int* out) {
   if (threadIdx.x == 7) {
-    while (atomicAdd(flag, 0) == 0) {  // fault
-    }
+    while (atomicAdd(flag, 0) == 0) {}  // fault
   }
   __syncthreads();  // fault
   if (threadIdx.x == 8) atomicExch(flag, 1);
@@ -414,8 +409,7 @@ extern "C" __global__ void k(int* lock, int* total) {
 //// deadlock: two_blocks_that_wait_for_each_other(zeros(2), zeros(2), grid=2, block=1)
 extern "C" __global__ void k(int* flags, int* out) {
   const int b = blockIdx.x;
-  while (atomicAdd(flags + 1 - b, 0) == 0) {  // fault
-  }
+  while (atomicAdd(flags + 1 - b, 0) == 0) {}  // fault
   atomicExch(flags + b, 1);
   out[b] = 1;
 }
@@ -423,13 +417,10 @@ extern "C" __global__ void k(int* flags, int* out) {
 extern "C" __global__ void k(int* locks, int* met, int* total) {
   int* const mine = locks + blockIdx.x;
   int* const other = locks + 1 - blockIdx.x;
-  while (atomicCAS(mine, 0, 1) != 0) {
-  }
+  while (atomicCAS(mine, 0, 1) != 0) {}
   atomicAdd(met, 1);
-  while (atomicAdd(met, 0) < 2) {
-  }
-  while (atomicCAS(other, 0, 1) != 0) {  // fault
-  }
+  while (atomicAdd(met, 0) < 2) {}
+  while (atomicCAS(other, 0, 1) != 0) {}  // fault
   atomicAdd(total, 1);
   atomicExch(other, 0);
   atomicExch(mine, 0);

@@ -101,8 +101,7 @@ extern "C" __global__ void k(const int* x, double* out) {
   const int2 v = s[63 - t];  // fault
   out[t] = __hiloint2double(v.y, v.x);
 }
-//// uninitialized: member_of_a_copied_structure(ramp(64), zeros(64), array="s",
-////     MEMBER="item.tag")
+//// uninitialized: member_of_a_copied_structure(ramp(64), zeros(64), array="s", MEMBER="item.tag")
 //// uninitialized: member_of_a_copied_structure_in_a_function(ramp(64), zeros(64), array="s",
 ////     MEMBER="one_of(item, t)")
 struct Item {
@@ -165,9 +164,8 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
 }
 //// uninitialized: byte_that_is_inserted_beside(zeros(64, dtype=np.uint32),
 ////     zeros(64, dtype=np.uint32), array="s", USE="v.z = 0; out[t] = *reinterpret_cast<unsigned*>(&v)")
-//// uninitialized: byte_that_is_permuted(zeros(64, dtype=np.uint32),
-////     zeros(64, dtype=np.uint32), array="s",
-////     USE="out[t] = __byte_perm(0, *reinterpret_cast<unsigned*>(&v), 0x7000)")
+//// uninitialized: byte_that_is_permuted(zeros(64, dtype=np.uint32), zeros(64, dtype=np.uint32),
+////     array="s", USE="out[t] = __byte_perm(0, *reinterpret_cast<unsigned*>(&v), 0x7000)")
 extern "C" __global__ void k(const unsigned* x, unsigned* out) {
   __shared__ uchar4 s[64];
   const int t = threadIdx.x;

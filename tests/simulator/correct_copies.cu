@@ -73,9 +73,8 @@
       arrive(empty + stage);
     }
   }
-//// stores_that_an_mbarrier_of_another_block_counts(ints(rng, 256), poison(256, np.int32),
-////     grid=4, block=64)
-////     -> x, _: {1: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel()}
+//// stores_that_an_mbarrier_of_another_block_counts(ints(rng, 256), poison(256, np.int32), grid=4,
+////     block=64) -> x, _: {1: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel()}
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long bar;

@@ -1,8 +1,7 @@
 // Correct kernels that hand data from thread to thread. correct_fences.py has more of them.
 // clang-format off
 //// release_that_others_count_on(poison(1, np.int32), zeros(1), poison(1, np.int32), grid=3,
-////     block=1)
-////     -> *_: {2: np.full(1, 42, np.int32)}
+////     block=1) -> *_: {2: np.full(1, 42, np.int32)}
 // The second block adds to the flag that the first one released: the sum releases that data, too.
 extern "C" __global__ void k(int* data, int* flag, int* out) {
   if (blockIdx.x == 0) {
@@ -21,8 +20,7 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
   }
 }
 //// queue_of_one_writer_and_one_reader(ints(rng, 21), np.int32(21), poison(4, np.int32), zeros(2),
-////     zeros(21), grid=2, block=1)
-////     -> x, *_: {4: 3 * x}
+////     zeros(21), grid=2, block=1) -> x, *_: {4: 3 * x}
 #include <cuda/atomic>
 extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* out) {
   using Count = cuda::atomic_ref<int, cuda::thread_scope_device>;
@@ -44,8 +42,7 @@ extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* o
   }
 }
 //// values_guarded_by_a_sequence_number(zeros(2), zeros(1), poison(1, np.int32), grid=2, block=1,
-////     strict=False)
-////     -> *_: {0: np.array([5, -5], np.int32), 2: zeros(1)}
+////     strict=False) -> *_: {0: np.array([5, -5], np.int32), 2: zeros(1)}
 // Whoever reads may meet whoever writes: all of these accesses are strong.
 extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out) {
   if (blockIdx.x == 0) {
@@ -86,8 +83,7 @@ extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out)
   __syncthreads();
   if (threadIdx.x == 0) *out = total * 1000 + most;
 //// addition_by_compare_and_swap_as_documented(ints(rng, 128, np.float64), np.zeros(1), grid=2,
-////     block=64)
-////     -> x, _: {1: x.sum(keepdims=True)}
+////     block=64) -> x, _: {1: x.sum(keepdims=True)}
 // The first read only guesses: if it is wrong, atomicCAS says so.
 __device__ double add(double* address, double value) {
   unsigned long long* const bits = (unsigned long long*)address;
@@ -145,8 +141,7 @@ extern "C" __global__ void k(int* data, int* flag) {
   }
 }
 //// release_before_a_relaxed_store(poison(1, np.int32), zeros(1), poison(1, np.int32), grid=2,
-////     block=1)
-////     -> *_: {2: np.full(1, 42, np.int32)}
+////     block=1) -> *_: {2: np.full(1, 42, np.int32)}
 #include <cuda/atomic>
 extern "C" __global__ void k(int* data, int* flag, int* out) {
   const cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);

@@ -22,8 +22,7 @@ namespace cg = cooperative_groups;
   tile.sync();
   out[threadIdx.x] = sum * 100 + positive * 10 + tile.meta_group_rank() % 10;
 //// threads_that_came_together(ints(rng, 32), np.zeros(32, np.int32), np.zeros(1, np.int32),
-////     block=32)
-////     -> x, *_: {1: np.concatenate([x[x > 0], np.zeros((x <= 0).sum(), np.int32)]), 2:
+////     block=32) -> x, *_: {1: np.concatenate([x[x > 0], np.zeros((x <= 0).sum(), np.int32)]), 2:
 ////     np.array([(x > 0).sum()], np.int32)}
 extern "C" __global__ void k(const int* x, int* out, int* count) {
   const int v = x[threadIdx.x];
@@ -49,8 +48,7 @@ extern "C" __global__ void k(const int* x, int* out, int* count) {
   const auto peers = cg::labeled_partition(warp, v & 3);
   out[threadIdx.x] = cg::reduce(peers, v, cg::plus<int>());
 //// group_of_the_grid(ints(rng, 128), poison(128, np.int32), poison(128, np.int32), grid=4,
-////     block=32, cooperative=True)
-////     -> x, *_: {1: 2 * x + 1, 2: 2 * x[::-1]}
+////     block=32, cooperative=True) -> x, *_: {1: 2 * x + 1, 2: 2 * x[::-1]}
 extern "C" __global__ void k(const int* x, int* between, int* out) {
   const cg::grid_group grid = cg::this_grid();
   const unsigned long long i = grid.thread_rank(), n = grid.size();

@@ -1,8 +1,7 @@
 // Correct kernels with PTX in their text.
 // clang-format off
 //// sums_of_128_bits_by_carry(words(rng, 64, np.uint64), words(rng, 64, np.uint64), poison(64,
-////     np.uint64), block=32)
-////     -> *given: wide_sums(*given)
+////     np.uint64), block=32) -> *given: wide_sums(*given)
 extern "C" __global__ void k(const ulonglong2* x, const ulonglong2* y, ulonglong2* out) {
   const ulonglong2 a = x[threadIdx.x], b = y[threadIdx.x];
   ulonglong2 sum;
@@ -11,8 +10,7 @@ extern "C" __global__ void k(const ulonglong2* x, const ulonglong2* y, ulonglong
   out[threadIdx.x] = sum;
 }
 //// loop_and_predicates_in_the_text(ints(rng, 40, np.uint32, 1, 1000), poison(40, np.uint32),
-////     block=40)
-////     -> x, _: {1: np.array([collatz(int(n)) for n in x], np.uint32)}
+////     block=40) -> x, _: {1: np.array([collatz(int(n)) for n in x], np.uint32)}
 extern "C" __global__ void k(const unsigned* x, unsigned* out) {
   unsigned steps;  // of Collatz
   asm volatile(R"({
@@ -80,8 +78,7 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
   }
 }
 //// named_barriers_of_two_warps(ints(rng, (4, 32)), poison((4, 32), np.int32), np.int32(4),
-////     block=64)
-////     -> x, *_: {1: 2 * x[:, ::-1]}
+////     block=64) -> x, *_: {1: 2 * x[:, ::-1]}
 extern "C" __global__ void k(const int* x, int* out, int rounds) {
   __shared__ int s[32];
   const int lane = threadIdx.x % 32;
@@ -120,9 +117,8 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
       "selp.s32 %1, 1, 0, p;\n\t}" : "=r"(v), "=r"(in_segment) : "r"(v));
   out[threadIdx.x] = v;
   out[32 + threadIdx.x] = in_segment;
-//// special_registers(poison(96, np.uint32), grid=2, block=(16, 3))
-////     -> _: {0: np.tile(np.arange(48) % 32 + 100 * (np.arange(48) // 32) + 10000,
-////     2).astype(np.uint32)}
+//// special_registers(poison(96, np.uint32), grid=2, block=(16, 3)) -> _: {0: np.tile(np.arange(48)
+////     % 32 + 100 * (np.arange(48) // 32) + 10000, 2).astype(np.uint32)}
 extern "C" __global__ void k(unsigned* out) {
   unsigned lane, warp, below, above, same, threads, block;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));

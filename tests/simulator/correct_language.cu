@@ -1,9 +1,8 @@
 // Correct kernels that use what CUDA C++ has beyond C: objects, calls by address, constants.
 // clang-format off
 //// pairs_of_halves_in_shared_memory(rng.integers(-99, 99, (64, 2)).astype(np.float16), poison((64,
-////     2), np.float16), block=64)
-////     -> x, _: {1: np.stack([(x[::-1] * 2 + x)[:, 0], np.maximum((x[::-1] * 2 + x)[:, 1],
-////     np.float16(0))], 1)}
+////     2), np.float16), block=64) -> x, _: {1: np.stack([(x[::-1] * 2 + x)[:, 0],
+////     np.maximum((x[::-1] * 2 + x)[:, 1], np.float16(0))], 1)}
 #include <cuda_fp16.h>
 extern "C" __global__ void k(const __half* x, __half* out) {
   __shared__ half2 s[64];
@@ -27,8 +26,7 @@ extern "C" __global__ void k(const unsigned short* x, float* out) {
   out[2 * threadIdx.x + 1] = v.y;
 }
 //// classes_with_constructors(ints(rng, 301, high=9999), poison(2, np.int32), np.int32(301),
-////     block=64)
-////     -> x, *_: {1: np.array([x.min(), x.max()], np.int32)}
+////     block=64) -> x, *_: {1: np.array([x.min(), x.max()], np.int32)}
 struct Range {
   int low, high;
   __device__ Range() : low(2147483647), high(-2147483647 - 1) {}
@@ -70,9 +68,8 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
     out[1] = s[0].high;
   }
 }
-//// virtual_functions(ints(rng, (64, 2), low=0), poison(64, np.int32), block=64)
-////     -> x, _: {1: np.where(x[:, 0] % 2 == 0, x.prod(1) * 10 + 4, x.prod(1) // 2 * 10 +
-////     3).astype(np.int32)}
+//// virtual_functions(ints(rng, (64, 2), low=0), poison(64, np.int32), block=64) -> x, _: {1:
+////     np.where(x[:, 0] % 2 == 0, x.prod(1) * 10 + 4, x.prod(1) // 2 * 10 + 3).astype(np.int32)}
 struct Shape {
   __device__ virtual int area() const = 0;
   __device__ virtual int corners() const { return 4; }
@@ -128,9 +125,8 @@ extern "C" __global__ void k(int* out) {
   out[threadIdx.x] = fibonacci(threadIdx.x % 16) + 1000 * ackermann(2, threadIdx.x % 16);
 }
 //// structures_to_functions_and_back(rng.standard_normal((32, 5)), poison((32, 5), np.float64),
-////     poison(32, np.int8), block=32)
-////     -> x, *_: {1: np.stack([np.roll(row, -(i % 5)) for i, row in enumerate(x)]), 2:
-////     np.arange(3, 35, dtype=np.int8)}
+////     poison(32, np.int8), block=32) -> x, *_: {1: np.stack([np.roll(row, -(i % 5)) for i, row in
+////     enumerate(x)]), 2: np.arange(3, 35, dtype=np.int8)}
 struct Big {
   double values[5];
   char tag;
@@ -192,13 +188,11 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
   __syncthreads();
   out[t] = s[COUNT - 1 - t];
 //// kernel_named_as_a_function_of_c(ints(rng, 32), poison(32, np.int32), block=32, kernel="write",
-////     alone=True)
-////     -> x, _: {1: x - 1}
+////     alone=True) -> x, _: {1: x - 1}
 extern "C" __global__ void signal(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] + 1; }
 extern "C" __global__ void write(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] - 1; }
 //// template_named_as_a_function_of_c(ints(rng, 32, np.float32), poison(32, np.float32), block=32,
-////     kernel="exp2<float>", alone=True)
-////     -> x, _: {1: x * x}
+////     kernel="exp2<float>", alone=True) -> x, _: {1: x * x}
 template <typename T>
 __global__ void exp2(const T* x, T* out) {
   out[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x];

@@ -1,9 +1,8 @@
 // Correct kernels with libcu++: atomics, barriers and pipelines.
 // clang-format off
 //// atomic_references(ints(rng, 128), np.zeros(1, np.int32), np.zeros(1, np.uint64), np.zeros(1,
-////     np.float32), grid=2, block=64)
-////     -> x, *_: {1: x.sum(keepdims=True, dtype=np.int32), 2: np.full(1, 2 ** 64 - 1, np.uint64),
-////     3: np.full(1, 128, np.float32)}
+////     np.float32), grid=2, block=64) -> x, *_: {1: x.sum(keepdims=True, dtype=np.int32), 2:
+////     np.full(1, 2 ** 64 - 1, np.uint64), 3: np.full(1, 128, np.float32)}
 #include <cuda/atomic>
 extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, float* total) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -66,8 +65,7 @@ extern "C" __global__ void k(const int4* x, int4* out) {
   out[threadIdx.x] = s[31 - threadIdx.x];
 }
 //// atomics_of_one_byte(ints(rng, 128, low=0, high=4), zeros(4, dtype=np.int8), grid=2, block=64,
-////     strict=False)
-////     -> x, _: {1: np.bincount(x, minlength=4).astype(np.int8)}
+////     strict=False) -> x, _: {1: np.bincount(x, minlength=4).astype(np.int8)}
 // The library loads bytes, and exchanges words of four: they overlap in part.
 #include <cuda/atomic>
 extern "C" __global__ void k(const int* x, signed char* counts) {

@@ -76,8 +76,7 @@ extern "C" __global__ void k(int* x) {
   x[blockIdx.x * 128 + t] = s[t];
 }
 //// bit_reversal_permutation(rng.standard_normal((256, 2)).astype(np.float32), np.int32(8), grid=4,
-////     block=64)
-////     -> x, _: {0: x[[int(f"{i:08b}"[::-1], 2) for i in range(256)]]}
+////     block=64) -> x, _: {0: x[[int(f"{i:08b}"[::-1], 2) for i in range(256)]]}
 extern "C" __global__ void k(float2* x, int bits) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned j = __brev(i) >> (32 - bits);
@@ -88,15 +87,13 @@ extern "C" __global__ void k(float2* x, int bits) {
   }
 }
 //// saxpy_with_grid_stride(np.int32(777), np.float32(3), ints(rng, 777, np.float32), ints(rng, 777,
-////     np.float32), grid=2, block=96)
-////     -> _, a, x, y: {3: a * x + y}
+////     np.float32), grid=2, block=96) -> _, a, x, y: {3: a * x + y}
 extern "C" __global__ void k(int n, float a, const float* x, float* y) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     y[i] = a * x[i] + y[i];
 }
 //// copy_by_float4(rng.standard_normal(403).astype(np.float32), poison(403, np.float32),
-////     np.int32(403), grid=2, block=64)
-////     -> x, *_: {1: x}
+////     np.int32(403), grid=2, block=64) -> x, *_: {1: x}
 extern "C" __global__ void k(const float* x, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n / 4) {
@@ -227,8 +224,7 @@ extern "C" __global__ void k(const int* x, int* y) {
   y[t] = v + 1;
 }
 //// overlapping_views(*tuple(np.lib.stride_tricks.sliding_window_view(ints(rng, 64), 63,
-////     writeable=True)), block=63)
-////     -> x, _: {1: x.copy()}
+////     writeable=True)), block=63) -> x, _: {1: x.copy()}
 extern "C" __global__ void k(const int* x, int* y) {
   const int v = x[threadIdx.x];
   __syncthreads();
@@ -244,8 +240,7 @@ extern "C" __global__ void k(long long n, double a, bool negative, double* out) 
   if (i < n) out[i] = negative ? -a * i : a * i;
 }
 //// constant_table(ints(rng, 60, np.float32), poison(60, np.float32), np.int32(60), grid=2,
-////     block=32)
-////     -> x, *_: {1: np.convolve(x, np.array([0.25, 0.5, 0.25], np.float32), "same")}
+////     block=32) -> x, *_: {1: np.convolve(x, np.array([0.25, 0.5, 0.25], np.float32), "same")}
 __constant__ float weights[3] = {0.25f, 0.5f, 0.25f};
 extern "C" __global__ void k(const float* x, float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -278,8 +273,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
 }
 //// private_array_handed_to_a_function(ints(rng, (192, 8)), poison((192, 8), np.int32), grid=6,
-////     block=32)
-////     -> x, _: {1: np.sort(x, axis=1)}
+////     block=32) -> x, _: {1: np.sort(x, axis=1)}
 __noinline__ __device__ void insert(int* list, int n, int v) {
   int i = n;
   for (; i > 0 && list[i - 1] > v; --i) list[i] = list[i - 1];
@@ -293,8 +287,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   for (int j = 0; j < 8; ++j) out[i + j] = list[j];
 }
 //// atomics_of_64_bits(ints(rng, 96, np.uint64, 0, 2 ** 58), np.zeros(3, np.uint64), grid=2,
-////     block=48)
-////     -> x, _: {1: np.array([x.sum(), x.max(), np.bitwise_xor.reduce(x)], np.uint64)}
+////     block=48) -> x, _: {1: np.array([x.sum(), x.max(), np.bitwise_xor.reduce(x)], np.uint64)}
 extern "C" __global__ void k(const unsigned long long* x, unsigned long long* out) {
   const unsigned long long v = x[blockIdx.x * blockDim.x + threadIdx.x];
   atomicAdd(out, v);

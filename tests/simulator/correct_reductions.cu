@@ -34,9 +34,8 @@ extern "C" __global__ void k(const int* x, int n, int* partial, unsigned* done, 
   if (t == 0) *out = s[0];
 }
 //// softmax_of_rows(rng.standard_normal((5, 150)).astype(np.float32), poison((5, 150), np.float32),
-////     np.int32(150), grid=5, block=64, rtol=1e-05)
-////     -> x, *_: {1: np.exp(x - x.max(1, keepdims=True)) / np.exp(x - x.max(1,
-////     keepdims=True)).sum(1, keepdims=True)}
+////     np.int32(150), grid=5, block=64, rtol=1e-05) -> x, *_: {1: np.exp(x - x.max(1,
+////     keepdims=True)) / np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)}
 #include <math_constants.h>
 extern "C" __global__ void k(const float* x, float* out, int columns) {
   __shared__ float s[64];
@@ -64,8 +63,7 @@ extern "C" __global__ void k(const float* x, float* out, int columns) {
     out[blockIdx.x * columns + i] = expf(row[i] - largest) / s[0];
 }
 //// argmax_of_rows(ints(rng, (5, 100), np.float32, 0, 30), poison(5, np.int32), np.int32(5),
-////     np.int32(100), grid=3, block=64)
-////     -> x, *_: {1: x.argmax(1).astype(np.int32)}
+////     np.int32(100), grid=3, block=64) -> x, *_: {1: x.argmax(1).astype(np.int32)}
 #include <math_constants.h>
 extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
   const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -84,8 +82,7 @@ extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
   if (lane == 0) out[row] = at;
 }
 //// scan_hillis_steele_double_buffer(ints(rng, (2, 128)), poison((2, 128), np.int32), grid=2,
-////     block=128)
-////     -> x, _: {1: x.cumsum(axis=1, dtype=np.int32)}
+////     block=128) -> x, _: {1: x.cumsum(axis=1, dtype=np.int32)}
   __shared__ int s[2][128];
   const int i = blockIdx.x * blockDim.x + t;
   int from = 0;
@@ -98,8 +95,7 @@ extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
   }
   out[i] = s[from][t];
 //// scan_blelloch(ints(rng, (2, 128)), poison((2, 128), np.int32), np.int32(128), grid=2, block=64,
-////     shared_mem=4 * 128)
-////     -> x, *_: {1: exclusive(x)}
+////     shared_mem=4 * 128) -> x, *_: {1: exclusive(x)}
 extern "C" __global__ void k(const int* x, int* out, int n) {
   extern __shared__ int s[];
   const int t = threadIdx.x;
@@ -189,9 +185,8 @@ extern "C" __global__ void k(const int* x, int n, int* out, int* count) {
   if (v > 0) out[blockIdx.x * blockDim.x + first[w] + __popc(kept & ((1u << lane) - 1))] = v;
   if (threadIdx.x == 0) count[blockIdx.x] = base;
 }
-//// reduce_unrolled_last_warp(ints(rng, 377), poison(3, np.int32), np.int32(377),
-////     grid=3, block=128)
-////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
+//// reduce_unrolled_last_warp(ints(rng, 377), poison(3, np.int32), np.int32(377), grid=3,
+////     block=128) -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* out, int n) {
   __shared__ int s[256];
   const unsigned t = threadIdx.x;
@@ -241,17 +236,15 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   __syncthreads();
   if (t == 0) out[blockIdx.x] = s[0];
 }
-//// scan_look_back_atomic_flags(ints(rng, 571), poison(571, np.int32), np.int32(571),
-////     zeros(1, dtype=np.uint32), zeros(9, dtype=np.uint32), poison(9, np.int32),
-////     poison(9, np.int32), grid=9, block=64, STATE="unsigned",
-////     SEEN="atomicAdd(state + p, 0u)", HALF="atomicExch(state + b, 1u)",
-////     WHOLE="atomicExch(state + b, 2u)")
-////     -> x, *_: {1: x.cumsum(dtype=np.int32)}
-//// scan_look_back_volatile_flags(ints(rng, 571), poison(571, np.int32), np.int32(571),
-////     zeros(1, dtype=np.uint32), zeros(9, dtype=np.uint32), poison(9, np.int32),
-////     poison(9, np.int32), grid=9, block=64, strict=False, STATE="volatile unsigned",
-////     SEEN="state[p]", HALF="state[b] = 1", WHOLE="state[b] = 2")
-////     -> x, *_: {1: x.cumsum(dtype=np.int32)}
+//// scan_look_back_atomic_flags(ints(rng, 571), poison(571, np.int32), np.int32(571), zeros(1,
+////     dtype=np.uint32), zeros(9, dtype=np.uint32), poison(9, np.int32), poison(9, np.int32),
+////     grid=9, block=64, STATE="unsigned", SEEN="atomicAdd(state + p, 0u)",
+////     HALF="atomicExch(state + b, 1u)", WHOLE="atomicExch(state + b, 2u)") -> x, *_: {1:
+////     x.cumsum(dtype=np.int32)}
+//// scan_look_back_volatile_flags(ints(rng, 571), poison(571, np.int32), np.int32(571), zeros(1,
+////     dtype=np.uint32), zeros(9, dtype=np.uint32), poison(9, np.int32), poison(9, np.int32),
+////     grid=9, block=64, strict=False, STATE="volatile unsigned", SEEN="state[p]",
+////     HALF="state[b] = 1", WHOLE="state[b] = 2") -> x, *_: {1: x.cumsum(dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* out, int n, unsigned* counter, STATE* state,
                              int* aggregate, int* inclusive) {
   __shared__ int s[2][64];

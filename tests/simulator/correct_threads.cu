@@ -1,15 +1,13 @@
 // Correct kernels about who goes first: atomics, locks, flags, warps.
 // clang-format off
 //// histogram_global(ints(rng, 500, low=0, high=10), np.int32(500), np.zeros(10, np.uint32),
-////     grid=3, block=64)
-////     -> x, *_: {2: np.bincount(x, minlength=10).astype(np.uint32)}
+////     grid=3, block=64) -> x, *_: {2: np.bincount(x, minlength=10).astype(np.uint32)}
 extern "C" __global__ void k(const int* x, int n, unsigned* bins) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     atomicAdd(bins + x[i], 1u);
 }
 //// histogram_shared(ints(rng, 999, np.uint8, 0, 256), np.int32(999), np.zeros(256, np.int32),
-////     grid=3, block=96)
-////     -> x, *_: {2: np.bincount(x, minlength=256).astype(np.int32)}
+////     grid=3, block=96) -> x, *_: {2: np.bincount(x, minlength=256).astype(np.int32)}
 extern "C" __global__ void k(const unsigned char* x, int n, int* bins) {
   __shared__ int s[256];
   for (int j = threadIdx.x; j < 256; j += blockDim.x) s[j] = 0;
@@ -30,8 +28,7 @@ extern "C" __global__ void k(const int* x, int n, int* low, int* high) {
   atomicMax(high, x[i]);
 }
 //// float_maximum_by_cas(rng.standard_normal(128).astype(np.float32), np.full(1, -np.inf,
-////     np.float32), grid=2, block=64)
-////     -> x, _: {1: x.max(keepdims=True)}
+////     np.float32), grid=2, block=64) -> x, _: {1: x.max(keepdims=True)}
 __device__ void maximum(float* address, float v) {
   int* const word = reinterpret_cast<int*>(address);
   int seen = atomicCAS(word, 0, 0);
@@ -110,8 +107,7 @@ extern "C" __global__ void k(int* value, unsigned* turn, int rounds) {
   }
 }
 //// barrier_of_the_grid(ints(rng, 128), poison(128, np.int32), poison(128, np.int32), np.zeros(1,
-////     np.uint32), grid=2, block=64)
-////     -> x, *_: {2: 2 * x[::-1]}
+////     np.uint32), grid=2, block=64) -> x, *_: {2: 2 * x[::-1]}
 extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   between[i] = 2 * x[i];
@@ -127,8 +123,7 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
   out[i] = between[n - 1 - i];
 }
 //// message_by_volatile_flag(ints(rng, 64), poison(64, np.int32), np.zeros(1, np.int32), poison(64,
-////     np.int32), grid=2, block=64, strict=False)
-////     -> x, *_: {3: x[::-1] + 1}
+////     np.int32), grid=2, block=64, strict=False) -> x, *_: {3: x[::-1] + 1}
 extern "C" __global__ void k(const int* x, int* message, volatile int* ready, int* out) {
   if (blockIdx.x == 0) {
     message[threadIdx.x] = x[threadIdx.x] + 1;
@@ -159,8 +154,7 @@ extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
   atomicAdd(&lock[1], 1u);
 }
 //// lock_released_by_a_volatile_write(ints(rng, 9), np.zeros(1, np.int32), np.zeros(1, np.int32),
-////     grid=9, block=32, strict=False)
-////     -> x, *_: {2: x.sum(keepdims=True, dtype=np.int32)}
+////     grid=9, block=32, strict=False) -> x, *_: {2: x.sum(keepdims=True, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* lock, int* total) {
   if (threadIdx.x != 0) return;
   while (atomicCAS(lock, 0, 1) != 0) {
@@ -171,8 +165,7 @@ extern "C" __global__ void k(const int* x, int* lock, int* total) {
   *(volatile int*)lock = 0;
 }
 //// chain_of_three_blocks(ints(rng, 1), poison(1, np.int32), np.zeros(3, np.int32), poison(1,
-////     np.int32), grid=3, block=1)
-////     -> x, *_: {3: x}
+////     np.int32), grid=3, block=1) -> x, *_: {3: x}
 extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   const int b = blockIdx.x;
   if (b == 0) data[0] = x[0];
@@ -186,8 +179,7 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   atomicExch(flags + b, 1);
 }
 //// flag_polled_by_one_lane_for_its_warp(ints(rng, 32), poison(32, np.int32), np.zeros(1,
-////     np.int32), poison(32, np.int32), grid=2, block=32)
-////     -> x, *_: {3: x[::-1] - 1}
+////     np.int32), poison(32, np.int32), grid=2, block=32) -> x, *_: {3: x[::-1] - 1}
 extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
   const int lane = threadIdx.x;
   if (blockIdx.x == 0) {
@@ -208,8 +200,7 @@ extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
   }
 }
 //// producer_and_consumer_warps(ints(rng, (4, 32)), poison((4, 32), np.int32), np.int32(4),
-////     block=64)
-////     -> x, *_: {1: 5 * x[:, ::-1]}
+////     block=64) -> x, *_: {1: 5 * x[:, ::-1]}
 extern "C" __global__ void k(const int* x, int* out, int rounds) {
   __shared__ int s[2][32];
   const int lane = threadIdx.x % 32;
@@ -247,8 +238,7 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   out[i] = x[i] - first + __popc(inside);
 }
 //// votes_of_the_block(ints(rng, (3, 48), low=-52, high=40), poison((3, 3), np.int32), grid=3,
-////     block=48)
-////     -> x, _: {1: np.stack([(x > 0).sum(1), (x == 7).any(1), (x > -50).all(1)],
+////     block=48) -> x, _: {1: np.stack([(x > 0).sum(1), (x == 7).any(1), (x > -50).all(1)],
 ////     1).astype(np.int32)}
   const int v = x[blockIdx.x * blockDim.x + threadIdx.x];
   const int count = __syncthreads_count(v > 0);
@@ -277,8 +267,7 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
 ////     MEET="for (int i = t; i < 96 * (9 + x[0] % 2) + t; i += 96) __syncthreads();")
 ////     -> x, _: {1: x[::-1]}
 //// lanes_at_different_barriers_that_may_be(ints(rng, 96), poison(96, np.int32), block=96,
-////     MEET="if (t % 2) asm volatile(BARRIER); else asm volatile(BARRIER);")
-////     -> x, _: {1: x[::-1]}
+////     MEET="if (t % 2) asm volatile(BARRIER); else asm volatile(BARRIER);") -> x, _: {1: x[::-1]}
 //// lanes_that_are_elsewhere_before_a_barrier(ints(rng, 96), poison(96, np.int32), block=96,
 ////     MEET="if (t % 3 == 0) __syncwarp(0x49249249 << t / 32 % 3); __syncthreads();")
 ////     -> x, _: {1: x[::-1]}
@@ -331,8 +320,7 @@ extern "C" __global__ void k(int* out) {
   out[threadIdx.x] = seen;
 }
 //// volatile_values_of_a_warp_in_global_memory(zeros(1), poison(32, np.int32), block=32,
-////     strict=False)
-////     -> *_: {1: np.full(32, 7, np.int32)}
+////     strict=False) -> *_: {1: np.full(32, 7, np.int32)}
 extern "C" __global__ void k(volatile int* set, int* out) {
   if (threadIdx.x == 3) *set = 7;
   int seen;
