@@ -9,12 +9,10 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     __threadfence();
     atomicAdd(flag, 1);
   } else if (blockIdx.x == 1) {
-    while (atomicAdd(flag, 0) == 0) {
-    }
+    while (atomicAdd(flag, 0) == 0) {}
     atomicAdd(flag, 1);
   } else {
-    while (atomicAdd(flag, 0) != 2) {
-    }
+    while (atomicAdd(flag, 0) != 2) {}
     __threadfence();
     out[0] = data[0];
   }
@@ -27,15 +25,13 @@ extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* o
   Count written(counts[0]), read(counts[1]);
   if (blockIdx.x == 0) {
     for (int i = 0; i < n; ++i) {
-      while (i - read.load(cuda::std::memory_order_acquire) == 4) {
-      }
+      while (i - read.load(cuda::std::memory_order_acquire) == 4) {}
       ring[i % 4] = x[i] * 3;
       written.store(i + 1, cuda::std::memory_order_release);
     }
   } else {
     for (int i = 0; i < n; ++i) {
-      while (written.load(cuda::std::memory_order_acquire) <= i) {
-      }
+      while (written.load(cuda::std::memory_order_acquire) <= i) {}
       out[i] = ring[i % 4];
       read.store(i + 1, cuda::std::memory_order_release);
     }
@@ -72,8 +68,7 @@ extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out)
   if (threadIdx.x == 0) lock = total = most = 0;
   __syncthreads();
   if (threadIdx.x % 32 == 0) {
-    while (atomicCAS_block(&lock, 0, 1) != 0) {
-    }
+    while (atomicCAS_block(&lock, 0, 1) != 0) {}
     __threadfence_block();
     total += x[threadIdx.x];
     most = max(most, x[threadIdx.x]);
@@ -150,8 +145,7 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     ready.store(1, cuda::std::memory_order_release);
     ready.store(2, cuda::std::memory_order_relaxed);
   } else {
-    while (ready.load(cuda::std::memory_order_acquire) != 2) {
-    }
+    while (ready.load(cuda::std::memory_order_acquire) != 2) {}
     out[0] = data[0];
   }
 }

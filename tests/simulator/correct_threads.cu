@@ -93,8 +93,7 @@ extern "C" __global__ void k(int* value, unsigned* turn, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const unsigned mine = round * gridDim.x + blockIdx.x;
     if (threadIdx.x == 0) {
-      while (atomicAdd(turn, 0u) != mine) {
-      }
+      while (atomicAdd(turn, 0u) != mine) {}
       __threadfence();
     }
     __syncthreads();
@@ -115,8 +114,7 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
   if (threadIdx.x == 0) {
     __threadfence();
     atomicAdd(arrived, 1u);
-    while (atomicAdd(arrived, 0u) < gridDim.x) {
-    }
+    while (atomicAdd(arrived, 0u) < gridDim.x) {}
     __threadfence();
   }
   __syncthreads();
@@ -145,8 +143,7 @@ extern "C" __global__ void k(const int* x, int* message, volatile int* ready, in
 extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
   if (threadIdx.x != 0) return;
   const unsigned ticket = atomicAdd(&lock[0], 1u);
-  while (atomicAdd(&lock[1], 0u) != ticket) {
-  }
+  while (atomicAdd(&lock[1], 0u) != ticket) {}
   __threadfence();
   out[0] += x[blockIdx.x];
   out[1] = max(out[1], x[blockIdx.x]);
@@ -157,8 +154,7 @@ extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
 ////     grid=9, block=32, strict=False) -> x, *_: {2: x.sum(keepdims=True, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* lock, int* total) {
   if (threadIdx.x != 0) return;
-  while (atomicCAS(lock, 0, 1) != 0) {
-  }
+  while (atomicCAS(lock, 0, 1) != 0) {}
   __threadfence();
   *total += x[blockIdx.x];
   __threadfence();
@@ -170,8 +166,7 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   const int b = blockIdx.x;
   if (b == 0) data[0] = x[0];
   if (b > 0) {
-    while (atomicAdd(flags + b - 1, 0) == 0) {
-    }
+    while (atomicAdd(flags + b - 1, 0) == 0) {}
     __threadfence();
   }
   if (b == 2) out[0] = data[0];
@@ -191,8 +186,7 @@ extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
     }
   } else {
     if (lane == 0) {
-      while (atomicAdd(flag, 0) == 0) {
-      }
+      while (atomicAdd(flag, 0) == 0) {}
       __threadfence();
     }
     __syncwarp();
@@ -315,8 +309,7 @@ extern "C" __global__ void k(int* out) {
   if (threadIdx.x == 0) set = 7;
   __syncwarp();
   int seen;
-  while ((seen = set) == 0) {
-  }
+  while ((seen = set) == 0) {}
   out[threadIdx.x] = seen;
 }
 //// volatile_values_of_a_warp_in_global_memory(zeros(1), poison(32, np.int32), block=32,
@@ -324,16 +317,14 @@ extern "C" __global__ void k(int* out) {
 extern "C" __global__ void k(volatile int* set, int* out) {
   if (threadIdx.x == 3) *set = 7;
   int seen;
-  while ((seen = *set) == 0) {
-  }
+  while ((seen = *set) == 0) {}
   out[threadIdx.x] = seen;
 }
 //// wait_for_the_last_block(zeros(1), zeros(100), grid=100, block=1)
 ////     -> *_: {0: np.ones(1, np.int32), 1: np.ones(100, np.int32)}
 extern "C" __global__ void k(int* flag, int* out) {
   if (blockIdx.x == gridDim.x - 1) atomicExch(flag, 1);
-  while (atomicAdd(flag, 0) == 0) {
-  }
+  while (atomicAdd(flag, 0) == 0) {}
   out[blockIdx.x] = 1;
 }
 //// barrier_of_a_function_that_warps_call_from_two_places(ints(rng, 64, low=1), poison(64, np.int32),
