@@ -140,17 +140,14 @@ def test_a_sampled_launch_sees_what_arrays_hold_now(module):
         assert sum(line.sectors for line in loads) == 64 * (4 + sectors)
 
 
-def test_views_with_gaps(module):
+def test_views_with_gaps_and_what_is_outside(module):
     x, y = zeros(2**16)[::4], zeros(2**16)[::4]
     with traffic(blocks=4) as report:
         module.get_function("strided")((2**9,), (32,), (x, y))
+        with pytest.raises(SimulatorError) as caught:
+            module.get_function("outside")((2,), (32,), (zeros(32), zeros(32)))
     assert report.kernels[0].loads == Requests(2**9, 2**14, 2**16, 2**13, 0)
     assert not y.any()
-
-
-def test_what_is_outside_of_arrays_is_found(module):
-    with traffic(blocks=1), pytest.raises(SimulatorError) as caught:
-        module.get_function("outside")((2,), (32,), (zeros(32), zeros(32)))
     assert caught.value.kind == "out_of_bounds"
 
 
@@ -183,11 +180,11 @@ def test_huge_arrays_are_not_touched():
 
 
 def test_blocks_that_wait_for_others_are_a_deadlock(module):
-    flags = np.zeros(64, np.int32)
+    chain = module.get_function("chain")
     with traffic():
-        module.get_function("chain")((64,), (1,), (flags,))
+        chain((64,), (1,), (np.zeros(64, np.int32),))
     with traffic(blocks=4), pytest.raises(SimulatorError) as caught:
-        module.get_function("chain")((64,), (1,), (np.zeros(64, np.int32),))
+        chain((64,), (1,), (np.zeros(64, np.int32),))
     assert caught.value.kind == "deadlock"
 
 
