@@ -2,7 +2,7 @@
 // clang-format off
 //// race: barrier_of_the_grid_without_fences(ramp(64), zeros(64), zeros(64),
 ////     zeros(1, dtype=np.uint32), grid=2, block=32, array=1)
-extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
+(const int* x, int* between, int* out, unsigned* arrived)
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   between[i] = 2 * x[i];  // fault
   __syncthreads();
@@ -12,11 +12,10 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
   }
   __syncthreads();
   out[i] = between[n - 1 - i];  // fault
-}
 //// race: release_overwritten_by_another_block(zeros(1), zeros(2), zeros(1), grid=3, block=1,
 ////     array=0, index=0)
 // What the second block stores is no part of the first one's release, which nobody else reads.
-extern "C" __global__ void k(int* data, int* flag, int* out) {
+(int* data, int* flag, int* out)
   if (blockIdx.x == 0) {
     data[0] = 42;  // fault
     __threadfence();
@@ -31,21 +30,18 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
     out[0] = data[0] + seen;  // fault
   }
-}
 //// race: guess_that_is_used_elsewhere(zeros(1), zeros(3), grid=3, block=1, array=0, index=0)
-extern "C" __global__ void k(int* sum, int* out) {
+(int* sum, int* out)
   int old = *sum, assumed;  // fault
   out[blockIdx.x] = old;
   do {
     assumed = old;
     old = atomicCAS(sum, assumed, assumed + 1);  // fault
   } while (assumed != old);
-}
 //// race: counter_of_the_grid_by_atomics_of_the_block(ramp(128), zeros(1), grid=2, array=1,
 ////     index=0)
-extern "C" __global__ void k(const int* x, int* count) {
+(const int* x, int* count)
   if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) atomicAdd_block(count, 1);  // fault
-}
 //// race: last_block_without_fences(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
 ////     zeros(3), grid=3, block=32, array=1, BEFORE="", AFTER="")
 //// race: last_block_without_a_fence_of_the_writers(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
@@ -53,7 +49,7 @@ extern "C" __global__ void k(const int* x, int* count) {
 //// race: last_block_without_a_fence_of_the_reader(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
 ////     zeros(3), grid=3, block=32, array=1, strict=True, BEFORE="__threadfence();", AFTER="")
 // The barrier behind the counter serves in place of the reader's fence, unless strict.
-extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
+(const int* x, int* partial, unsigned* done, int* out)
   __shared__ bool last;
   if (threadIdx.x == 0) {
     partial[blockIdx.x] = x[blockIdx.x];  // fault
@@ -64,7 +60,6 @@ extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* ou
   if (!last) return;
   AFTER
   if (threadIdx.x < gridDim.x) out[threadIdx.x] = partial[threadIdx.x];  // fault
-}
 //// race: lock_given_back_without_a_fence(zeros(1), zeros(1), grid=3, block=1, array=1,
 ////     TAKE="while (atomicCAS(lock, 0, 1) != 0) {} __threadfence();", GIVE="atomicExch(lock, 0);")
 //// race: lock_taken_without_a_fence(zeros(1), zeros(1), grid=3, block=1, array=1,
@@ -75,28 +70,26 @@ extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* ou
 //// race: lock_of_the_block(zeros(1), zeros(1), grid=3, block=1,
 ////     TAKE="while (atomicCAS_block(lock, 0, 1) != 0) {} __threadfence();  // fault",
 ////     GIVE="__threadfence(); atomicExch_block(lock, 0);  // fault")
-extern "C" __global__ void k(int* lock, int* total) {
+(int* lock, int* total)
   TAKE
   total[0] += 1;  // fault
   GIVE
-}
 //// race: flag_reset_by_who_has_not_seen_it(zeros(1), zeros(1), grid=2, block=1, array=0, SEE="")
 //// race: flag_reset_after_a_weak_read(zeros(1), zeros(1), grid=2, block=1, array=0,
 ////     SEE="out[0] = *flag;  // fault")
 //// race: flag_reset_after_an_atomic_of_the_block(zeros(1), zeros(1), grid=2, block=1, array=0,
 ////     SEE="while (atomicAdd_block(flag, 0) == 0) {}  // fault")
-extern "C" __global__ void k(int* flag, int* out) {
+(int* flag, int* out)
   if (blockIdx.x == 0) {
     atomicExch(flag, 1);  // fault
   } else {
     SEE
     *flag = 2;  // fault
   }
-}
 //// race: data_behind_a_flag_that_is_only_reset(zeros(1), zeros(1), zeros(1), grid=2, block=1,
 ////     array=0)
 // The flag itself is known; what its writer did before is not.
-extern "C" __global__ void k(int* data, int* flag, int* out) {
+(int* data, int* flag, int* out)
   if (blockIdx.x == 0) {
     data[0] = 42;  // fault
     __threadfence();
@@ -109,4 +102,3 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     *flag = 0;
     out[0] = data[0];  // fault
   }
-}

@@ -6,29 +6,25 @@
 ////     array=0, index=50, LINE="if (i <= n) out[i] = x[i];")
 //// out_of_bounds: write_past_the_end(ramp(100), zeros(100), np.int32(100), grid=2, array=1,
 ////     index=100, LINE="if (i < n) out[i + 1] = x[i];")
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   LINE  // fault
-}
 //// out_of_bounds: read_before_the_start(ramp(50, np.float64), zeros(50, dtype=np.float64),
 ////     np.int32(50), array=0, index=-1)
-extern "C" __global__ void k(const double* x, double* out, int n) {
+(const double* x, double* out, int n)
   const int i = threadIdx.x;
   if (i < n) out[i] = x[i] - x[i - 1];  // fault
-}
 //// out_of_bounds: vector_read_across_the_end(ramp(62, np.float32), zeros(64, dtype=np.float32),
 ////     np.int32(62), array=0)
-extern "C" __global__ void k(const float* x, float* out, int n) {
+(const float* x, float* out, int n)
   const int i = threadIdx.x;
   if (i < (n + 3) / 4) {
     const float4 v = reinterpret_cast<const float4*>(x)[i];  // fault
     reinterpret_cast<float4*>(out)[i] = make_float4(v.w, v.z, v.y, v.x);
   }
-}
 //// out_of_bounds: atomic_past_the_end(ramp(64), zeros(63), array=1, index=63)
-extern "C" __global__ void k(const int* x, int* bins) {
+(const int* x, int* bins)
   atomicAdd(&bins[x[threadIdx.x]], 1);  // fault
-}
 //// out_of_bounds: shared_array_overrun_into_the_next(ramp(64), zeros(64), array="a", index=64)
   __shared__ int a[64];
   __shared__ int b[64];
@@ -54,25 +50,22 @@ extern "C" __global__ void k(const int* x, int* bins) {
   if (threadIdx.x < 63) out[threadIdx.x] = s[62 - threadIdx.x];
 //// misaligned: float4_from_the_second_float(ramp(72, np.float32), zeros(64, dtype=np.float32),
 ////     block=16, array=0)
-extern "C" __global__ void k(const float* x, float4* out) {
+(const float* x, float4* out)
   const int i = threadIdx.x;
   out[i] = *reinterpret_cast<const float4*>(x + 1 + 4 * i);  // fault
-}
 //// misaligned: double_at_a_multiple_of_four(zeros(136, dtype=np.uint8),
 ////     zeros(16, dtype=np.float64), block=16, array=0)
-extern "C" __global__ void k(const unsigned char* x, double* out) {
+(const unsigned char* x, double* out)
   const double v = *reinterpret_cast<const double*>(x + 4 + 8 * threadIdx.x);  // fault
   out[threadIdx.x] = v * 2;
-}
 //// misaligned: double_in_dynamic_shared_after_an_int(ramp(16, np.float64),
 ////     zeros(16, dtype=np.float64), block=16, shared_mem=256, array="dynamic shared memory")
-extern "C" __global__ void k(const double* x, double* out) {
+(const double* x, double* out)
   extern __shared__ int s[];
   double* const values = reinterpret_cast<double*>(s + 1);
   values[threadIdx.x] = x[threadIdx.x];  // fault
   __syncthreads();
   out[threadIdx.x] = values[15 - threadIdx.x];  // fault
-}
 //// uninitialized: half_of_a_shared_array_written(ramp(64), zeros(64), array="s", index=40,
 ////     WRITTEN="t != 40")
 //// uninitialized: shared_memory_left_by_another_block(ramp(64), zeros(8, 64), grid=8, array="s",
@@ -83,9 +76,8 @@ extern "C" __global__ void k(const double* x, double* out) {
   out[blockIdx.x * 64 + t] = s[63 - t];  // fault
 //// uninitialized: reduction_of_a_block_not_full(ramp(63), zeros(1), np.int32(63), array="s",
 ////     index=63)
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t < n) s[t] = x[t];
   __syncthreads();
   for (int d = 32; d > 0; d /= 2) {
@@ -93,7 +85,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
     __syncthreads();
   }
   if (t == 0) out[0] = s[0];
-}
 //// uninitialized: shared_sum_never_cleared(ramp(64), zeros(64), array="total")
   __shared__ int total;
   atomicAdd(&total, x[threadIdx.x]);  // fault
@@ -101,21 +92,18 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   if (threadIdx.x == 0) out[0] = total;
 //// uninitialized: dynamic_shared_padding_read(ramp(64, np.float32), zeros(64, dtype=np.float32),
 ////     shared_mem=4 * 66, array="dynamic shared memory", index=65)
-extern "C" __global__ void k(const float* x, float* out) {
+(const float* x, float* out)
   extern __shared__ float s[];
-  const int t = threadIdx.x;
   s[t + 1] = x[t];
   if (t == 0) s[0] = 0;
   __syncthreads();
   out[t] = s[t] + s[t + 2];  // fault
-}
 //// uninitialized: added_to_an_output_nothing_wrote(ramp(64), empty(64, np.int32), array=1)
   out[threadIdx.x] += x[threadIdx.x];  // fault
 //// uninitialized: counter_of_blocks_never_cleared(empty(1, np.uint32), zeros(1), grid=3, array=0,
 ////     index=0)
-extern "C" __global__ void k(unsigned* done, int* out) {
+(unsigned* done, int* out)
   if (threadIdx.x == 0 && atomicInc(done, gridDim.x - 1) == gridDim.x - 1) out[0] = 1;  // fault
-}
 //// race: read_only_load_of_what_the_thread_wrote(zeros(64), zeros(64), array=0,
 ////     WRITE="x[t] = 3;", READ="look(x + t)", AFTER="")
 //// race: read_only_load_of_what_others_wrote(zeros(64), zeros(64), array=0,
@@ -133,16 +121,13 @@ __device__ __forceinline__ int look(const int* at) {
   asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
   return v;
 }
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
+(int* x, int* out)
   WRITE  // fault
   const int v = READ;  // fault
   AFTER  // fault
   out[t] = v;
-}
 //// race: argument_with_restrict_that_is_the_output_too(*[zeros(64)] * 2, array=0)
-extern "C" __global__ void k(const int* __restrict__ x, int* __restrict__ out) {
-  const int t = threadIdx.x, v = x[t];  // fault
+(const int* __restrict__ x, int* __restrict__ out)
+  const int v = x[t];  // fault
   __syncthreads();
   out[63 - t] = v + 1;  // fault
-}

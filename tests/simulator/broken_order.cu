@@ -13,9 +13,8 @@
   if (t == 0) out[0] = s[0];
 //// race: tile_reused_without_second_barrier(ramp(256), zeros(64), np.int32(4), array="s",
 ////     also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out, int tiles) {
+(const int* x, int* out, int tiles)
   __shared__ int s[64];
-  const int t = threadIdx.x;
   int sum = 0;
   for (int i = 0; i < tiles; ++i) {
     s[t] = x[i * 64 + t];  // fault
@@ -23,19 +22,16 @@ extern "C" __global__ void k(const int* x, int* out, int tiles) {
     sum += s[63 - t];  // fault
   }
   out[t] = sum;
-}
 //// race: broadcast_then_reuse_without_barrier(ramp(64, np.float32), zeros(64, dtype=np.float32),
 ////     array="s", index=0, also="uninitialized")
-extern "C" __global__ void k(const float* x, float* out) {
+(const float* x, float* out)
   __shared__ float s[64];
-  const int t = threadIdx.x;
   s[t] = x[t];
   __syncthreads();
   const float first = s[0];  // fault
   s[t] = x[t] - first;  // fault
   __syncthreads();
   out[t] = s[63 - t];
-}
 //// race: hillis_steele_one_buffer_one_barrier(ramp(64), zeros(64), array="s",
 ////     also="uninitialized")
   __shared__ int s[64];
@@ -92,29 +88,26 @@ extern "C" __global__ void k(const float* x, float* out) {
   out[l] = s[31 - l] + p;  // fault
 //// race: ballot_between_writes_and_reads_of_global_memory(ramp(32), zeros(32), zeros(32),
 ////     block=32, array=1)
-extern "C" __global__ void k(const int* x, int* between, int* out) {
+(const int* x, int* between, int* out)
   const int l = threadIdx.x;
   between[l] = x[l];  // fault
   const unsigned votes = __ballot_sync(~0u, x[l] > 3);
   out[l] = between[31 - l] + votes;  // fault
-}
 //// race: volatile_flag_of_a_lane_in_its_warp(zeros(32), block=32, array="set", also="uninitialized")
-extern "C" __global__ void k(int* out) {
+(int* out)
   __shared__ volatile int set;
   if (threadIdx.x == 3) set = 7;  // fault
   out[threadIdx.x] = set;  // fault
-}
 //// race: volatile_lanes_by_way_of_a_generic_address(zeros(32), zeros(32), block=32, array="s")
 __device__ __noinline__ int next_of(volatile int* s, int l) {
   s[l] = l;  // fault
   return s[(l + 1) % 32];  // fault
 }
-extern "C" __global__ void k(int* x, int* out) {
+(int* x, int* out)
   __shared__ int s[32];
   s[threadIdx.x] = 0;
   __syncthreads();
   out[threadIdx.x] = next_of(x[0] == 0 ? s : x, threadIdx.x);
-}
 //// race: warp_synchronous_volatile_reduction(ramp(64), zeros(64), array="s", also="uninitialized")
   __shared__ int s[64];
   s[t] = x[t];
@@ -138,11 +131,10 @@ __device__ int block_sum(int v) {
   __syncthreads();
   return sums[0] + sums[1];  // fault
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   const int sum = block_sum(x[threadIdx.x]);
   const int squares = block_sum(x[threadIdx.x] * x[threadIdx.x]);
   out[threadIdx.x] = squares - sum;
-}
 //// race: dynamic_shared_without_barrier(ramp(64), zeros(64), shared_mem=256,
 ////     array="dynamic shared memory", also="uninitialized")
   extern __shared__ int s[];
@@ -157,13 +149,11 @@ __global__ void rotate(const T* x, T* out) {
   out[threadIdx.x] = s[(threadIdx.x + 1) % kBlock];  // fault
 }
 //// race: counter_without_atomics(ramp(128), zeros(1), grid=2, array=1, index=0)
-extern "C" __global__ void k(const int* x, int* count) {
+(const int* x, int* count)
   if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) count[0] += 1;  // fault
-}
 //// race: same_value_written_by_all(ramp(64), zeros(1), array=1, index=0, strict=True)
-extern "C" __global__ void k(const int* x, int* found) {
+(const int* x, int* found)
   if (x[threadIdx.x] >= 0) found[0] = 1;  // fault
-}
 //// race: one_element_written_by_all_blocks(ramp(192), zeros(4), grid=3, array=1, index=2)
   __shared__ int total;
   if (threadIdx.x == 0) total = 0;
@@ -173,25 +163,22 @@ extern "C" __global__ void k(const int* x, int* found) {
   if (threadIdx.x == 0) out[2] = total;  // fault
 //// race: two_phases_with_a_barrier_of_the_block_only(ramp(128), zeros(128), zeros(128), grid=2,
 ////     array=1)
-extern "C" __global__ void k(const int* x, int* between, int* out) {
+(const int* x, int* between, int* out)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   between[i] = x[i] + 1;  // fault
   __syncthreads();
   out[i] = between[gridDim.x * blockDim.x - 1 - i];  // fault
-}
 //// race: atomic_add_and_plain_read(zeros(1), zeros(128), grid=2, array=0, index=0)
-extern "C" __global__ void k(int* counter, int* out) {
+(int* counter, int* out)
   atomicAdd(counter, 1);  // fault
   out[blockIdx.x * blockDim.x + threadIdx.x] = *counter;  // fault
-}
 //// race: atomic_add_and_plain_reset(zeros(1), array=0, index=0)
-extern "C" __global__ void k(int* counter) {
+(int* counter)
   if (threadIdx.x == 40) counter[0] = 0;  // fault
   if (threadIdx.x < 40) atomicAdd(counter, 1);  // fault
-}
 //// race: data_read_before_the_flag(zeros(1), zeros(1), zeros(1), grid=2, block=1, array=0,
 ////     index=0)
-extern "C" __global__ void k(int* data, int* ready, int* out) {
+(int* data, int* ready, int* out)
   if (blockIdx.x == 0) {
     data[0] = 42;  // fault
     __threadfence();
@@ -201,11 +188,9 @@ extern "C" __global__ void k(int* data, int* ready, int* out) {
     while (atomicAdd(ready, 0) == 0) {}
     out[0] = v;
   }
-}
 //// race: flag_set_while_others_of_the_block_still_write(ramp(64), zeros(64), zeros(1), zeros(64),
 ////     grid=2, array=1)
-extern "C" __global__ void k(const int* x, int* data, volatile int* ready, int* out) {
-  const int t = threadIdx.x;
+(const int* x, int* data, volatile int* ready, int* out)
   if (blockIdx.x == 0) {
     data[t] = x[t];  // fault
     __threadfence();
@@ -218,29 +203,26 @@ extern "C" __global__ void k(const int* x, int* data, volatile int* ready, int* 
     __syncthreads();
     out[t] = data[t];  // fault
   }
-}
 //// race: lock_of_another_critical_section(zeros(2), zeros(1), grid=4, block=1, array=1, index=0)
-extern "C" __global__ void k(int* locks, int* total) {
+(int* locks, int* total)
   int* const lock = locks + blockIdx.x % 2;
   while (atomicCAS(lock, 0, 1) != 0) {}
   __threadfence();
   total[0] += 1;  // fault
   __threadfence();
   atomicExch(lock, 0);
-}
 //// race: partial_sums_read_by_a_block_that_is_not_the_last(ramp(2), zeros(2),
 ////     zeros(1, dtype=np.uint32), zeros(2), grid=2, block=1, array=1)
-extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
+(const int* x, int* partial, unsigned* done, int* out)
   const int b = blockIdx.x;
   partial[b] = x[b];  // fault
   __threadfence();
   atomicInc(done, gridDim.x - 1);
   __threadfence();
   out[b] = partial[0] + partial[1];  // fault
-}
 //// race: chain_with_a_block_that_does_not_wait(ramp(1), zeros(1), zeros(3), zeros(1), grid=3,
 ////     block=1, array=1, index=0)
-extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
+(const int* x, int* data, int* flags, int* out)
   const int b = blockIdx.x;
   if (b == 0) data[0] = x[0];  // fault
   if (b == 2) {
@@ -250,10 +232,9 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   }
   __threadfence();
   atomicExch(flags + b, 1);
-}
 //// race: write_that_waits_for_one_of_two_readers(zeros(1), zeros(2), zeros(2), grid=3, block=1,
 ////     array=0, index=0)
-extern "C" __global__ void k(int* data, int* flags, int* out) {
+(int* data, int* flags, int* out)
   const int b = blockIdx.x;
   if (b < 2) {
     out[b] = data[0];  // fault
@@ -264,20 +245,17 @@ extern "C" __global__ void k(int* data, int* flags, int* out) {
     __threadfence();
     data[0] = 7;  // fault
   }
-}
 //// race: shift_of_one_array_given_twice(*(ramp(64),) * 2)
-extern "C" __global__ void k(const int* x, int* y) {
+(const int* x, int* y)
   if (threadIdx.x > 0) y[threadIdx.x] = x[threadIdx.x - 1];  // fault
-}
 //// race: words_written_and_bytes_read(ramp(16, np.uint32), zeros(64, dtype=np.uint8), array="s")
-extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
+(const unsigned* x, unsigned char* out)
   __shared__ unsigned s[16];
   if (threadIdx.x < 16) s[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
   const unsigned char v = reinterpret_cast<unsigned char*>(s)[threadIdx.x ^ 1];  // fault
   if (threadIdx.x < 16) s[threadIdx.x] = 0;  // fault
   out[threadIdx.x] = v;
-}
 //// barrier_divergence: barrier_in_a_divergent_branch(ramp(64), zeros(64), strict=True)
   __shared__ int s[64];
   s[t] = x[t];
@@ -309,23 +287,19 @@ __device__ __forceinline__ void meet(int* at) {
   *at = 1;
   __syncthreads();
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int s[160];
-  const int t = threadIdx.x;
   s[t] = x[t];
   BARRIERS  // fault
   out[t] = s[t];
-}
 //// barrier_divergence: barrier_of_a_function_that_is_called_twice(ramp(64), zeros(64))
 __device__ __noinline__ int meet(int* at, int v) {
   *at = v;
   return __syncthreads_or(v);  // fault
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int s[64];
-  const int t = threadIdx.x;
   out[t] = t % 2 ? meet(s + t, x[t]) : meet(s + t, -x[t]) + 1;
-}
 //// barrier_divergence: aligned_barrier_and_another_one_in_a_warp(ramp(64), zeros(64),
 ////     FIRST="bar.sync 0;", SECOND="barrier.sync 0;")
 //// barrier_divergence: barrier_reached_and_waited_at_in_a_warp(ramp(64), zeros(64),
@@ -344,24 +318,21 @@ extern "C" __global__ void k(const int* x, int* out) {
   asm volatile("bar.sync 0;" ::: "memory");  // fault
   out[t] = x[t];
 //// barrier_divergence: return_before_a_barrier(ramp(50), zeros(50), np.int32(50), strict=True)
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   __shared__ int s[64];
-  const int t = threadIdx.x;
   if (t >= n) return;
   s[t] = x[t];
   __syncthreads();  // fault
   out[t] = s[n - 1 - t];
-}
 //// barrier_divergence: barrier_in_a_loop_of_unequal_length(ramp(100), zeros(64), np.int32(100),
 ////     strict=True)
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   int sum = 0;
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
     sum += x[i];
     __syncthreads();  // fault
   }
   out[threadIdx.x] = sum;
-}
 //// barrier_divergence: warp_barrier_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
   __shared__ int s[32];
   const int lane = threadIdx.x;
@@ -389,32 +360,29 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   out[t] = v;
 //// deadlock: flag_set_behind_a_barrier_the_poller_must_reach(zeros(1), zeros(64),
 ////     also="barrier_divergence")
-extern "C" __global__ void k(int* flag, int* out) {
+(int* flag, int* out)
   if (threadIdx.x == 7) {
     while (atomicAdd(flag, 0) == 0) {}  // fault
   }
   __syncthreads();  // fault
   if (threadIdx.x == 8) atomicExch(flag, 1);
   out[threadIdx.x] = 1;
-}
 //// deadlock: lock_never_released(zeros(1), zeros(1), grid=3, block=32)
-extern "C" __global__ void k(int* lock, int* total) {
+(int* lock, int* total)
   if (threadIdx.x == 0) {
     while (atomicCAS(lock, 0, 1) != 0) __nanosleep(100);  // fault
     __threadfence();
     total[0] += 1;
     __threadfence();
   }
-}
 //// deadlock: two_blocks_that_wait_for_each_other(zeros(2), zeros(2), grid=2, block=1)
-extern "C" __global__ void k(int* flags, int* out) {
+(int* flags, int* out)
   const int b = blockIdx.x;
   while (atomicAdd(flags + 1 - b, 0) == 0) {}  // fault
   atomicExch(flags + b, 1);
   out[b] = 1;
-}
 //// deadlock: locks_taken_in_two_orders(zeros(2), zeros(1), zeros(1), grid=2, block=1)
-extern "C" __global__ void k(int* locks, int* met, int* total) {
+(int* locks, int* met, int* total)
   int* const mine = locks + blockIdx.x;
   int* const other = locks + 1 - blockIdx.x;
   while (atomicCAS(mine, 0, 1) != 0) {}
@@ -424,4 +392,3 @@ extern "C" __global__ void k(int* locks, int* met, int* total) {
   atomicAdd(total, 1);
   atomicExch(other, 0);
   atomicExch(mine, 0);
-}

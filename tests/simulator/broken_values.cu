@@ -49,25 +49,21 @@
 //// uninitialized: value_printed(ramp(64), zeros(64), array="s", index=40,
 ////     USE="if (t == 23) printf(\"%d\\n\", v);")
 __device__ __noinline__ int twice(int v, int n) { return n > 0 ? 2 * v : 0; }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int s[64], u[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   int v = s[63 - t], list[4];  // fault
   USE
-}
 //// uninitialized: member_that_nothing_wrote(ramp(64, np.uint8), zeros(64), array="s")
-extern "C" __global__ void k(const unsigned char* x, int* out) {
+(const unsigned char* x, int* out)
   __shared__ uchar4 s[64];
-  const int t = threadIdx.x;
   s[t].x = x[t];
   s[t].y = 2;
   s[t].w = 4;
   __syncthreads();
   const uchar4 v = s[63 - t];  // fault
   out[t] = v.x + v.z;
-}
 //// uninitialized: halo_that_nothing_wrote(ramp(64), zeros(64), array="s", index=0)
   __shared__ int s[66];
   s[t + 1] = x[t];
@@ -83,24 +79,20 @@ union Word {
   unsigned short halves[2];
   unsigned char bytes[4];
 };
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ Word s[64];
-  const int t = threadIdx.x;
   s[t].halves[0] = x[t];
   __syncthreads();
   const Word word = s[63 - t];  // fault
   out[t] = READ;
-}
 //// uninitialized: double_of_two_words(ramp(64), zeros(64, dtype=np.float64), array="s", index=20)
-extern "C" __global__ void k(const int* x, double* out) {
+(const int* x, double* out)
   __shared__ int2 s[64];
-  const int t = threadIdx.x;
   s[t].x = x[t];
   if (t != 20) s[t].y = x[t];
   __syncthreads();
   const int2 v = s[63 - t];  // fault
   out[t] = __hiloint2double(v.y, v.x);
-}
 //// uninitialized: member_of_a_copied_structure(ramp(64), zeros(64), array="s", MEMBER="item.tag")
 //// uninitialized: member_of_a_copied_structure_in_a_function(ramp(64), zeros(64), array="s",
 ////     MEMBER="one_of(item, t)")
@@ -112,23 +104,21 @@ struct Item {
 __device__ __noinline__ int one_of(const Item& item, int t) {
   return t % 2 == 0 ? item.tag : item.count;
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ Item s[64], u[64];
-  const int t = threadIdx.x;
   s[t].value = x[t];
   __syncthreads();
   u[t] = s[63 - t];  // fault
   __syncthreads();
   const Item& item = u[t ^ 1];
   out[t] = MEMBER + item.value;
-}
 //// uninitialized: product_of_rows_that_nothing_wrote(zeros(16, 16, dtype=np.float16),
 ////     zeros(8, 16, dtype=np.float16), zeros(16, 8, dtype=np.float32), np.int32(10), np.int32(8),
 ////     block=32, array="s")
 //// uninitialized: product_of_columns_that_nothing_wrote(zeros(16, 16, dtype=np.float16),
 ////     zeros(8, 16, dtype=np.float16), zeros(16, 8, dtype=np.float32), np.int32(16), np.int32(5),
 ////     block=32, array="u")
-extern "C" __global__ void k(const void* a, const void* b, float* out, int rows, int columns) {
+(const void* a, const void* b, float* out, int rows, int columns)
   __shared__ __align__(16) unsigned short s[16][16], u[8][16];
   const int l = threadIdx.x, row = l / 4, column = 2 * (l % 4);
   for (int i = l; i < 16 * rows; i += 32) s[i / 16][i % 16] = ((const unsigned short*)a)[i];
@@ -148,10 +138,9 @@ extern "C" __global__ void k(const void* a, const void* b, float* out, int rows,
     const int y = row + i / 2 * 8, x = column + i % 2;
     out[8 * y + x] = c[i];
   }
-}
 //// uninitialized: row_of_a_matrix_that_nothing_wrote(zeros(32), zeros(32), np.int32(25), block=32,
 ////     array="s", index=24)
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   __shared__ __align__(16) int s[32], u[8][4];
   const int l = threadIdx.x;
   if (l < 24) s[l] = x[l];
@@ -161,17 +150,14 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(to), "r"(v) : "memory");
   __syncwarp();
   if (l < n) out[l] = u[l / 4][l % 4];
-}
 //// uninitialized: byte_that_is_inserted_beside(zeros(64, dtype=np.uint32),
 ////     zeros(64, dtype=np.uint32), array="s", USE="v.z = 0; out[t] = *reinterpret_cast<unsigned*>(&v)")
 //// uninitialized: byte_that_is_permuted(zeros(64, dtype=np.uint32), zeros(64, dtype=np.uint32),
 ////     array="s", USE="out[t] = __byte_perm(0, *reinterpret_cast<unsigned*>(&v), 0x7000)")
-extern "C" __global__ void k(const unsigned* x, unsigned* out) {
+(const unsigned* x, unsigned* out)
   __shared__ uchar4 s[64];
-  const int t = threadIdx.x;
   s[t].x = x[t];
   s[t].y = x[t] >> 8;
   __syncthreads();
   uchar4 v = s[63 - t];  // fault
   USE;
-}

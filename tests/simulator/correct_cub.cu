@@ -14,7 +14,7 @@
 ////     block=96)
 ////     -> x, *_: {1: (np.cumsum(x, 1) - x).astype(np.int32), 2: x.sum(1, dtype=np.int32)}
 #include <cub/block/block_scan.cuh>
-extern "C" __global__ void k(const int* x, int* out, int* totals) {
+(const int* x, int* out, int* totals)
   using Scan = cub::BlockScan<int, 96>;
   __shared__ typename Scan::TempStorage storage;
   int v[2], total;
@@ -22,12 +22,11 @@ extern "C" __global__ void k(const int* x, int* out, int* totals) {
   Scan(storage).ExclusiveSum(v, v, total);
   for (int j = 0; j < 2; ++j) out[blockIdx.x * 192 + 2 * threadIdx.x + j] = v[j];
   if (threadIdx.x == 0) totals[blockIdx.x] = total;
-}
 //// cub_block_radix_sort(rng.standard_normal(256).astype(np.float32).round(1) + np.float32(0),
 ////     poison(256, np.float32), poison(256, np.int32), block=64)
 ////     -> x, *_: {1: np.sort(x), 2: np.argsort(x, kind="stable").astype(np.int32)}
 #include <cub/block/block_radix_sort.cuh>
-extern "C" __global__ void k(const float* x, float* out, int* places) {
+(const float* x, float* out, int* places)
   using Sort = cub::BlockRadixSort<float, 64, 4, int>;
   __shared__ typename Sort::TempStorage storage;
   float keys[4];
@@ -41,17 +40,15 @@ extern "C" __global__ void k(const float* x, float* out, int* places) {
     out[64 * j + threadIdx.x] = keys[j];
     places[64 * j + threadIdx.x] = values[j];
   }
-}
 //// cub_warp_reduce(rng.standard_normal(96), poison(3, np.float64), block=96)
 ////     -> x, _: {1: x.reshape(3, 32).max(1)}
 #include <cub/warp/warp_reduce.cuh>
 struct Larger {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }
 };
-extern "C" __global__ void k(const double* x, double* out) {
+(const double* x, double* out)
   using Reduce = cub::WarpReduce<double>;
   __shared__ typename Reduce::TempStorage storage[3];
   const int warp = threadIdx.x / 32;
   const double largest = Reduce(storage[warp]).Reduce(x[threadIdx.x], Larger());
   if (threadIdx.x % 32 == 0) out[warp] = largest;
-}

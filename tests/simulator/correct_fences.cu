@@ -3,7 +3,7 @@
 //// release_that_others_count_on(poison(1, np.int32), zeros(1), poison(1, np.int32), grid=3,
 ////     block=1) -> *_: {2: np.full(1, 42, np.int32)}
 // The second block adds to the flag that the first one released: the sum releases that data, too.
-extern "C" __global__ void k(int* data, int* flag, int* out) {
+(int* data, int* flag, int* out)
   if (blockIdx.x == 0) {
     data[0] = 42;
     __threadfence();
@@ -16,11 +16,10 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     __threadfence();
     out[0] = data[0];
   }
-}
 //// queue_of_one_writer_and_one_reader(ints(rng, 21), np.int32(21), poison(4, np.int32), zeros(2),
 ////     zeros(21), grid=2, block=1) -> x, *_: {4: 3 * x}
 #include <cuda/atomic>
-extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* out) {
+(const int* x, int n, int* ring, int* counts, int* out)
   using Count = cuda::atomic_ref<int, cuda::thread_scope_device>;
   Count written(counts[0]), read(counts[1]);
   if (blockIdx.x == 0) {
@@ -36,11 +35,10 @@ extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* o
       read.store(i + 1, cuda::std::memory_order_release);
     }
   }
-}
 //// values_guarded_by_a_sequence_number(zeros(2), zeros(1), poison(1, np.int32), grid=2, block=1,
 ////     strict=False) -> *_: {0: np.array([5, -5], np.int32), 2: zeros(1)}
 // Whoever reads may meet whoever writes: all of these accesses are strong.
-extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out) {
+(volatile int* pair, volatile int* number, int* out)
   if (blockIdx.x == 0) {
     for (int i = 1; i <= 5; ++i) {
       *number = 2 * i - 1;
@@ -61,7 +59,6 @@ extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out)
     } while (before != after || before % 2 != 0 || before == 0);
     out[0] = sum;
   }
-}
 //// lock_in_shared_memory(ints(rng, 128, low=0), poison(1, np.int32), block=128)
 ////     -> x, _: {1: np.array([x[::32].sum() * 1000 + x[::32].max()], np.int32)}
   __shared__ int lock, total, most;
@@ -90,9 +87,8 @@ __device__ double add(double* address, double value) {
   } while (assumed != old);
   return __longlong_as_double(old);
 }
-extern "C" __global__ void k(const double* x, double* sum) {
+(const double* x, double* sum)
   add(sum, x[blockIdx.x * blockDim.x + threadIdx.x]);
-}
 //// lock_that_goes_round_and_is_reset(ints(rng, (4, 64)), zeros(64), zeros(1), grid=4, block=64)
 ////     -> x, *_: {1: x.sum(0, dtype=np.int32), 2: zeros(1)}
 // As of Marlin. The last block has seen the addition of the one before it, which so comes first.
@@ -115,15 +111,14 @@ __device__ void give_on(int* lock, bool last) {
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
   asm volatile("red.relaxed.gpu.global.add.s32 [%0], 1;" ::"l"(lock) : "memory");
 }
-extern "C" __global__ void k(const int* x, int* sums, int* lock) {
+(const int* x, int* sums, int* lock)
   wait_for(lock, blockIdx.x);
   sums[threadIdx.x] += x[blockIdx.x * 64 + threadIdx.x];
   give_on(lock, blockIdx.x == gridDim.x - 1);
-}
 //// flag_reset_after_a_relaxed_read(poison(1, np.int32), zeros(1), grid=2, block=1)
 ////     -> *_: {1: zeros(1)}
 // What the other block wrote before the flag is not known; nobody reads it.
-extern "C" __global__ void k(int* data, int* flag) {
+(int* data, int* flag)
   if (blockIdx.x == 0) {
     data[0] = 42;
     atomicExch(flag, 1);
@@ -134,11 +129,10 @@ extern "C" __global__ void k(int* data, int* flag) {
     } while (seen == 0);
     *flag = 0;
   }
-}
 //// release_before_a_relaxed_store(poison(1, np.int32), zeros(1), poison(1, np.int32), grid=2,
 ////     block=1) -> *_: {2: np.full(1, 42, np.int32)}
 #include <cuda/atomic>
-extern "C" __global__ void k(int* data, int* flag, int* out) {
+(int* data, int* flag, int* out)
   const cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
   if (blockIdx.x == 0) {
     data[0] = 42;
@@ -148,7 +142,6 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     while (ready.load(cuda::std::memory_order_acquire) != 2) {}
     out[0] = data[0];
   }
-}
 //// more_fences_than_there_are_times(zeros(1), poison(64, np.int32), block=64) ->
 ////     *_: {0: np.full(1, 269999, np.int32), 1: np.arange(64, dtype=np.int32)[::-1]}
   __shared__ int s[64];

@@ -24,7 +24,7 @@ namespace cg = cooperative_groups;
 //// threads_that_came_together(ints(rng, 32), np.zeros(32, np.int32), np.zeros(1, np.int32),
 ////     block=32) -> x, *_: {1: np.concatenate([x[x > 0], np.zeros((x <= 0).sum(), np.int32)]), 2:
 ////     np.array([(x > 0).sum()], np.int32)}
-extern "C" __global__ void k(const int* x, int* out, int* count) {
+(const int* x, int* out, int* count)
   const int v = x[threadIdx.x];
   if (v > 0) {
     const cg::coalesced_group active = cg::coalesced_threads();
@@ -32,7 +32,6 @@ extern "C" __global__ void k(const int* x, int* out, int* count) {
     if (active.thread_rank() == 0) first = atomicAdd(count, (int)active.size());
     out[active.shfl(first, 0) + active.thread_rank()] = v;
   }
-}
 //// reduction_and_scan_of_a_tile(ints(rng, 64), poison(64, np.int32), block=64)
 ////     -> x, _: {1: largest_and_before(x.reshape(2, 32))}
   const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
@@ -49,7 +48,7 @@ extern "C" __global__ void k(const int* x, int* out, int* count) {
   out[threadIdx.x] = cg::reduce(peers, v, cg::plus<int>());
 //// group_of_the_grid(ints(rng, 128), poison(128, np.int32), poison(128, np.int32), grid=4,
 ////     block=32, cooperative=True) -> x, *_: {1: 2 * x + 1, 2: 2 * x[::-1]}
-extern "C" __global__ void k(const int* x, int* between, int* out) {
+(const int* x, int* between, int* out)
   const cg::grid_group grid = cg::this_grid();
   const unsigned long long i = grid.thread_rank(), n = grid.size();
   between[i] = 2 * x[i];
@@ -57,7 +56,6 @@ extern "C" __global__ void k(const int* x, int* between, int* out) {
   out[i] = between[n - 1 - i];
   grid.sync();
   between[i] = out[n - 1 - i] + 1;
-}
 //// cluster_that_ends_together(ints(rng, 64), poison(64, np.int32), grid=4, block=16,
 ////     AFTER="cluster.sync();") -> x, _: {1: np.roll(x.reshape(4, 16), -1, 0).ravel()}
 //// cluster_that_arrives_and_waits_at_its_end(ints(rng, 64), poison(64, np.int32), grid=4, block=16,

@@ -4,19 +4,18 @@
 ////     2), np.float16), block=64) -> x, _: {1: np.stack([(x[::-1] * 2 + x)[:, 0],
 ////     np.maximum((x[::-1] * 2 + x)[:, 1], np.float16(0))], 1)}
 #include <cuda_fp16.h>
-extern "C" __global__ void k(const __half* x, __half* out) {
+(const __half* x, __half* out)
   __shared__ half2 s[64];
   s[threadIdx.x] = __halves2half2(x[2 * threadIdx.x], x[2 * threadIdx.x + 1]);
   __syncthreads();
   const half2 v = __hfma2(s[63 - threadIdx.x], __float2half2_rn(2.0f), s[threadIdx.x]);
   out[2 * threadIdx.x] = __low2half(v);
   out[2 * threadIdx.x + 1] = __high2half(__hmax2(v, __float2half2_rn(0.0f)));
-}
 //// pairs_of_bfloat16((ints(rng, (32, 2)).astype(np.float32).view(np.uint32) >>
 ////     16).astype(np.uint16), poison((32, 2), np.float32), block=32)
 ////     -> x, _: {1: widened(x) + widened(x)[::-1]}
 #include <cuda_bf16.h>
-extern "C" __global__ void k(const unsigned short* x, float* out) {
+(const unsigned short* x, float* out)
   __shared__ __nv_bfloat162 s[32];
   s[threadIdx.x] = __halves2bfloat162(__ushort_as_bfloat16(x[2 * threadIdx.x]),
                                       __ushort_as_bfloat16(x[2 * threadIdx.x + 1]));
@@ -24,7 +23,6 @@ extern "C" __global__ void k(const unsigned short* x, float* out) {
   const float2 v = __bfloat1622float2(__hadd2(s[31 - threadIdx.x], s[threadIdx.x]));
   out[2 * threadIdx.x] = v.x;
   out[2 * threadIdx.x + 1] = v.y;
-}
 //// classes_with_constructors(ints(rng, 301, high=9999), poison(2, np.int32), np.int32(301),
 ////     block=64) -> x, *_: {1: np.array([x.min(), x.max()], np.int32)}
 struct Range {
@@ -50,7 +48,7 @@ class Stack {
   T items_[n];
   int size_ = 0;
 };
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   __shared__ char storage[sizeof(Range) * 64];
   Range* const s = reinterpret_cast<Range*>(storage);
   Stack<Range, 8> stack;
@@ -67,7 +65,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
     out[0] = s[0].low;
     out[1] = s[0].high;
   }
-}
 //// virtual_functions(ints(rng, (64, 2), low=0), poison(64, np.int32), block=64) -> x, _: {1:
 ////     np.where(x[:, 0] % 2 == 0, x.prod(1) * 10 + 4, x.prod(1) // 2 * 10 + 3).astype(np.int32)}
 struct Shape {
@@ -89,7 +86,7 @@ struct Triangle : Shape {
 __device__ __noinline__ int measure(const Shape* shape) {
   return shape->area() * 10 + shape->corners();
 }
-extern "C" __global__ void k(const int2* x, int* out) {
+(const int2* x, int* out)
   const int2 v = x[threadIdx.x];
   Shape* shape = new Triangle(v.x, v.y);
   if (v.x % 2 == 0) {
@@ -98,7 +95,6 @@ extern "C" __global__ void k(const int2* x, int* out) {
   }
   out[threadIdx.x] = measure(shape);
   delete shape;
-}
 //// functions_by_address(ints(rng, 64), ints(rng, 64, low=0, high=3), poison(64, np.int32),
 ////     block=64)
 ////     -> x, which, _: {2: np.choose(which, [x + x[::-1], x - x[::-1], np.maximum(x, x[::-1])])}
@@ -107,10 +103,9 @@ __device__ __noinline__ int sum(int a, int b) { return a + b; }
 __device__ __noinline__ int difference(int a, int b) { return a - b; }
 __device__ __noinline__ int larger(int a, int b) { return a > b ? a : b; }
 __device__ Function table[3] = {sum, difference, larger};
-extern "C" __global__ void k(const int* x, const int* which, int* out) {
+(const int* x, const int* which, int* out)
   const Function f = table[which[threadIdx.x]];
   out[threadIdx.x] = f(x[threadIdx.x], x[63 - threadIdx.x]);
-}
 //// recursion(poison(64, np.int32), block=64)
 ////     -> _: {0: np.tile([fibonacci(n) + 1000 * (2 * n + 3) for n in range(16)], 4)}
 __device__ __noinline__ int fibonacci(int n) {
@@ -121,9 +116,8 @@ __device__ __noinline__ unsigned ackermann(unsigned m, unsigned n) {
   if (n == 0) return ackermann(m - 1, 1);
   return ackermann(m - 1, ackermann(m, n - 1));
 }
-extern "C" __global__ void k(int* out) {
+(int* out)
   out[threadIdx.x] = fibonacci(threadIdx.x % 16) + 1000 * ackermann(2, threadIdx.x % 16);
-}
 //// structures_to_functions_and_back(rng.standard_normal((32, 5)), poison((32, 5), np.float64),
 ////     poison(32, np.int8), block=32) -> x, *_: {1: np.stack([np.roll(row, -(i % 5)) for i, row in
 ////     enumerate(x)]), 2: np.arange(3, 35, dtype=np.int8)}
@@ -137,14 +131,13 @@ __device__ __noinline__ Big turned(Big b, short by, char tag) {
   result.tag = b.tag + tag;
   return result;
 }
-extern "C" __global__ void k(const double* x, double* out, signed char* tags) {
+(const double* x, double* out, signed char* tags)
   Big b;
   for (int i = 0; i < 5; ++i) b.values[i] = x[5 * threadIdx.x + i];
   b.tag = static_cast<char>(threadIdx.x);
   b = turned(b, threadIdx.x % 5, 3);
   for (int i = 0; i < 5; ++i) out[5 * threadIdx.x + i] = b.values[i];
   tags[threadIdx.x] = b.tag;
-}
 //// a_table_of_branches(ints(rng, 64, low=0), poison(64, np.int32), block=64)
 ////     -> x, _: {1: np.array([switched(int(v)) for v in x], np.int64).astype(np.int32)}
   const int v = x[threadIdx.x];
@@ -173,12 +166,11 @@ struct Filter {
 __constant__ Filter filter = {{0.5f, -1.0f, 2.0f, 0.25f}, 1};
 __constant__ int order[4] = {3, 1, 0, 2};
 __constant__ const int* start = order + 1;
-extern "C" __global__ void k(const float* x, float* out, int n) {
+(const float* x, float* out, int n)
   const int i = threadIdx.x;
   float sum = 0;
   for (int j = 0; j < 4; ++j) sum += filter.taps[order[j]] * x[(i + j + filter.shift) % n];
   out[i] = sum + *start;
-}
 //// early_exit_before_a_barrier(ints(rng, 96), np.full(96, -1, np.int32), block=96,
 ////     options=("-DTHREADS=96", "-D", "COUNT=70"), strict=False)
 ////     -> x, _: {1: np.concatenate([x[69::-1], np.full(26, -1, np.int32)])}
@@ -219,7 +211,7 @@ extern "C" __global__ void k(const int* x, int* out) {
 }
 //// registers_named_as_words_of_cpp(ints(rng, 32), poison(32, np.int32), block=32)
 ////     -> x, _: {1: x * (x + 1) - 3}
-extern "C" __global__ void k(const int* int_, int* register_) {
+(const int* int_, int* register_)
   int d;
   asm(R"({
     .reg .s32 int, auto, class, me, window;
@@ -231,4 +223,3 @@ extern "C" __global__ void k(const int* int_, int* register_) {
     mov.s32 %0, window;
   })" : "=r"(d) : "r"(int_[threadIdx.x]));
   register_[threadIdx.x] = d;
-}

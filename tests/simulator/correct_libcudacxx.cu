@@ -4,13 +4,12 @@
 ////     np.float32), grid=2, block=64) -> x, *_: {1: x.sum(keepdims=True, dtype=np.int32), 2:
 ////     np.full(1, 2 ** 64 - 1, np.uint64), 3: np.full(1, 128, np.float32)}
 #include <cuda/atomic>
-extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, float* total) {
+(const int* x, int* sum, unsigned long long* bits, float* total)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   cuda::atomic_ref<int, cuda::thread_scope_device>(*sum).fetch_add(
       x[i], cuda::std::memory_order_relaxed);
   cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*bits).fetch_or(1ull << i % 64);
   cuda::atomic_ref<float, cuda::thread_scope_device>(*total).fetch_add(1.0f);
-}
 //// barrier_in_shared_memory(ints(rng, 64), poison(64, np.int32), block=64) -> x, _: {1: thrice(x)}
 #include <cuda/barrier>
 #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -33,7 +32,7 @@ extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, f
 #include <cuda/pipeline>
 #include <cooperative_groups.h>
 #pragma nv_diag_suppress static_var_with_dynamic_init
-extern "C" __global__ void k(const int* x, int* out, int rounds) {
+(const int* x, int* out, int rounds)
   const auto block = cooperative_groups::this_thread_block();
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
   __shared__ alignas(16) int s[2][64];
@@ -49,11 +48,10 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
     out[64 * i + threadIdx.x] = s[i % 2][63 - threadIdx.x] + i;
     pipe.consumer_release();
   }
-}
 //// pipeline_of_one_thread(ints(rng, (32, 4)), poison((32, 4), np.int32), block=32)
 ////     -> x, _: {1: x[::-1]}
 #include <cuda/pipeline>
-extern "C" __global__ void k(const int4* x, int4* out) {
+(const int4* x, int4* out)
   __shared__ int4 s[32];
   auto pipe = cuda::make_pipeline();
   pipe.producer_acquire();
@@ -63,13 +61,11 @@ extern "C" __global__ void k(const int4* x, int4* out) {
   pipe.consumer_release();
   __syncwarp();
   out[threadIdx.x] = s[31 - threadIdx.x];
-}
 //// atomics_of_one_byte(ints(rng, 128, low=0, high=4), zeros(4, dtype=np.int8), grid=2, block=64,
 ////     strict=False) -> x, _: {1: np.bincount(x, minlength=4).astype(np.int8)}
 // The library loads bytes, and exchanges words of four: they overlap in part.
 #include <cuda/atomic>
-extern "C" __global__ void k(const int* x, signed char* counts) {
+(const int* x, signed char* counts)
   const cuda::atomic_ref<signed char, cuda::thread_scope_device> count(
       counts[x[blockIdx.x * 64 + threadIdx.x]]);
   if (count.load() >= 0) ++count;
-}

@@ -41,7 +41,7 @@ extern "C" __global__ void k(const __half* x, const __half* y, float* out) {
 ////     -> x, y, z, *_: {3: 2 * (x.astype(np.float32) @ y.astype(np.float32).T + z)}
 #include <mma.h>
 using namespace nvcuda;
-extern "C" __global__ void k(const __half* x, const __half* y, const float* z, float* out, int n) {
+(const __half* x, const __half* y, const float* z, float* out, int n)
   wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;
   wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> b;
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
@@ -54,4 +54,3 @@ extern "C" __global__ void k(const __half* x, const __half* y, const float* z, f
   }
   for (int i = 0; i < c.num_elements; ++i) c.x[i] *= 2.0f;
   wmma::store_matrix_sync(out + row * n + column, c, n, wmma::mem_row_major);
-}

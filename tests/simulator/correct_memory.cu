@@ -4,7 +4,7 @@
 ////     DONE="__syncthreads();") -> a, b, *_: {2: a @ b}
 //// matmul_two_buffers_one_barrier(*tiled_matmul(rng), grid=(3, 4), block=(8, 8), BUFFERS="2",
 ////     DONE="now ^= 1;") -> a, b, *_: {2: a @ b}
-extern "C" __global__ void k(const float* a, const float* b, float* c, int m, int n, int inner) {
+(const float* a, const float* b, float* c, int m, int n, int inner)
   __shared__ float s[BUFFERS][8][8], r[BUFFERS][8][8];
   const int x = threadIdx.x, y = threadIdx.y;
   const int row = blockIdx.y * 8 + y, column = blockIdx.x * 8 + x;
@@ -18,11 +18,10 @@ extern "C" __global__ void k(const float* a, const float* b, float* c, int m, in
     DONE
   }
   if (row < m && column < n) c[row * n + column] = sum;
-}
 //// stencil_1d_with_halo(ints(rng, 250), poison(250, np.int32), np.int32(250), grid=4, block=64)
 ////     -> x, *_: {1: np.convolve(x, np.ones(7, np.int32), "same")}
 #define RADIUS 3
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   __shared__ int s[64 + 2 * RADIUS];
   const int i = blockIdx.x * blockDim.x + threadIdx.x, at = threadIdx.x + RADIUS;
   s[at] = i < n ? x[i] : 0;
@@ -34,11 +33,10 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   int sum = 0;
   for (int d = -RADIUS; d <= RADIUS; ++d) sum += s[at + d];
   if (i < n) out[i] = sum;
-}
 //// stencil_2d_two_grids(ints(rng, (13, 21), low=0), poison((13, 21), np.int32), np.int32(13),
 ////     np.int32(21), np.int32(5), block=(16, 4))
 ////     -> x, *_: {0: five_points(x, 4), 1: five_points(x, 5)}
-extern "C" __global__ void k(int* a, int* b, int rows, int columns, int steps) {
+(int* a, int* b, int rows, int columns, int steps)
   int *from = a, *to = b;
   for (int step = 0; step < steps; ++step) {
     for (int i = threadIdx.y; i < rows; i += blockDim.y) {
@@ -55,7 +53,6 @@ extern "C" __global__ void k(int* a, int* b, int rows, int columns, int steps) {
     from = to;
     to = other;
   }
-}
 //// bitonic_sort(ints(rng, (2, 128)), grid=2, block=128) -> x: {0: np.sort(x, axis=1)}
 extern "C" __global__ void k(int* x) {
   __shared__ int s[128];
@@ -77,7 +74,7 @@ extern "C" __global__ void k(int* x) {
 }
 //// bit_reversal_permutation(rng.standard_normal((256, 2)).astype(np.float32), np.int32(8), grid=4,
 ////     block=64) -> x, _: {0: x[[int(f"{i:08b}"[::-1], 2) for i in range(256)]]}
-extern "C" __global__ void k(float2* x, int bits) {
+(float2* x, int bits)
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned j = __brev(i) >> (32 - bits);
   if (i < j) {
@@ -85,16 +82,14 @@ extern "C" __global__ void k(float2* x, int bits) {
     x[i] = x[j];
     x[j] = v;
   }
-}
 //// saxpy_with_grid_stride(np.int32(777), np.float32(3), ints(rng, 777, np.float32), ints(rng, 777,
 ////     np.float32), grid=2, block=96) -> _, a, x, y: {3: a * x + y}
-extern "C" __global__ void k(int n, float a, const float* x, float* y) {
+(int n, float a, const float* x, float* y)
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     y[i] = a * x[i] + y[i];
-}
 //// copy_by_float4(rng.standard_normal(403).astype(np.float32), poison(403, np.float32),
 ////     np.int32(403), grid=2, block=64) -> x, *_: {1: x}
-extern "C" __global__ void k(const float* x, float* out, int n) {
+(const float* x, float* out, int n)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n / 4) {
     reinterpret_cast<float4*>(out)[i] = reinterpret_cast<const float4*>(x)[i];
@@ -102,12 +97,11 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
     const int j = n / 4 * 4 + i - n / 4;
     out[j] = x[j];
   }
-}
 //// dynamic_shared_in_two_arrays(ints(rng, (2, 96), np.float32), ints(rng, (2, 96), low=0, high=5),
 ////     poison((2, 5), np.float32), np.int32(5), grid=2, block=96, shared_mem=40)
 ////     -> x, key, *_: {2: np.stack([np.bincount(b, a, 5).astype(np.float32) / np.bincount(b,
 ////     minlength=5).astype(np.float32) for a, b in zip(x, key, strict=True)])}
-extern "C" __global__ void k(const float* x, const int* key, float* out, int bins) {
+(const float* x, const int* key, float* out, int bins)
   extern __shared__ float s[];
   float* const sums = s;
   int* const counts = reinterpret_cast<int*>(s + bins);
@@ -122,7 +116,6 @@ extern "C" __global__ void k(const float* x, const int* key, float* out, int bin
   __syncthreads();
   for (int j = threadIdx.x; j < bins; j += blockDim.x)
     out[blockIdx.x * bins + j] = counts[j] > 0 ? sums[j] / counts[j] : 0;
-}
 //// template_with_a_functor(ints(rng, 250, np.int64), poison(250, np.int64), np.int32(250), grid=2,
 ////     block=32, kernel="transform<long long, template_with_a_functor::Square, 4>")
 ////     -> x, *_: {1: x * x}
@@ -140,25 +133,23 @@ __global__ void transform(const T* x, T* out, int n) {
 }
 //// neighbouring_bytes(ints(rng, 64), poison(64, np.uint8), block=64)
 ////     -> x, _: {1: x.reshape(32, 2)[:, ::-1].ravel().astype(np.uint8)}
-extern "C" __global__ void k(const int* x, unsigned char* out) {
+(const int* x, unsigned char* out)
   __shared__ unsigned char s[64];
   s[threadIdx.x] = x[threadIdx.x] & 255;
   __syncthreads();
   out[threadIdx.x] = s[threadIdx.x ^ 1];
-}
 //// words_read_as_bytes(ints(rng, 16, np.uint32, 0, 2 ** 32), poison(64, np.uint8), block=64)
 ////     -> x, _: {1: x.view(np.uint8)[::-1].copy()}
-extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
+(const unsigned* x, unsigned char* out)
   __shared__ unsigned s[16];
   if (threadIdx.x < 16) s[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
   out[threadIdx.x] = reinterpret_cast<const unsigned char*>(s)[63 - threadIdx.x];
-}
 //// private_array_and_struct(ints(rng, (32, 9), np.float64, 0, 100), np.zeros(32,
 ////     np.dtype([("value", np.float64), ("count", np.int32)], align=True)), np.int32(9), block=32)
 ////     -> x, out, _: {1: fullest_of_four(x, out.dtype)}
 struct Pair { double value; int count; };
-extern "C" __global__ void k(const double* x, Pair* out, int n) {
+(const double* x, Pair* out, int n)
   Pair best[4] = {};
   for (int j = 0; j < n; ++j) {
     const double v = x[threadIdx.x * n + j];
@@ -172,18 +163,15 @@ extern "C" __global__ void k(const double* x, Pair* out, int n) {
   }
   out[threadIdx.x].value = sum.value;
   out[threadIdx.x].count = sum.count;
-}
 //// struct_with_padding_through_shared(rng.random(32), ints(rng, 32), np.zeros(32, ITEM), block=32)
 ////     -> value, key, _: {2: np.array(list(zip(value[::-1], key[::-1], strict=True)), ITEM)}
 struct Item { double value; int key; };
-extern "C" __global__ void k(const double* value, const int* key, Item* out) {
+(const double* value, const int* key, Item* out)
   __shared__ Item s[32];
-  const int t = threadIdx.x;
   s[t].value = value[t];
   s[t].key = key[t];
   __syncthreads();
   out[t] = s[31 - t];
-}
 //// vector_writes_and_scalar_reads(ints(rng, 64), poison(64, np.int32), block=64)
 ////     -> x, _: {1: x.reshape(16, 4)[::-1].ravel()[::-1]}
   __shared__ __align__(16) int s[64];
@@ -192,10 +180,9 @@ extern "C" __global__ void k(const double* value, const int* key, Item* out) {
   out[t] = s[63 - t];
 //// bytes_then_words_then_bytes(ints(rng, 64, np.uint8, 0, 256), poison(64, np.uint8), block=64)
 ////     -> x, _: {1: ~x[::-1].reshape(16, 4)[::-1].ravel()}
-extern "C" __global__ void k(const unsigned char* x, unsigned char* out) {
+(const unsigned char* x, unsigned char* out)
   __shared__ unsigned s[16];
   unsigned char* const bytes = reinterpret_cast<unsigned char*>(s);
-  const int t = threadIdx.x;
   bytes[63 - t] = x[t];
   __syncthreads();
   const unsigned v = t < 16 ? s[15 - t] : 0;
@@ -203,7 +190,6 @@ extern "C" __global__ void k(const unsigned char* x, unsigned char* out) {
   if (t < 16) s[t] = ~v;
   __syncthreads();
   out[t] = bytes[t];
-}
 //// tile_as_a_flat_array(ints(rng, (8, 8), np.int16), poison((8, 8), np.int16), block=(8, 8))
 ////     -> x, _: {1: x[:, ::-1].T}
 extern "C" __global__ void k(const short* x, short* out) {
@@ -215,46 +201,41 @@ extern "C" __global__ void k(const short* x, short* out) {
 }
 //// one_array_given_twice(*((ints(rng, 64),) * 2), block=64)
 ////     -> x, _: {0: 2 * x[::-1] + 1, 1: 2 * x[::-1] + 1}
-extern "C" __global__ void k(const int* x, int* y) {
-  const int t = threadIdx.x;
+(const int* x, int* y)
   y[t] = x[t] * 2;
   __syncthreads();
   const int v = x[63 - t];
   __syncthreads();
   y[t] = v + 1;
-}
 //// overlapping_views(*tuple(np.lib.stride_tricks.sliding_window_view(ints(rng, 64), 63,
 ////     writeable=True)), block=63) -> x, _: {1: x.copy()}
-extern "C" __global__ void k(const int* x, int* y) {
+(const int* x, int* y)
   const int v = x[threadIdx.x];
   __syncthreads();
   y[threadIdx.x] = v;
-}
 //// strided_and_reversed_views(ints(rng, 64)[::2], poison(32, np.int32)[::-1], block=32)
 ////     -> x, _: {1: x.copy()}
   out[-(int)threadIdx.x] = x[2 * threadIdx.x];
 //// python_scalars(60, float(rng.random()), True, poison(60, np.float64), block=64)
 ////     -> n, a, *_: {3: -a * np.arange(n)}
-extern "C" __global__ void k(long long n, double a, bool negative, double* out) {
+(long long n, double a, bool negative, double* out)
   const int i = threadIdx.x;
   if (i < n) out[i] = negative ? -a * i : a * i;
-}
 //// constant_table(ints(rng, 60, np.float32), poison(60, np.float32), np.int32(60), grid=2,
 ////     block=32) -> x, *_: {1: np.convolve(x, np.array([0.25, 0.5, 0.25], np.float32), "same")}
 __constant__ float weights[3] = {0.25f, 0.5f, 0.25f};
-extern "C" __global__ void k(const float* x, float* out, int n) {
+(const float* x, float* out, int n)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float sum = 0;
   for (int d = -1; d <= 1; ++d)
     if (i + d >= 0 && i + d < n) sum += weights[d + 1] * x[i + d];
   out[i] = sum;
-}
 //// device_variables(ints(rng, (8, 32)), poison(8, np.int32), grid=8, block=32, strict=False)
 ////     -> x, _: {1: x.sum(1, dtype=np.int32)}
 __device__ unsigned done;
 __device__ int partial[8];
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int total;
   __shared__ unsigned before;
   if (threadIdx.x == 0) total = 0;
@@ -271,7 +252,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     __threadfence();
     out[threadIdx.x] = partial[threadIdx.x];
   }
-}
 //// private_array_handed_to_a_function(ints(rng, (192, 8)), poison((192, 8), np.int32), grid=6,
 ////     block=32) -> x, _: {1: np.sort(x, axis=1)}
 __noinline__ __device__ void insert(int* list, int n, int v) {
@@ -279,21 +259,19 @@ __noinline__ __device__ void insert(int* list, int n, int v) {
   for (; i > 0 && list[i - 1] > v; --i) list[i] = list[i - 1];
   list[i] = v;
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   int list[8];
   const int i = (blockIdx.x * blockDim.x + threadIdx.x) * 8;
   for (int j = 0; j < 8; ++j) insert(list, j, x[i + j]);
   __syncthreads();
   for (int j = 0; j < 8; ++j) out[i + j] = list[j];
-}
 //// atomics_of_64_bits(ints(rng, 96, np.uint64, 0, 2 ** 58), np.zeros(3, np.uint64), grid=2,
 ////     block=48) -> x, _: {1: np.array([x.sum(), x.max(), np.bitwise_xor.reduce(x)], np.uint64)}
-extern "C" __global__ void k(const unsigned long long* x, unsigned long long* out) {
+(const unsigned long long* x, unsigned long long* out)
   const unsigned long long v = x[blockIdx.x * blockDim.x + threadIdx.x];
   atomicAdd(out, v);
   atomicMax(out + 1, v);
   atomicXor(out + 2, v);
-}
 //// volatile_reduction_with_warp_barriers(ints(rng, 32), poison(1, np.int32), block=32)
 ////     -> x, _: {1: x.sum(keepdims=True, dtype=np.int32)}
   __shared__ volatile int s[32];
@@ -326,19 +304,18 @@ __device__ int block_sum(int v) {
   __syncthreads();
   return total;
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   const int v = x[blockIdx.x * blockDim.x + threadIdx.x];
   const int sum = block_sum(v);
   const int squares = block_sum(v * v);
   if (threadIdx.x == 0) out[blockIdx.x] = squares - sum;
-}
 //// transpose_padded_tile(rng.standard_normal((20, 37)).astype(np.float32),
 ////     poison((37, 20), np.float32), np.int32(20), np.int32(37), grid=(3, 2), block=(16, 16),
 ////     PITCH="17") -> x, *_: {1: x.T}
 //// transpose_plain_tile(rng.standard_normal((20, 37)).astype(np.float32),
 ////     poison((37, 20), np.float32), np.int32(20), np.int32(37), grid=(3, 2), block=(16, 16),
 ////     PITCH="16") -> x, *_: {1: x.T}
-extern "C" __global__ void k(const float* x, float* out, int rows, int columns) {
+(const float* x, float* out, int rows, int columns)
   __shared__ float tile[16][PITCH];
   int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
   if (j < rows && i < columns) tile[threadIdx.y][threadIdx.x] = x[j * columns + i];
@@ -346,7 +323,6 @@ extern "C" __global__ void k(const float* x, float* out, int rows, int columns) 
   i = blockIdx.y * 16 + threadIdx.x;
   j = blockIdx.x * 16 + threadIdx.y;
   if (j < columns && i < rows) out[j * rows + i] = tile[threadIdx.x][threadIdx.y];
-}
 //// read_only_loads_of_what_nobody_writes(ints(rng, 64), poison(64, np.int32), block=64,
 ////     WRITE="out[t] = 1", READ="__ldg(x + 63 - t)") -> x, _: {1: x[::-1]}
 //// cached_loads_of_what_the_kernel_wrote(ints(rng, 64), poison(64, np.int32), block=64,

@@ -3,10 +3,9 @@
 //// reduce_last_block_done(ints(rng, 1000), np.int32(1000), poison(7, np.int32), np.zeros(1,
 ////     np.uint32), poison(1, np.int32), grid=7, block=64, strict=False)
 ////     -> x, *_: {3: np.zeros(1, np.uint32), 4: x.sum(keepdims=True, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int n, int* partial, unsigned* done, int* out) {
+(const int* x, int n, int* partial, unsigned* done, int* out)
   __shared__ int s[64];
   __shared__ bool last;
-  const int t = threadIdx.x;
   int sum = 0;
   for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) sum += x[i];
   s[t] = sum;
@@ -32,15 +31,13 @@ extern "C" __global__ void k(const int* x, int n, int* partial, unsigned* done, 
     __syncthreads();
   }
   if (t == 0) *out = s[0];
-}
 //// softmax_of_rows(rng.standard_normal((5, 150)).astype(np.float32), poison((5, 150), np.float32),
 ////     np.int32(150), grid=5, block=64, rtol=1e-05) -> x, *_: {1: np.exp(x - x.max(1,
 ////     keepdims=True)) / np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)}
 #include <math_constants.h>
-extern "C" __global__ void k(const float* x, float* out, int columns) {
+(const float* x, float* out, int columns)
   __shared__ float s[64];
   const float* row = x + blockIdx.x * columns;
-  const int t = threadIdx.x;
   float largest = -CUDART_INF_F;
   for (int i = t; i < columns; i += blockDim.x) largest = fmaxf(largest, row[i]);
   s[t] = largest;
@@ -61,11 +58,10 @@ extern "C" __global__ void k(const float* x, float* out, int columns) {
   }
   for (int i = t; i < columns; i += blockDim.x)
     out[blockIdx.x * columns + i] = expf(row[i] - largest) / s[0];
-}
 //// argmax_of_rows(ints(rng, (5, 100), np.float32, 0, 30), poison(5, np.int32), np.int32(5),
 ////     np.int32(100), grid=3, block=64) -> x, *_: {1: x.argmax(1).astype(np.int32)}
 #include <math_constants.h>
-extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
+(const float* x, int* out, int rows, int columns)
   const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= rows) return;
   float best = -CUDART_INF_F;
@@ -80,7 +76,6 @@ extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
     if (other > best || (other == best && where < at)) { best = other; at = where; }
   }
   if (lane == 0) out[row] = at;
-}
 //// scan_hillis_steele_double_buffer(ints(rng, (2, 128)), poison((2, 128), np.int32), grid=2,
 ////     block=128) -> x, _: {1: x.cumsum(axis=1, dtype=np.int32)}
   __shared__ int s[2][128];
@@ -96,9 +91,8 @@ extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
   out[i] = s[from][t];
 //// scan_blelloch(ints(rng, (2, 128)), poison((2, 128), np.int32), np.int32(128), grid=2, block=64,
 ////     shared_mem=4 * 128) -> x, *_: {1: exclusive(x)}
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   extern __shared__ int s[];
-  const int t = threadIdx.x;
   const int* in = x + blockIdx.x * n;
   s[2 * t] = in[2 * t];
   s[2 * t + 1] = in[2 * t + 1];
@@ -122,7 +116,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   __syncthreads();
   out[blockIdx.x * n + 2 * t] = s[2 * t];
   out[blockIdx.x * n + 2 * t + 1] = s[2 * t + 1];
-}
 //// scan_warps_then_sums(ints(rng, 256), poison(256, np.int32), block=256)
 ////     -> x, _: {1: x.cumsum(dtype=np.int32)}
 __device__ int scan_warp(int v) {
@@ -132,9 +125,9 @@ __device__ int scan_warp(int v) {
   }
   return v;
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int sums[32];
-  const int t = threadIdx.x, warps = blockDim.x / 32;
+  const int warps = blockDim.x / 32;
   int v = scan_warp(x[t]);
   if (t % 32 == 31) sums[t / 32] = v;
   __syncthreads();
@@ -145,7 +138,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   if (t >= 32) v += sums[t / 32 - 1];
   out[t] = v;
-}
 //// scan_warp_shared_syncwarp(ints(rng, (4, 32)), poison((4, 32), np.int32), block=128)
 ////     -> x, _: {1: exclusive(x)}
   __shared__ int s[4][32];
@@ -163,7 +155,7 @@ extern "C" __global__ void k(const int* x, int* out) {
 ////     np.int32), grid=2, block=128)
 ////     -> x, *_: {2: np.concatenate([np.pad(y[y > 0], (0, 128 - (y > 0).sum())) for y in (x[:128],
 ////     x[128:])]), 3: np.array([(x[:128] > 0).sum(), (x[128:] > 0).sum()], np.int32)}
-extern "C" __global__ void k(const int* x, int n, int* out, int* count) {
+(const int* x, int n, int* out, int* count)
   __shared__ int first[32];
   __shared__ int base;
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -184,7 +176,6 @@ extern "C" __global__ void k(const int* x, int n, int* out, int* count) {
   __syncthreads();
   if (v > 0) out[blockIdx.x * blockDim.x + first[w] + __popc(kept & ((1u << lane) - 1))] = v;
   if (threadIdx.x == 0) count[blockIdx.x] = base;
-}
 //// reduce_unrolled_last_warp(ints(rng, 377), poison(3, np.int32), np.int32(377), grid=3,
 ////     block=128) -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* out, int n) {

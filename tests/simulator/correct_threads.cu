@@ -2,13 +2,12 @@
 // clang-format off
 //// histogram_global(ints(rng, 500, low=0, high=10), np.int32(500), np.zeros(10, np.uint32),
 ////     grid=3, block=64) -> x, *_: {2: np.bincount(x, minlength=10).astype(np.uint32)}
-extern "C" __global__ void k(const int* x, int n, unsigned* bins) {
+(const int* x, int n, unsigned* bins)
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     atomicAdd(bins + x[i], 1u);
-}
 //// histogram_shared(ints(rng, 999, np.uint8, 0, 256), np.int32(999), np.zeros(256, np.int32),
 ////     grid=3, block=96) -> x, *_: {2: np.bincount(x, minlength=256).astype(np.int32)}
-extern "C" __global__ void k(const unsigned char* x, int n, int* bins) {
+(const unsigned char* x, int n, int* bins)
   __shared__ int s[256];
   for (int j = threadIdx.x; j < 256; j += blockDim.x) s[j] = 0;
   __syncthreads();
@@ -17,16 +16,14 @@ extern "C" __global__ void k(const unsigned char* x, int n, int* bins) {
   __syncthreads();
   for (int j = threadIdx.x; j < 256; j += blockDim.x)
     if (s[j] != 0) atomicAdd(&bins[j], s[j]);
-}
 //// atomic_minimum_and_maximum(ints(rng, 120), np.int32(120), np.full(1, 2 ** 31 - 1, np.int32),
 ////     np.full(1, -2 ** 31, np.int32), grid=2, block=64)
 ////     -> x, *_: {2: x.min(keepdims=True), 3: x.max(keepdims=True)}
-extern "C" __global__ void k(const int* x, int n, int* low, int* high) {
+(const int* x, int n, int* low, int* high)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   atomicMin(low, x[i]);
   atomicMax(high, x[i]);
-}
 //// float_maximum_by_cas(rng.standard_normal(128).astype(np.float32), np.full(1, -np.inf,
 ////     np.float32), grid=2, block=64) -> x, _: {1: x.max(keepdims=True)}
 __device__ void maximum(float* address, float v) {
@@ -38,13 +35,12 @@ __device__ void maximum(float* address, float v) {
     seen = before;
   }
 }
-extern "C" __global__ void k(const float* x, float* out) {
+(const float* x, float* out)
   maximum(out, x[blockIdx.x * blockDim.x + threadIdx.x]);
-}
 //// hash_table_of_counts(ints(rng, 96, low=0, high=50), np.full(128, -1, np.int32), np.zeros(128,
 ////     np.int32), poison(96, np.int32), block=96)
 ////     -> x, *_: {3: np.bincount(x)[x].astype(np.int32)}
-extern "C" __global__ void k(const int* x, int* keys, int* counts, int* out) {
+(const int* x, int* keys, int* counts, int* out)
   const int key = x[threadIdx.x];
   int slot = key * 7 % 128;
   for (;;) {
@@ -55,12 +51,10 @@ extern "C" __global__ void k(const int* x, int* keys, int* counts, int* out) {
   atomicAdd(counts + slot, 1);
   __syncthreads();
   out[threadIdx.x] = keys[slot] == key ? counts[slot] : -1;
-}
 //// list_by_exchange(ints(rng, 64), poison(64, np.int32), poison(2, np.int32), block=64)
 ////     -> x, *_: {2: np.array([x.sum(), 64], np.int32)}
-extern "C" __global__ void k(const int* x, int* next, int* out) {
+(const int* x, int* next, int* out)
   __shared__ int head;
-  const int t = threadIdx.x;
   if (t == 0) head = -1;
   __syncthreads();
   next[t] = atomicExch(&head, t);
@@ -74,10 +68,9 @@ extern "C" __global__ void k(const int* x, int* next, int* out) {
     out[0] = sum;
     out[1] = length;
   }
-}
 //// spin_lock(ints(rng, 256), np.zeros(1, np.int32), np.zeros(2, np.int32), grid=4, block=64)
 ////     -> x, *_: {1: np.zeros(1, np.int32), 2: np.array([x[::16].sum(), 16], np.int32)}
-extern "C" __global__ void k(const int* x, int* lock, int* total) {
+(const int* x, int* lock, int* total)
   if (threadIdx.x % 16 == 0) {
     while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
     __threadfence();
@@ -86,10 +79,9 @@ extern "C" __global__ void k(const int* x, int* lock, int* total) {
     __threadfence();
     atomicExch(lock, 0);
   }
-}
 //// ring_of_flags(ints(rng, 32), np.zeros(1, np.uint32), np.int32(3), grid=2, block=32)
 ////     -> x, *_: {0: x * 729 + 91, 1: np.array([6], np.uint32)}
-extern "C" __global__ void k(int* value, unsigned* turn, int rounds) {
+(int* value, unsigned* turn, int rounds)
   for (int round = 0; round < rounds; ++round) {
     const unsigned mine = round * gridDim.x + blockIdx.x;
     if (threadIdx.x == 0) {
@@ -104,10 +96,9 @@ extern "C" __global__ void k(int* value, unsigned* turn, int rounds) {
       atomicExch(turn, mine + 1);
     }
   }
-}
 //// barrier_of_the_grid(ints(rng, 128), poison(128, np.int32), poison(128, np.int32), np.zeros(1,
 ////     np.uint32), grid=2, block=64) -> x, *_: {2: 2 * x[::-1]}
-extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
+(const int* x, int* between, int* out, unsigned* arrived)
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   between[i] = 2 * x[i];
   __syncthreads();
@@ -119,10 +110,9 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
   }
   __syncthreads();
   out[i] = between[n - 1 - i];
-}
 //// message_by_volatile_flag(ints(rng, 64), poison(64, np.int32), np.zeros(1, np.int32), poison(64,
 ////     np.int32), grid=2, block=64, strict=False) -> x, *_: {3: x[::-1] + 1}
-extern "C" __global__ void k(const int* x, int* message, volatile int* ready, int* out) {
+(const int* x, int* message, volatile int* ready, int* out)
   if (blockIdx.x == 0) {
     message[threadIdx.x] = x[threadIdx.x] + 1;
     __threadfence();
@@ -136,11 +126,10 @@ extern "C" __global__ void k(const int* x, int* message, volatile int* ready, in
     __syncthreads();
     out[threadIdx.x] = message[blockDim.x - 1 - threadIdx.x];
   }
-}
 //// ticket_lock(ints(rng, 9, low=0), np.zeros(2, np.uint32), np.zeros(2, np.int32), grid=9,
 ////     block=32)
 ////     -> x, *_: {1: np.full(2, 9, np.uint32), 2: np.array([x.sum(), x.max()], np.int32)}
-extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
+(const int* x, unsigned* lock, int* out)
   if (threadIdx.x != 0) return;
   const unsigned ticket = atomicAdd(&lock[0], 1u);
   while (atomicAdd(&lock[1], 0u) != ticket) {}
@@ -149,20 +138,18 @@ extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
   out[1] = max(out[1], x[blockIdx.x]);
   __threadfence();
   atomicAdd(&lock[1], 1u);
-}
 //// lock_released_by_a_volatile_write(ints(rng, 9), np.zeros(1, np.int32), np.zeros(1, np.int32),
 ////     grid=9, block=32, strict=False) -> x, *_: {2: x.sum(keepdims=True, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int* lock, int* total) {
+(const int* x, int* lock, int* total)
   if (threadIdx.x != 0) return;
   while (atomicCAS(lock, 0, 1) != 0) {}
   __threadfence();
   *total += x[blockIdx.x];
   __threadfence();
   *(volatile int*)lock = 0;
-}
 //// chain_of_three_blocks(ints(rng, 1), poison(1, np.int32), np.zeros(3, np.int32), poison(1,
 ////     np.int32), grid=3, block=1) -> x, *_: {3: x}
-extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
+(const int* x, int* data, int* flags, int* out)
   const int b = blockIdx.x;
   if (b == 0) data[0] = x[0];
   if (b > 0) {
@@ -172,10 +159,9 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   if (b == 2) out[0] = data[0];
   __threadfence();
   atomicExch(flags + b, 1);
-}
 //// flag_polled_by_one_lane_for_its_warp(ints(rng, 32), poison(32, np.int32), np.zeros(1,
 ////     np.int32), poison(32, np.int32), grid=2, block=32) -> x, *_: {3: x[::-1] - 1}
-extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
+(const int* x, int* data, int* flag, int* out)
   const int lane = threadIdx.x;
   if (blockIdx.x == 0) {
     data[lane] = x[lane] - 1;
@@ -192,10 +178,9 @@ extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
     __syncwarp();
     out[lane] = data[31 - lane];
   }
-}
 //// producer_and_consumer_warps(ints(rng, (4, 32)), poison((4, 32), np.int32), np.int32(4),
 ////     block=64) -> x, *_: {1: 5 * x[:, ::-1]}
-extern "C" __global__ void k(const int* x, int* out, int rounds) {
+(const int* x, int* out, int rounds)
   __shared__ int s[2][32];
   const int lane = threadIdx.x % 32;
   const bool producer = threadIdx.x < 32;
@@ -207,7 +192,6 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
     }
     __syncthreads();
   }
-}
 //// halves_of_a_warp(ints(rng, 32), poison(32, np.int32), block=32)
 ////     -> x, _: {1: np.full(32, x[:16].sum() + x[16:].max(), np.int32)}
   const int lane = threadIdx.x;
@@ -224,13 +208,12 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
   out[lane] = sum + __shfl_sync(0xffffffffu, sum, 31 - lane);
 //// mask_of_the_lanes_inside(ints(rng, 45), poison(45, np.int32), np.int32(45), block=64)
 ////     -> x, *_: {1: np.concatenate([x[:32] - x[0] + 32, x[32:] - x[32] + 13]).astype(np.int32)}
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned inside = __ballot_sync(0xffffffffu, i < n);
   if (i >= n) return;
   const int first = __shfl_sync(inside, x[i], 0);
   out[i] = x[i] - first + __popc(inside);
-}
 //// votes_of_the_block(ints(rng, (3, 48), low=-52, high=40), poison((3, 3), np.int32), grid=3,
 ////     block=48) -> x, _: {1: np.stack([(x > 0).sum(1), (x == 7).any(1), (x > -50).all(1)],
 ////     1).astype(np.int32)}
@@ -267,13 +250,11 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
 ////     -> x, _: {1: x[::-1]}
 #define BARRIER "barrier.sync 0;" ::: "memory"
 __device__ __forceinline__ void meet() { __syncthreads(); }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int s[96];
-  const int t = threadIdx.x;
   s[t] = x[t];
   MEET
   out[t] = s[95 - t];
-}
 //// warps_that_count_whole_at_a_barrier(ints(rng, 96), poison(96, np.int32), block=96)
 ////     -> x, _: {1: np.concatenate([x[63::-1], -x[64:]])}
   // Lanes come one by one; the third warp has no part in the barrier.
@@ -302,7 +283,7 @@ extern "C" __global__ void k(const int* x, int* out) {
 //// volatile_values_between_warps(poison(64, np.int32), block=64, strict=False)
 ////     -> *_: {0: np.full(64, 7, np.int32)}
 // Only the other warp, not the lane's own, meets the write unordered.
-extern "C" __global__ void k(int* out) {
+(int* out)
   __shared__ volatile int set;
   if (threadIdx.x == 0) set = 0;
   __syncthreads();
@@ -311,35 +292,30 @@ extern "C" __global__ void k(int* out) {
   int seen;
   while ((seen = set) == 0) {}
   out[threadIdx.x] = seen;
-}
 //// volatile_values_of_a_warp_in_global_memory(zeros(1), poison(32, np.int32), block=32,
 ////     strict=False) -> *_: {1: np.full(32, 7, np.int32)}
-extern "C" __global__ void k(volatile int* set, int* out) {
+(volatile int* set, int* out)
   if (threadIdx.x == 3) *set = 7;
   int seen;
   while ((seen = *set) == 0) {}
   out[threadIdx.x] = seen;
-}
 //// wait_for_the_last_block(zeros(1), zeros(100), grid=100, block=1)
 ////     -> *_: {0: np.ones(1, np.int32), 1: np.ones(100, np.int32)}
-extern "C" __global__ void k(int* flag, int* out) {
+(int* flag, int* out)
   if (blockIdx.x == gridDim.x - 1) atomicExch(flag, 1);
   while (atomicAdd(flag, 0) == 0) {}
   out[blockIdx.x] = 1;
-}
 //// barrier_of_a_function_that_warps_call_from_two_places(ints(rng, 64, low=1), poison(64, np.int32),
 ////     block=64) -> x, _: {1: np.arange(64, dtype=np.int32) // 32 + 1}
 __device__ __noinline__ int meet(int* at, int v) {
   *at = v;
   return __syncthreads_or(v) != 0;
 }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int s[64];
-  const int t = threadIdx.x;
   int sum = 0;
   for (int i = 0; i < 3; ++i) sum |= t % 3 == 5 ? 0 : meet(s + t, x[t]);
   out[t] = t < 32 ? meet(s + t, -x[t]) : meet(s + t, x[t]) + sum;
-}
 //// halves_of_a_warp_that_meet_by_two_calls(ints(rng, 32), poison(32, np.int32), block=32) ->
 ////     x, _: {1: x[::-1] + x[7] - 2 * (np.arange(32) < 16)}
   // PTX asks for the same instruction and mask, not for the same call.

@@ -41,29 +41,24 @@
 ////     USE="u[t] = v; if (t == 23) u[t] = x[40]; __syncthreads(); out[t] = u[63 - t];") ->
 ////     x, _: {1: x}
 __device__ __noinline__ int twice(int v, bool ok) { return ok ? 2 * v : 0; }
-extern "C" __global__ void k(const int* x, int* out) {
+(const int* x, int* out)
   __shared__ int s[64], u[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   const int v = s[63 - t];
   USE
-}
 //// value_computed_and_not_selected(ints(rng, 64, np.float32), poison(64, np.float32), block=64) ->
 ////     x, _: {1: np.where(np.arange(64) == 23, 0, x[::-1] * x[::-1] + 1)}
-extern "C" __global__ void k(const float* x, float* out) {
+(const float* x, float* out)
   __shared__ float s[64];
-  const int t = threadIdx.x;
   if (t != 40) s[t] = x[t];
   __syncthreads();
   const float v = fmaf(s[63 - t], s[63 - t], 1);
   out[t] = t != 23 ? v : 0;
-}
 //// prefetch_that_no_turn_consumes(ints(rng, (4, 32)), poison(32, np.int32), np.int32(4), block=32)
 ////     -> x, *_: {1: x.sum(0)}
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   __shared__ int s[5][32];
-  const int t = threadIdx.x;
   for (int i = 0; i < n; ++i) s[i][t] = x[32 * i + t];
   __syncwarp();
   int sum = 0, next = s[0][31 - t];
@@ -73,12 +68,10 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
     sum += now;
   }
   out[31 - t] = sum;
-}
 //// prefetch_by_copies_that_no_turn_consumes(ints(rng, 64), empty(64, np.int32), poison(64, np.int32),
 ////     np.int32(1), block=64) -> x, _, __, n: {2: x}
-extern "C" __global__ void k(const int* x, const int* more, int* out, int n) {
+(const int* x, const int* more, int* out, int n)
   __shared__ int s[2][64];
-  const int t = threadIdx.x;
   const unsigned to = (unsigned)__cvta_generic_to_shared(&s[0][t]);
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(x + t));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to + 256), "l"(more + t));
@@ -86,28 +79,24 @@ extern "C" __global__ void k(const int* x, const int* more, int* out, int n) {
   int sum = 0;
   for (int i = 0; i < n; ++i) sum += s[i][t];
   out[t] = sum;
-}
 //// three_of_four_bytes(words(rng, 64, np.uint8), poison(64, np.int32), block=64) ->
 ////     x, _: {1: x[::-1].astype(np.int32) + 6}
-extern "C" __global__ void k(const unsigned char* x, int* out) {
+(const unsigned char* x, int* out)
   __shared__ uchar4 s[64];
-  const int t = threadIdx.x;
   s[t].x = x[t];
   s[t].y = 2;
   s[t].w = 4;
   __syncthreads();
   const uchar4 v = s[63 - t];
   out[t] = v.x + v.y + v.w;
-}
 //// structure_with_padding_copied(ints(rng, 64), poison(64, np.float64), poison(64, np.int32), block=64) ->
 ////     x, *_: {1: x[::-1].astype(np.float64), 2: x[::-1]}
 struct Item {
   double value;
   int key;
 };
-extern "C" __global__ void k(const int* x, double* values, int* keys) {
+(const int* x, double* values, int* keys)
   __shared__ Item s[64], u[64];
-  const int t = threadIdx.x;
   s[t].value = x[t];
   s[t].key = x[t];
   __syncthreads();
@@ -115,19 +104,16 @@ extern "C" __global__ void k(const int* x, double* values, int* keys) {
   __syncthreads();
   values[t] = u[t].value;
   keys[t] = u[t].key;
-}
 //// high_halves_of_half_written_words(ints(rng, 64, np.float16), poison(64, np.float16), block=64) ->
 ////     x, _: {1: 2 * x[::-1]}
-extern "C" __global__ void k(const void* x, void* out) {
+(const void* x, void* out)
   __shared__ ushort2 s[64];
-  const int t = threadIdx.x;
   s[t].y = static_cast<const unsigned short*>(x)[t];
   __syncthreads();
   const unsigned pair = *reinterpret_cast<unsigned*>(s + 63 - t);
   unsigned sum;
   asm("add.f16x2 %0, %1, %1;" : "=r"(sum) : "r"(pair));
   static_cast<unsigned short*>(out)[t] = sum >> 16;
-}
 //// structures_with_padding_copied_out(ints(rng, 64), poison((64, 2), np.float64), block=64) ->
 ////     x, _: {}
 struct Item {
@@ -139,21 +125,19 @@ __device__ __noinline__ void swap(Item* a, Item* b) {
   *a = *b;
   *b = item;
 }
-extern "C" __global__ void k(const int* x, Item* out) {
+(const int* x, Item* out)
   __shared__ Item s[64];
-  const int t = threadIdx.x;
   s[t].value = x[t];
   s[t].key = x[t];
   __syncthreads();
   if (t < 32 && x[t] > x[63 - t]) swap(s + t, s + 63 - t);
   __syncthreads();
   out[t] = s[t];
-}
 //// product_of_a_part_of_a_tile(ints(rng, (10, 16), np.float16), ints(rng, (5, 16), np.float16),
 ////     np.zeros((16, 8), np.float32), np.int32(10), np.int32(5), block=32) -> a, b, *_:
 ////     {2: np.pad(a.astype(np.float32) @ b.T.astype(np.float32), ((0, 6), (0, 3)))}
 // Each row of a, and each column of b, that nothing wrote makes one of the product undefined.
-extern "C" __global__ void k(const void* a, const void* b, float* out, int rows, int columns) {
+(const void* a, const void* b, float* out, int rows, int columns)
   __shared__ __align__(16) unsigned short s[16][16], u[8][16];
   const int l = threadIdx.x, row = l / 4, column = 2 * (l % 4);
   for (int i = l; i < 16 * rows; i += 32) s[i / 16][i % 16] = ((const unsigned short*)a)[i];
@@ -173,10 +157,9 @@ extern "C" __global__ void k(const void* a, const void* b, float* out, int rows,
     const int y = row + i / 2 * 8, x = column + i % 2;
     if (y < rows && x < columns) out[8 * y + x] = c[i];
   }
-}
 //// rows_of_a_matrix_that_are_not_read(ints(rng, 32), poison(24, np.int32), np.int32(24), block=32) ->
 ////     x, *_: {1: x[:24]}
-extern "C" __global__ void k(const int* x, int* out, int n) {
+(const int* x, int* out, int n)
   __shared__ __align__(16) int s[32], u[8][4];
   const int l = threadIdx.x;
   if (l < 24) s[l] = x[l];
@@ -186,12 +169,10 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(to), "r"(v) : "memory");
   __syncwarp();
   if (l < n) out[l] = u[l / 4][l % 4];
-}
 //// bytes_taken_and_inserted(words(rng, 64), poison(64, np.uint32), poison(64, np.uint32), block=64) ->
 ////     x, *_: {1: x & 0xFFFF | 0x07000000, 2: (x & 255) * 0x10001}
-extern "C" __global__ void k(const unsigned* x, uchar4* out, unsigned* permuted) {
+(const unsigned* x, uchar4* out, unsigned* permuted)
   __shared__ uchar4 s[64];
-  const int t = threadIdx.x;
   s[t].x = x[t];
   s[t].y = x[t] >> 8;
   __syncthreads();
@@ -200,4 +181,3 @@ extern "C" __global__ void k(const unsigned* x, uchar4* out, unsigned* permuted)
   v.w = 7;
   out[t] = v;
   permuted[t] = __byte_perm(*reinterpret_cast<unsigned*>(s + t), 0, 0x4040);
-}

@@ -72,7 +72,8 @@ def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
 
     A head is a line that begins with four strokes, and the indented ones after it. Each of several
     heads before a text makes a row of it. All texts begin with what stands before the first head.
-    A text without a kernel is the body of one, ``t`` the thread, below lines for the preprocessor.
+    A text in which no kernel begins ends with one's body, ``t`` the thread, behind a line of its
+    parameters in parentheses, unless they are ``(int* x, int* out)``.
     """
     heads = re.compile(r"^((?://// .*\n)+)", re.MULTILINE)
     for path in sorted(Path(__file__).parent.glob(f"{kind}_*.cu")):
@@ -85,9 +86,10 @@ def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
 def _whole(text: str) -> str:
     if "__global__" in text:
         return text
-    above, body = re.fullmatch(r"((?:#.*\n)*)((?:.*\n)*)", text).groups()
-    head = 'extern "C" __global__ void k(int* x, int* out) { const int t = threadIdx.x;\n'
-    return f"{above}{head}{body}}}\n"
+    given = re.search(r"^\((.*)\)\n", text, re.MULTILINE) or re.match(r"(?:#.*\n)*()", text)
+    head = f'extern "C" __global__ void k({given[1] or "int* x, int* out"}) {{'
+    above = text[: given.start() if given[1] else given.end()]
+    return f"{above}{head} const int t = threadIdx.x;\n{text[given.end() :]}}}\n"
 
 
 def _valued(text: str, names: Mapping[str, Any]) -> Any:
