@@ -44,7 +44,7 @@ def _lines(broken, finding):
     return {line for file, line in finding.stack if file == f"{broken.name}.cu"}
 
 
-@each("broken", present(BROKEN))
+@each("broken", present(BROKEN), ids=lambda broken: broken.name)
 def test_fault_is_found(broken):
     for seed in sample(range(2), 2):
         require_fault(broken, findings_of(broken, seed, strict=broken.strict))

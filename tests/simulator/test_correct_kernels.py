@@ -20,7 +20,11 @@ TOGETHER = [row for row in CORRECT if not row.alone and not INCLUDE.search(row.c
 APART = [row for row in CORRECT if row not in TOGETHER]
 
 
-@each("correct", [*present(TOGETHER), *sample(present(APART), 4, 1)])
+@each(
+    "correct",
+    [*present(TOGETHER), *sample(present(APART), 4, 1)],
+    ids=lambda correct: correct.name,
+)
 def test_result_and_nothing_found(correct):
     kernel = MODULES.kernel(correct)
     require_result(kernel, correct, 0)
