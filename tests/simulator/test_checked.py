@@ -254,16 +254,17 @@ def test_readers_before_a_barrier_of_the_block_need_not_be_remembered():
     assert str(report) == "nothing found in 1 launches"
 
 
-def test_structures_that_earlier_launches_wrote():
-    code = """struct Item { double value; int key; };
+@each("members, dtype", [("double a; int b;", np.float64), ("int a, b;", np.int32)])
+def test_structures_that_earlier_launches_wrote(members, dtype):
+    code = """struct Item { MEMBERS };
 extern "C" __global__ void fill(Item* x, int missing) {
-  if (threadIdx.x != missing) x[threadIdx.x].value = x[threadIdx.x].key = 1;
+  if (threadIdx.x != missing) x[threadIdx.x].a = x[threadIdx.x].b = 1;
 }
 extern "C" __global__ void copy(const Item* x, Item* y) { y[threadIdx.x] = x[threadIdx.x]; }"""
-    module = RawModule(code=code)
+    module = RawModule(code=code.replace("MEMBERS", members))
     fill, copy = map(module.get_function, ("fill", "copy"))
     for missing in (0, 3, 7):
-        x, y = empty((8, 2), np.float64), empty((8, 2), np.float64)
+        x, y = empty((8, 2), dtype), empty((8, 2), dtype)
         with checked() as report:
             fill((1,), (8,), (x, missing))
             copy((1,), (missing,), (x, y)) if missing else None
