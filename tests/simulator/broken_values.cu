@@ -45,7 +45,8 @@
 //// uninitialized: value_copied_twice(ramp(64), zeros(64), array="s", index=40,
 ////     USE="u[t] = v + 1; __syncthreads(); out[t] = u[63 - t];")
 //// uninitialized: value_in_a_local_array(ramp(64), zeros(64), array="s", index=40,
-////     USE="for (int i = 0; i < 4; ++i) list[(i + x[t]) % 4] = v + i; out[t] = list[x[1] + t % 3];")
+////     USE="for (int i = 0; i < 4; ++i) list[(i + x[t]) % 4] = i < 3 ? i : v;
+////     out[t] = list[(t + 3) % x[4]];")
 //// uninitialized: value_printed(ramp(64), zeros(64), array="s", index=40,
 ////     USE="if (t == 23) printf(\"%d\\n\", v);")
 __device__ __noinline__ int twice(int v, int n) { return n > 0 ? 2 * v : 0; }

@@ -65,6 +65,9 @@ CASES = {
         at="weights[i]"),
     "before": case(
         BOUNDS, "x[i] = 1;", f"write of 4 bytes {OUTSIDE} element -1 of {ELEMENT}", X, -1),
+    "letters": case(
+        BOUNDS, "\t/* é日 */ *(x + i) = 1;",
+        f"write of 4 bytes {OUTSIDE} element 4 of {ELEMENT}", X, 4, at="*(x + i) = 1"),
     "half": case(
         BOUNDS, "*(short*)((char*)x + i) = 1;",
         f"write of 2 bytes {OUTSIDE} element 4 plus 2 bytes of {ELEMENT}", X, 18),
@@ -242,6 +245,7 @@ def test_what_may_be_read_is_not_written():
         (finding,) = findings_of(kernel(loop, before="__shared__ int s[4];"), READ_ONLY, last)
         assert "must be to an array that can be written" in finding.message
     assert READ_ONLY.tolist() == [0] * 4
+    assert findings_of(kernel("*(int4*)(x + i) = int4();"), ALIGNED[2:], 2) == []
     load = 'asm volatile("ld.u32 %0, [%1];" : "=r"(x[0]) : "l"(s.v + x[1]) : "memory");'
     x = np.array((0, 1), np.int32)
     code = kernel(load, "const __grid_constant__ S s, int* x", "struct S { int v[2]; };")
