@@ -16,8 +16,6 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 TESTS = (
     "engines/test_waits.py::test_warmup_on_a_terminal_has_its_bar_alone",
-    "perf/test_nsight.py::test_a_dry_run_prints_the_command_alone",
-    "perf/test_peers.py::test_nvcc_ends_with_who_started_it",
     "simulator/ptx/test_compile.py::test_the_package_s_kernels_are_compiled_as_for_a_gpu",
     "simulator/test_toolchain.py::test_a_compiler_asked_for_must_run",
     "simulator/test_toolchain.py::test_an_interrupt_ends_the_compiler_and_all_it_started",

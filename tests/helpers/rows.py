@@ -7,9 +7,12 @@ import inspect
 
 import pytest
 
+#: Failures after which a test tries no more rows.
+MOST = 10
+
 
 def each(names, rows, ids=None):
-    """Run a test for each of these rows; name all that fail.
+    """Run a test for each of these rows; name those that fail.
 
     It takes what ``pytest.mark.parametrize`` takes, but no marks. The rows share the test's
     fixtures, so one whose rows change what a fixture gives keeps ``parametrize``.
@@ -25,16 +28,18 @@ def each(names, rows, ids=None):
         @functools.wraps(test)
         def run_rows(**fixtures):
             failures = []
-            for name, values in table:
+            for tried, (name, values) in enumerate(table, 1):
                 try:
                     test(**values, **fixtures)
                 except (Exception, SystemExit, pytest.fail.Exception) as error:  # noqa: BLE001
                     error.add_note(f"in the row {name}")
                     failures.append(error)
+                if len(failures) == MOST:
+                    break
             if len(failures) == 1:
                 raise failures[0]
             if failures:
-                message = f"{len(failures)} of {len(table)} rows fail"
+                message = f"{len(failures)} of {tried} rows that were tried fail"
                 raise BaseExceptionGroup(message, failures)
 
         signature = inspect.signature(test)
