@@ -8,6 +8,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked
 from cudakern.simulator.parameter_types import pointed
+from tests.helpers.rows import each
 
 CODE = """#include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -61,7 +62,7 @@ def test_floats_of_another_size():
     )
 
 
-@pytest.mark.parametrize("first", INTEGERS)
+@each("first", INTEGERS)
 def test_each_integer(first):
     (numbers,) = pointed("f", CODE.replace("FIRST", first), (), 1)
     assert numbers.kind == "i"
@@ -88,7 +89,7 @@ def test_what_is_not_judged():
         kernel(first)((1,), (1,), (array,))
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "typedef double int32_t;",
@@ -131,8 +132,8 @@ def test_symbols_tell_it():
     h((1,), (1,), (x.view(np.int32), x, pair))
 
 
-@pytest.mark.parametrize(
-    ("symbol", "types"),
+@each(
+    "symbol, types",
     [
         ("_Z4fillIiEvPT_S0_", ["int", None]),
         ("_Z1fP6__halfPK13__nv_bfloat16S0_", ["__half", "__nv_bfloat16", "__half"]),
