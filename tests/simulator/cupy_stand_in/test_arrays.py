@@ -10,6 +10,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator.cupy_stand_in.names import NAMES
+from tests.helpers.rows import each
 
 
 def texts(table):
@@ -47,7 +48,7 @@ ARRAYS = """
 """
 
 
-@pytest.mark.parametrize("text", texts(ARRAYS))
+@each("text", texts(ARRAYS))
 def test_arrays_are_of_the_class(cp, text):
     names = {"cp": cp, "np": np, "pickle": pickle, "copy": copy}
     exec(X, names)  # noqa: S102
@@ -67,7 +68,7 @@ SAME = """
 """
 
 
-@pytest.mark.parametrize("text", texts(SAME))
+@each("text", texts(SAME))
 def test_what_is_no_array_is_as_in_numpy(cp, text):
     results = [eval(text, {"xp": xp, "x": _x(xp)}) for xp in (cp, np)]  # noqa: S307
     assert results[0] == results[1]
@@ -131,7 +132,7 @@ MIXED = """
 """
 
 
-@pytest.mark.parametrize("text", texts(MIXED))
+@each("text", texts(MIXED))
 def test_arrays_of_numpy_do_not_mix(cp, text):
     names = {"cp": cp, "np": np, "x": cp.arange(3.0), "h": np.arange(3.0)}
     with pytest.raises(TypeError):
@@ -178,7 +179,7 @@ def test_outputs_come_back(cp):
     assert x.get().tolist() == [3, 3, 3]
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each("order", ["C", "F"])
 def test_memory_counts_as_unwritten(cp, order):
     read = cp.ElementwiseKernel("T x", "T y", "y = x", "read")
     made = [

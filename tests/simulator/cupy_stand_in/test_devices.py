@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.helpers.rows import each
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("expression", MADE)
+@each("expression", MADE)
 def test_arrays_are_made_on_the_current_device(cp, expression):
     with cp.cuda.Device(1):
         names = {"cp": cp, "ck": ck, "np": np, "pickle": pickle, "x": cp.arange(4.0)}
@@ -85,7 +86,7 @@ def test_arrays_are_made_on_the_current_device(cp, expression):
     assert made.device == cp.cuda.Device(1)
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@each("name", VIEWS)
 def test_views_are_where_the_array_is(cp, name):
     x = cp.arange(4.0)
     with cp.cuda.Device(1):
@@ -102,7 +103,7 @@ def assign(x):
     x[1] = 2
 
 
-@pytest.mark.parametrize(
+@each(
     "work",
     [
         lambda x: x + 1,
@@ -212,7 +213,7 @@ def test_a_block_starts_on_device_0():
         assert cp.ones(1).device.id == 0
 
 
-@pytest.mark.parametrize(("devices", "error"), [(0, ck.ArgumentError), (True, ck.DTypeError)])
+@each("devices, error", [(0, ck.ArgumentError), (True, ck.DTypeError)])
 def test_numbers_of_devices_that_are_refused(devices, error):
     with (
         pytest.raises(error, match=r"in_place_of_cupy: devices must be .*; got"),

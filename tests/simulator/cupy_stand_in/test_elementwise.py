@@ -8,6 +8,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator.cupy_stand_in.parameters import decided, parsed
 from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.rows import each
 
 TYPES = [*"?bhiqBHIQefdFD"]
 SQUARED = "z = (x - y) * (x - y)"
@@ -36,20 +37,25 @@ def test_examples_of_the_guide(cp):
     np.testing.assert_array_equal(add_reverse(y, x[:, ::-1]).get(), 2 * y.get())
 
 
-@pytest.mark.parametrize("char", TYPES)
-def test_every_type(cp, char):
-    dtype = np.dtype(char)
-    host = np.array([0, 1, 1, 0, 1] if char == "?" else [0, 1, 2, 3, 100], dtype)
-    if dtype.kind == "c":
-        host = host * dtype.type(1 - 2j)
-    text = "z = x && y" if char == "?" else "z = x + y"
-    kernel = cp.ElementwiseKernel("T x, T y", "T z", text, "add")
-    x = cp.asarray(host)
-    for y, other in ((x[::-1], host[::-1]), (1, dtype.type(1))):
-        result = kernel(x, y)
-        assert result.dtype == dtype
-        expected = host & other if char == "?" else host + other
-        np.testing.assert_array_equal(result.get(), expected)
+def test_every_type(cp):
+    """Of one kernel, which has a letter for each."""
+    letters = "ABCDEFGHJKLMNO"
+    declared = ["".join(f"{a} {a.lower()}{n}, " for a in letters)[:-2] for n in "xyz"]
+    text = "".join(
+        f"{a.lower()}z = {a.lower()}x {'&&' if char == '?' else '+'} {a.lower()}y;"
+        for a, char in zip(letters, TYPES, strict=True)
+    )
+    add = cp.ElementwiseKernel(", ".join(declared[:2]), declared[2], text, "add")
+    hosts = [np.array([0, 1, 1, 0, 1] if c == "?" else [0, 1, 2, 3, 100], c) for c in TYPES]
+    hosts = [x * x.dtype.type(1 - 2j) if x.dtype.kind == "c" else x for x in hosts]
+    xs = [*map(cp.asarray, hosts)]
+    for ys, others in (
+        ([x[::-1] for x in xs], [x[::-1] for x in hosts]),
+        ([1] * len(TYPES), [x.dtype.type(1) for x in hosts]),
+    ):
+        for result, x, y in zip(add(*xs, *ys), hosts, others, strict=True):
+            assert result.dtype == x.dtype
+            np.testing.assert_array_equal(result.get(), x & y if x.dtype == bool else x + y)
 
 
 def test_float16_computes_as_float(cp):
@@ -82,7 +88,7 @@ LAYOUTS = {
 
 @PLAIN_AND_CHECKED
 @pytest.mark.parametrize("reduce_dims", [True, False])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@each("layout", LAYOUTS)
 def test_every_layout(cp, layout, reduce_dims):
     host = np.random.default_rng(1).random((3, 4, 5))
     view = LAYOUTS[layout](host)
@@ -217,7 +223,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("inputs", "outputs", "arguments", "error", "message"), REFUSED)
+@each("inputs, outputs, arguments, error, message", REFUSED)
 def test_what_a_call_must_not_have(cp, inputs, outputs, arguments, error, message):
     kernel = cp.ElementwiseKernel(inputs, outputs, ";", "k")
     arrays = [cp.ones(3, a) if isinstance(a, str) and len(a) == 1 else a for a in arguments]
@@ -247,7 +253,7 @@ DECLARATIONS = [
 ]
 
 
-@pytest.mark.parametrize("text", DECLARATIONS)
+@each("text", DECLARATIONS)
 def test_declarations_are_those_that_cupy_takes(text):
     cupy = pytest.importorskip("cupy")
 
@@ -282,7 +288,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("inputs", "outputs"), ARGUMENTS)
+@each("inputs, outputs", ARGUMENTS)
 def test_types_are_those_that_cupy_decides(inputs, outputs):
     cupy = pytest.importorskip("cupy")
     declared = "T x, float32 w, S s", "T z, S q"

@@ -15,6 +15,7 @@ import cudakern as ck
 from cudakern.simulator.cupy_stand_in import profiling
 from cudakern.simulator.cupy_stand_in.modules import OWN, module
 from tests.helpers.processes import printed
+from tests.helpers.rows import each
 
 IMPORTS = """
 import cupy
@@ -38,7 +39,7 @@ from cupyx.profiler import benchmark, time_range
 """
 
 
-@pytest.mark.parametrize("line", IMPORTS.split("\n")[1:-1])
+@each("line", IMPORTS.split("\n")[1:-1])
 def test_imports(cp, line):
     names = {}
     exec(line, names)  # noqa: S102
@@ -70,7 +71,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "message"), REFUSED)
+@each("line, message", REFUSED)
 def test_what_is_not_there_is_named(cp, line, message):
     del cp
     errors = (ImportError, AttributeError, KeyError, NotImplementedError, RuntimeError)
@@ -216,7 +217,7 @@ def test_streams_events_and_the_device(cp):
     assert free == total == cp.cuda.runtime.memGetInfo()[1]
 
 
-@pytest.mark.parametrize("arch", ["80", "sm_90"])
+@each("arch", ["80", "sm_90"])
 def test_compute_capability(cp, monkeypatch, arch):
     monkeypatch.setenv("CUDAKERN_ARCH", arch)
     assert cp.cuda.Device(0).compute_capability == arch.removeprefix("sm_")
@@ -321,7 +322,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize(("name", "key"), OURS)
+@each("name, key", OURS)
 def test_parameters_are_those_of_cupy(name, key):
     pytest.importorskip("cupy")
     real = importlib.import_module(name)
@@ -334,7 +335,7 @@ def test_parameters_are_those_of_cupy(name, key):
     assert ours[: len(theirs)] == theirs
 
 
-@pytest.mark.parametrize("name", OWN)
+@each("name", OWN)
 def test_every_name_is_one_of_cupy(name):
     pytest.importorskip("cupy")
     real = importlib.import_module(name)

@@ -12,6 +12,7 @@ import pytest
 import cudakern as ck
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.readmes import has_test, rows, section
+from tests.helpers.rows import each
 
 CODE = r"""
 #include <cuda_fp16.h>
@@ -80,9 +81,7 @@ HELD = """
 """  # noqa: E501
 
 
-@pytest.mark.parametrize(
-    "text", [t.strip() for line in HELD.split("\n") for t in line.split(" | ") if t]
-)
+@each("text", [t.strip() for line in HELD.split("\n") for t in line.split(" | ") if t])
 def test_addresses_of_any_array(cp, module, text):
     x = cp.arange(8, dtype=cp.float32)
     unowned = cp.cuda.UnownedMemory(x.data.ptr, x.nbytes, x)

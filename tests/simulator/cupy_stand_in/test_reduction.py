@@ -9,6 +9,8 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.rows import each
+from tests.helpers.samples import sample
 
 SUM = ("T x", "T y", "x", "a + b", "y = a", "0", "total")
 
@@ -26,7 +28,7 @@ AXES = [None, *(axes for n in range(4) for axes in itertools.combinations(range(
 
 
 @PLAIN_AND_CHECKED
-@pytest.mark.parametrize("axis", AXES)
+@each("axis", AXES)
 def test_every_axis(cp, axis):
     host = np.random.default_rng(1).integers(-9, 9, (3, 4, 5))
     total = cp.ReductionKernel(*SUM)
@@ -41,15 +43,15 @@ def test_every_axis(cp, axis):
             np.testing.assert_array_equal(out.get(), expected)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1000, 3), (3, 1000), (70_000, 2), (1, 65), (2, 128)])
-@pytest.mark.parametrize("axis", [0, 1])
+@each("shape", [(1, 1), (1000, 3), (3, 1000), (70_000, 2), (1, 65), (2, 128)])
+@each("axis", [0, 1])
 def test_every_number_of_elements(cp, shape, axis):
     host = np.random.default_rng(1).integers(-9, 9, shape)
     result = cp.ReductionKernel(*SUM)(cp.asarray(host), axis=axis)
     np.testing.assert_array_equal(result.get(), host.sum(axis=axis))
 
 
-@pytest.mark.parametrize("char", [*"bhiqBHIQefdFD"])
+@each("char", sample("bhiqBHIQefdFD", 3))
 def test_every_type(cp, char):
     host = np.arange(6, dtype=char).reshape(2, 3)
     product = cp.ReductionKernel("T x", "T y", "x", "a * b", "y = a", "1", "product")

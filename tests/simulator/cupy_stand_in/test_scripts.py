@@ -14,6 +14,8 @@ import pytest
 import cudakern as ck
 from tests.helpers.processes import printed
 from tests.helpers.readmes import blocks, read
+from tests.helpers.rows import each
+from tests.helpers.samples import sample
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PAGE = "cudakern/simulator/cupy_stand_in/README.md"
@@ -85,8 +87,8 @@ def heat(found):
 RIGHT = [saxpy, histogram, sharpen, softmax, heat]
 
 
-@pytest.mark.parametrize("seed", [None, 0, 1])
-@pytest.mark.parametrize("right", RIGHT)
+@each("seed", [None, *sample([0, 1], 2)])
+@each("right", RIGHT)
 def test_result(monkeypatch, right, seed):
     with nullcontext() if seed is None else ck.simulator.checked(seed) as report:
         right(run(monkeypatch, SCRIPTS / f"{right.__name__}.py"))
@@ -97,8 +99,7 @@ def test_every_script_is_run():
     assert {path.stem for path in SCRIPTS.glob("*.py")} == {right.__name__ for right in RIGHT}
 
 
-@pytest.mark.parametrize("right", RIGHT)
-def test_program_of_its_own_without_cupy(right):
+def test_programs_of_their_own_without_cupy():
     """No module of a real CuPy is needed, nor imported."""
     program = f"""
 import runpy, sys
@@ -109,8 +110,9 @@ class NoCuPy:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, NoCuPy())
 sys.argv = ["script"]
-with ck.simulator.in_place_of_cupy():
-    runpy.run_path({str(SCRIPTS / right.__name__)!r} + ".py", run_name="__main__")
+for name in {[right.__name__ for right in RIGHT]}:
+    with ck.simulator.in_place_of_cupy():
+        runpy.run_path(f"{SCRIPTS}/{{name}}.py", run_name="__main__")
 print(*[name for name in sys.modules if name.startswith("cupy")], "done")
 """
     assert printed(program).endswith("\ndone\n")
@@ -137,7 +139,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("script", "line", "fault", "kind", "code"), FAULTS)
+@each("script, line, fault, kind, code", FAULTS)
 def test_fault_is_found(monkeypatch, tmp_path, script, line, fault, kind, code):
     text = (SCRIPTS / f"{script}.py").read_text(encoding="utf-8")
     assert line in text
