@@ -81,19 +81,6 @@ def test_a_missing_barrier(seed):
     assert lines
 
 
-def histogram(x, bins):
-    """Count by atomics."""
-    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        cuda.atomic.add(bins, int(x[i]), 1)
-
-
-def test_atomics(seed):
-    x = np.random.default_rng(0).integers(0, 10, 1000).astype(np.float32)
-    bins = np.zeros(10, np.int32)
-    launch(seed, histogram, (VECTOR, types.int32[::1]), (3,), (64,), (x, bins))
-    np.testing.assert_array_equal(bins, np.bincount(x.astype(int), minlength=10))
-
-
 def product(x, y, out):
     """Multiply matrices of doubles summed up in a local array."""
     row, column = cuda.grid(2)
@@ -112,21 +99,3 @@ def test_matrices(seed):
     out = np.full((21, 17), np.nan, np.float32)
     launch(seed, product, (MATRIX, MATRIX, MATRIX), (3, 3), (8, 8), (x, y, out))
     np.testing.assert_array_equal(out, x @ y)
-
-
-def warp_sums(x, out):
-    """Add up the values of each warp."""
-    value = x[cuda.grid(1)]
-    offset = 16
-    while offset > 0:
-        value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
-        offset //= 2
-    if cuda.laneid == 0:
-        out[cuda.grid(1) // 32] = value
-
-
-def test_shuffles(seed):
-    x = np.random.default_rng(0).integers(-99, 99, 128).astype(np.float32)
-    out = np.full(4, np.nan, np.float32)
-    launch(seed, warp_sums, (VECTOR, VECTOR), (1,), (128,), (x, out))
-    np.testing.assert_array_equal(out, x.reshape(4, 32).sum(1))

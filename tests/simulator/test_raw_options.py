@@ -68,18 +68,6 @@ def test_folders_count_from_the_working_one(tmp_path, monkeypatch):
     assert shown(f"-I..{os.sep}below", before=before) == 6
 
 
-@pytest.mark.timeout(60)
-def test_a_header_that_polls(tmp_path):
-    (tmp_path / "wait.h").write_text(
-        "__device__ void wait(int* flag) { while (*(volatile int*)flag == 0); }"
-    )
-    code = """#include <wait.h>
-    extern "C" __global__ void k(int* flag) { if (threadIdx.x) *flag = 1; else wait(flag); }"""
-    flag = np.zeros(1, np.int32)
-    RawKernel(code, "k", (f"-I{tmp_path}",))((1,), (2,), (flag,))
-    assert flag == 1
-
-
 @each("options, value", [((), 2017), (("-std=c++14",), 2014), (("--std=c++20",), 2020)])
 def test_standards(options, value):
     assert shown(*options, value="__cplusplus / 100") == value
