@@ -39,7 +39,8 @@ struct Most {
 TIMES = "T s = 0; for (int k = 0; k < 3; ++k) s += x; b = s; c = x < 0 ? CUDART_INF : x * M_PI"
 AT = "int at[] = {int(i % 6), 2}; z = x[at] + x.size(); u = x[{2, 1}] + y; v = second(x) * y"
 ATOMICS = """
-atomicAdd(&a[i % 2], x); atomicAdd(&b[0], (long long)y); atomicMax(&c[1], w); atomicMin(&c[2], w)
+atomicAdd(&a[i % 2], x); atomicAdd(&b[0], (long long)y); atomicMax(&c[1], w); atomicMin(&c[2], w);
+atomicMax(&d[1], v); atomicMin(&d[2], v)
 """
 #: Definitions, and inputs of calls; outputs have the shape of the loop and the dtypes of the chars.
 ELEMENTWISE = {
@@ -70,9 +71,9 @@ ELEMENTWISE = {
         "ddd",
     ),
     "atomics": (
-        ("T x, S y, U w", "raw T a, raw int64 b, raw U c", ATOMICS, "k"),
-        [HALF, I4, F8],
-        "eqd",
+        ("T x, S y, U w, V v", "raw T a, raw int64 b, raw U c, raw V d", ATOMICS, "k"),
+        [HALF, I4, F8, F4],
+        "eqdf",
     ),
     "deduced": (("raw T x, T y", "T z", "z = total(x) * y", "k", True, TOTAL), [F8, F8], "d"),
 }

@@ -96,13 +96,6 @@ def test_addresses_of_any_array(cp, module, text):
     assert held.data.ptr == held.__array_interface__["data"][0]
 
 
-def test_sizes_of_launches(cp):
-    code = 'extern "C" __global__ void f(int* x) { atomicAdd(x, 1); }'
-    x = cp.zeros(1, cp.int32)
-    cp.RawKernel(code, "f")((0, np.int64(2)), (4,), (x,))  # as CuPy runs it: of one block at least
-    assert int(x[0]) == 8
-
-
 def test_a_fault_by_an_address_in_an_array(cp, module):
     x = cp.ones(7, cp.float32)
     table = cp.asarray([x.data.ptr], dtype=cp.uint64)
@@ -130,11 +123,7 @@ def test_shared_memory_streams_and_attributes(cp):
       x[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
     }"""
     kernel = cp.RawKernel(code, "turned", (), "nvrtc", enable_cooperative_groups=False)
-    attributes = kernel.attributes
-    assert attributes["max_threads_per_block"] == kernel.max_threads_per_block == 1024
-    assert attributes["max_dynamic_shared_size_bytes"] == 48 * 1024
-    assert attributes["shared_size_bytes"] == 0
-    assert attributes["ptx_version"] == 90
+    assert kernel.attributes["max_threads_per_block"] == kernel.max_threads_per_block == 1024
     kernel.max_dynamic_shared_size_bytes = 100_000
     x = cp.empty(4, cp.int32)
     kernel((1,), (4,), (x,), shared_mem=90_000, stream=cp.cuda.Stream())
@@ -148,14 +137,10 @@ def test_what_cupy_refuses_or_lets_pass(cp):
         kernel((1,), (1,), (np.zeros(3, np.float32), cp.float32(1)))
     with pytest.raises(ck.errors.BindingError, match="must fit a parameter of 4 bytes"):
         kernel((1,), (1,), (cp.zeros(3, cp.float32), 1.0))
-    with pytest.raises(TypeError, match="grid must be a tuple of one to three integers; got 1"):
-        kernel(1, (1,), (cp.zeros(3, cp.float32), cp.float32(1)))
     with pytest.raises(ck.errors.BindingError, match=r"declare it extern \"C\", or take RawModule"):
         cp.RawKernel(code.replace('extern "C"', ""), "f").compile()
     with pytest.raises(TypeError, match="options must be a tuple; got "):
         cp.RawKernel(code, "f", ["-lineinfo"])
-    with pytest.raises(TypeError, match="options must be a tuple; got "):
-        cp.RawModule(code=code, options=["-lineinfo"])
     with pytest.raises(AttributeError, match=r"has no cupy\.RawKernel\.num_regs; only a GPU"):
         kernel.num_regs  # noqa: B018
     with pytest.raises(cp.cuda.compiler.CompileException, match="must compile"):
