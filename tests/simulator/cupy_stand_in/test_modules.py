@@ -190,9 +190,10 @@ def test_streams_events_and_the_device(cp):
     assert cp.cuda.get_elapsed_time(start, stop) >= 0
     with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="must be recorded"):
         cp.cuda.get_elapsed_time(start, cp.cuda.Event())
-    assert (stream.done, start.done, stream.is_non_blocking, stream != cp.cuda.Stream()) == (
-        True,
-    ) * 4
+    assert stream.done
+    assert start.done
+    assert stream.is_non_blocking
+    assert stream != cp.cuda.Stream()
     assert cp.cuda.ExternalStream(stream.ptr) == stream
     previous = stream.use()
     assert cp.cuda.get_current_stream() == stream
@@ -201,12 +202,8 @@ def test_streams_events_and_the_device(cp):
     with cp.cuda.Device(0) as device:
         device.synchronize()
         device.use()
-    assert (device.id, int(device), device == cp.cuda.Device(), cp.cuda.get_device_id()) == (
-        0,
-        0,
-        True,
-        0,
-    )
+    assert device.id == int(device) == cp.cuda.get_device_id() == 0
+    assert device == cp.cuda.Device()
     assert device.attributes["MultiProcessorCount"] == 132
     properties = cp.cuda.runtime.getDeviceProperties(0)
     assert (properties["warpSize"], properties["maxThreadsPerBlock"]) == (32, 1024)

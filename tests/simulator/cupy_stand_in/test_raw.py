@@ -73,15 +73,15 @@ def test_addresses_in_arrays(cp, module):
 
 
 HELD = """
-    x.copy() | copy.deepcopy(x) | pickle.loads(pickle.dumps(x, 5)) | x[::-2] | cp.from_dlpack(x)
-    cp.lib.stride_tricks.as_strided(x, (4, 4), (4, 4)) | cp.zeros((2, 3, 4), cp.float32).transpose(1, 2, 0)
-    cp.empty_like(cp.zeros((2, 3, 4), cp.float32).transpose(1, 2, 0)) | cp.asarray(np.ones((3, 3), "f4", "F"))
-    cp.frombuffer(bytes(16), "f4") | cp.ndarray(4, "f4", cp.cuda.MemoryPointer(unowned, 0))
-    cp.ndarray(4, "f4", x.data + 8) | cp.fft.fft(x).real.astype("f4") | (x + 1j).astype("F").imag
-"""  # noqa: E501
+x.copy() | copy.deepcopy(x) | pickle.loads(pickle.dumps(x, 5)) | x[::-2] | cp.from_dlpack(x)
+cp.lib.stride_tricks.as_strided(x, (4, 4), (4, 4)) | cp.zeros((2, 3, 4), "f4").transpose(1, 2, 0)
+cp.empty_like(cp.zeros((2, 3, 4), "f4").transpose(1, 2, 0)) | cp.asarray(np.ones((3, 3), "f4", "F"))
+cp.frombuffer(bytes(16), "f4") | cp.ndarray(4, "f4", cp.cuda.MemoryPointer(unowned, 0))
+cp.ndarray(4, "f4", x.data + 8) | cp.fft.fft(x).real.astype("f4") | (x + 1j).astype("F").imag
+"""
 
 
-@each("text", [t.strip() for line in HELD.split("\n") for t in line.split(" | ") if t])
+@each("text", HELD.strip().replace("\n", " | ").split(" | "))
 def test_addresses_of_any_array(cp, module, text):
     x = cp.arange(8, dtype=cp.float32)
     unowned = cp.cuda.UnownedMemory(x.data.ptr, x.nbytes, x)
