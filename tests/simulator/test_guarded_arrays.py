@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import sleep
@@ -15,10 +12,10 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawModule
+from tests.helpers.processes import printed
 from tests.helpers.rows import each
 from tests.helpers.simulated import assert_works
 
-ROOT = Path(__file__).parents[2]
 CODE = r"""
 typedef unsigned long long u64;
 extern "C" __global__ void poke(const char* a, char* x, long long i, int n) {
@@ -363,5 +360,4 @@ launch("meet", x, 1, 0, y)
 thread.join()
 assert x[:4].tolist() == [1, 1, 0, 0] and y[0] >= 0
 """
-    command = [sys.executable, "-W", "ignore", "-c", program]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=60, env=os.environ)
+    printed(program, flags=["-W", "ignore"])

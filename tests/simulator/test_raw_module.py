@@ -204,45 +204,25 @@ def test_files_that_are_no_text(tmp_path, content, what):
         RawModule(path=str(tmp_path / "absent.cu"))
 
 
-REFUSED = r"""
-extern "C" __global__ void fine(int* x) { *x = 1; }
-extern "C" __global__ void sampled(float* x, cudaTextureObject_t t) { *x = tex2D<float>(t, 1, 2); }
-extern "C" __device__ __noinline__ void helper(float* x, cudaTextureObject_t t) {
-  *x = tex1D<float>(t, 1);
-}
-extern "C" __global__ void indirect(float* x, cudaTextureObject_t t) { helper(x, t); }
-"""
-
-
-def test_a_kernel_that_is_not_executed_leaves_the_others():
-    module = RawModule(code=REFUSED)
-    module.compile()
-    assert ran(module, "fine", np.zeros(1, np.int32)) == 1
-    for name in ("sampled", "indirect"):
-        kernel = module.get_function(name)
-        with pytest.raises(ck.KernelCompileError) as caught:
-            kernel((1,), (1,), (np.zeros(1, np.float32), 0))
-        message = str(caught.value)
-        assert message.startswith("module.cu: the kernel must compile; module.cu:")
-        assert "the simulator does not execute the instruction tex." in message
-        assert message.endswith("; instead of a texture read an array, interpolating by hand")
-
-
 FINE = 'extern "C" __global__ void fine(int* x) { x[0] = 1; }'
 CALLS = """extern "C" __device__ int other(int);
 extern "C" __global__ void k(int* x) { x[0] = other(1); }"""
 LAUNCHES = """__global__ void child(int* x) { x[0] = 1; }
 extern "C" __global__ void k(int* x) { child<<<1, 1>>>(x); }"""
+SAMPLES = """
+__device__ __noinline__ int at(cudaTextureObject_t t) { return tex1D<int>(t, 1); }
+extern "C" __global__ void k(int* x) { x[0] = at(x[0]); }"""
 
 
 @each(
     "code, what",
     [
+        (SAMPLES, "the instruction tex.1d.v4.s32.f32"),
         (CALLS, "a call of other, which the module does not define"),
         (LAUNCHES, "mov.u64 of _Z5childPi, which is a kernel: only the host launches them"),
     ],
 )
-def test_functions_of_others_and_launches_from_kernels(code, what):
+def test_a_kernel_that_is_not_executed_leaves_the_others(code, what):
     module = RawModule(code=f"{code}\n{FINE}", options=("-rdc=true",))
     assert ran(module, "fine", np.zeros(1, np.int32)) == 1
     with pytest.raises(ck.KernelCompileError) as caught:

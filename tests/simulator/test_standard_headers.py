@@ -70,34 +70,11 @@ def test_all_headers_together(order, standard):
     assert y == 5
 
 
-OLDER = """
-#include <assert.h>
-#include <inttypes.h>
-#include <float.h>
-#include <limits.h>
-#include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-struct Pair { char a; int b; };
-extern "C" __global__ void k(double* y) {
-  const double values[] = {sizeof(int64_t), sizeof(std::uint16_t), INT8_MIN, INT32_MAX, CHAR_BIT,
-    UINT32_MAX, (double)UINT64_MAX, INT_MIN, (double)LLONG_MIN, FLT_MAX, DBL_EPSILON, M_PI,
-    offsetof(Pair, b)};
-  memcpy(y, values, sizeof values);
-}"""
-
-
 @each("standard", sample(["c++11", "c++14", "c++17", "c++20"], 3))
 def test_headers_of_c_with_any_standard(standard):
-    single, double = np.finfo(np.float32), np.finfo(np.float64)
-    wanted = [8, 2, -128, 2**31 - 1, 8, 2**32 - 1, 2**64 - 1, -(2**31), -(2**63)]
-    wanted += [float(single.max), float(double.eps), np.pi, 4]
-    y = np.full(len(wanted), np.nan)
-    ck.simulator.RawKernel(OLDER, "k", (f"-std={standard}",), jitify=True)((1,), (1,), (y,))
-    np.testing.assert_array_equal(y, wanted)
+    row = next(row for row in ROWS if row.name == "limits_of_integers")
+    kernel = ck.simulator.RawKernel(row.code, "k", (f"-std={standard}",), jitify=True)
+    require_result(kernel, row, 0)
 
 
 def test_own_header_comes_first(tmp_path):
