@@ -20,7 +20,7 @@ except pathfinder.DynamicLibNotFoundError:
 
 #: Plain, and checked in two orders.
 pytestmark = pytest.mark.parametrize("seed", [None, 0, 1])
-VECTOR, MATRIX = types.float32[::1], types.float32[:, ::1]
+VECTOR = types.float32[::1]
 
 
 def launch(seed, function, signature, grid, block, arguments):
@@ -79,23 +79,3 @@ def test_a_missing_barrier(seed):
     lines = {f.source for f in caught.value.findings if f.kind == "race"}
     assert lines <= {(__file__, first + 3), (__file__, first + 4)}
     assert lines
-
-
-def product(x, y, out):
-    """Multiply matrices of doubles summed up in a local array."""
-    row, column = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        parts = cuda.local.array(2, types.float64)
-        parts[0] = parts[1] = 0.0
-        for k in range(x.shape[1]):
-            parts[k % 2] += x[row, k] * y[k, column]
-        out[row, column] = parts[0] + parts[1]
-
-
-def test_matrices(seed):
-    rng = np.random.default_rng(0)
-    x = rng.integers(-9, 9, (21, 13)).astype(np.float32)
-    y = rng.integers(-9, 9, (13, 17)).astype(np.float32)
-    out = np.full((21, 17), np.nan, np.float32)
-    launch(seed, product, (MATRIX, MATRIX, MATRIX), (3, 3), (8, 8), (x, y, out))
-    np.testing.assert_array_equal(out, x @ y)

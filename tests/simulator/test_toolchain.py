@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,8 +33,9 @@ from tests.helpers.simulated import code_of, compiled, run
 
 ROOT = Path(__file__).parents[2]
 KERNEL = 'extern "C" __global__ void k(int* x) { x[threadIdx.x] = VALUE; }'
-#: Around a program that is interrupted, and in which NVRTC takes until it is told to stop.
-STUCK = """
+WORKS = "from tests.simulator.test_toolchain import works; works()"
+#: A program that is interrupted, and in which NVRTC takes until it is told to stop.
+STUCK = f"""
 import os, pathlib, time
 from cudakern.engines import nvrtc
 
@@ -46,17 +46,18 @@ def compiled(program, cancelled):
     return b"", ""
 
 nvrtc._compiled = compiled
-try:{}
+try:
+    {WORKS}
 except KeyboardInterrupt: pass
 else: 1 / 0
 """
-PROGRAM = """
-import numpy as np
-from tests.helpers.simulated import run
-x = np.zeros(4, np.int32)
-run({text!r}, [x], block=4, macros=(("VALUE", "7"),))
-assert x.tolist() == [7] * 4
-"""
+
+
+def works():
+    """Compile a kernel, and run it."""
+    x = np.zeros(4, np.int32)
+    run(KERNEL, [x], block=4, macros=(("VALUE", "7"),))
+    assert x.tolist() == [7] * 4
 
 
 @pytest.fixture
@@ -274,13 +275,10 @@ def libraries(folder):
     return sorted(path.name for path in folder.glob("*.so"))
 
 
-def in_process(around="{}", **environment):
-    """Start a process that compiles and runs a kernel, with something around that."""
-    program = around.format(textwrap.indent(PROGRAM.format(text=KERNEL), " "))
+def in_process(program=WORKS, **environment):
+    """Start a program."""
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        cwd=ROOT,
-        env={**os.environ, **environment},
+        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **environment}
     )
 
 

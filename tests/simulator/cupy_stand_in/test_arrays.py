@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.cupy_stand_in.names import NAMES
 from tests.helpers.rows import each
 
 
@@ -267,27 +266,20 @@ def test_assertions_take_arrays_of_both(cp):
         cp.testing.assert_allclose(cp.arange(3), np.arange(3) + 1)
 
 
-def test_names_of_numpy_are_there():
-    """Those of NumPy that the tests have; a name that NumPy drops is no name of the stand-in."""
-    missing = [name for name in NAMES[""] if not hasattr(np, name)]
-    assert len(missing) < 10
-
-
 def test_operators_of_the_package(cp):
     x = cp.arange(12, dtype=cp.float32).reshape(3, 4)
-    for seed in (None, 0):
-        with ck.simulator.checked(seed or 0) as report:
-            picked = ck.gather(x, cp.asarray([2, 0]))
-            found = ck.argwhere(x > 9)
-            most = ck.reduce(x.T, "max", axis=0)
-            out = cp.empty((2, 3), cp.float32)
-            assert ck.one_hot(cp.asarray([1, 2]), 3, out=out) is out
-        assert report.launches >= 4
-        assert type(picked) is type(found) is type(most) is cp.ndarray
-        assert picked.get().tolist() == [[8, 9, 10, 11], [0, 1, 2, 3]]
-        assert found.get().tolist() == [[2, 2], [2, 3]]
-        assert most.get().tolist() == [3, 7, 11]
-        assert out.get().tolist() == [[0, 1, 0], [0, 0, 1]]
+    with ck.simulator.checked() as report:
+        picked = ck.gather(x, cp.asarray([2, 0]))
+        found = ck.argwhere(x > 9)
+        most = ck.reduce(x.T, "max", axis=0)
+        out = cp.empty((2, 3), cp.float32)
+        assert ck.one_hot(cp.asarray([1, 2]), 3, out=out) is out
+    assert report.launches >= 4
+    assert type(picked) is type(found) is type(most) is cp.ndarray
+    assert picked.get().tolist() == [[8, 9, 10, 11], [0, 1, 2, 3]]
+    assert found.get().tolist() == [[2, 2], [2, 3]]
+    assert most.get().tolist() == [3, 7, 11]
+    assert out.get().tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
 def test_no_warnings_of_numpy(cp):
@@ -308,8 +300,7 @@ def test_programs_that_ask_whose_an_array_is(cp):
 
 def test_names_that_numpy_has_given_up(cp):
     x = cp.asarray([[3, 1], [2, 4]])
-    assert cp.alltrue(x).item() is True
-    assert cp.sometrue(x > 3).item() is True
+    assert cp.alltrue(x).item() is cp.sometrue(x > 3).item() is True
     assert cp.product(x).item() == 24
     assert cp.cumproduct(x).tolist() == [3, 3, 6, 24]
     assert cp.row_stack((x, x)).shape == (4, 2)
