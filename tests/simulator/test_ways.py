@@ -40,13 +40,7 @@ def row(name, code, block, inputs, expected, **options):
 
     code = f'{HEAD}extern "C" __global__ void k({code}\n}}'
     return Correct(
-        name=name,
-        code=code,
-        grid=(1,),
-        block=block,
-        inputs=arguments,
-        expected=answer,
-        **options,
+        name=name, code=code, grid=(1,), block=block, inputs=arguments, expected=answer, **options
     )
 
 

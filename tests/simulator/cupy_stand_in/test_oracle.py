@@ -65,11 +65,7 @@ ELEMENTWISE = {
     "skips": (("T x", "T z", "z = -1; if (x < 0) continue; z = x", "k"), [F4], "f"),
     "index": (("T x", "T z", "z = i + _ind.size() * _ind.get()[0]", "k", False), [F8], "d"),
     "shape": (("raw T x, T y", "T z", "z = x.shape()[0] + x.strides()[1]", "k"), [GAPS, F8], "d"),
-    "places": (
-        ("raw T x, T y", "T z, T u, T v", AT, "k", True, SECOND),
-        [GAPS, F8],
-        "ddd",
-    ),
+    "places": (("raw T x, T y", "T z, T u, T v", AT, "k", True, SECOND), [GAPS, F8], "ddd"),
     "atomics": (
         ("T x, S y, U w, V v", "raw T a, raw int64 b, raw U c, raw V d", ATOMICS, "k"),
         [HALF, I4, F8, F4],
