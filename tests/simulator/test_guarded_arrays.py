@@ -135,21 +135,15 @@ def test_overrun(nbytes, first, count, where, is_fault):
     assert (x[inside] == 7).all()  # what belongs to the array is there
 
 
-def test_reads_past_the_page():
+def test_what_else_is_an_overrun():
     x, y = aligned(64), np.zeros(1, np.uint8)
     assert "1 bytes past the end of the memory of argument 0," in str(fails("peek", x, 64, y))
-
-
-def test_the_first_of_arrays_that_share_memory_is_named():
-    x = np.zeros(52, np.uint8)
-    assert "argument 0, which has 52" in fails("poke", x, x[5:9], 47, 1).message
-    launch("poke", x, x[5:9], -5, 52)
-    assert (x == 7).all()
-
-
-def test_an_array_of_empty_ends_where_it_ends():
-    x = ck.simulator.empty(13, np.uint8)
-    assert "1 bytes past" in fails("poke", None, x, 13, 1).message
+    made = ck.simulator.empty(13, np.uint8)
+    assert "1 bytes past" in fails("poke", None, made, 13, 1).message
+    shared = np.zeros(52, np.uint8)  # by two arrays, of which the first is named
+    assert "argument 0, which has 52" in fails("poke", shared, shared[5:9], 47, 1).message
+    launch("poke", shared, shared[5:9], -5, 52)
+    assert (shared == 7).all()
 
 
 def layouts():

@@ -21,7 +21,6 @@ from tests.simulator.headers import OPTIONS
 from tests.simulator.tables import Correct, Modules
 from tests.simulator.test_correct_kernels import TOGETHER
 
-EACH_WAY = pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
 BLOCKS = [(3, 5, 2), (33,), (7, 9, 4)]
 HEAD = """
 #define WHO const int n = blockDim.x * blockDim.y * blockDim.z, \\
@@ -281,7 +280,7 @@ def require_results(rows) -> None:
             equal(arguments[position], wanted, err_msg=correct.name, **options)
 
 
-@EACH_WAY
+@pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
 def test_nasty_kernels(way):
     """And rows of the table, which other tests run together; for fibers these are compiled anew."""
     more = {Way.TOGETHER: [], Way.ALONE: TOGETHER, Way.FIBERS: sample(TOGETHER, 3)}
@@ -322,7 +321,7 @@ def failing() -> str:
 
 
 @each("name", FAULTS)
-@EACH_WAY
+@each("way", Way)
 def test_fault_in_a_loop(way, name):
     kind, thread, _ = FAULTS[name]
     code, x = failing(), np.zeros(96, np.int32)
@@ -371,7 +370,7 @@ DECISIONS = {
 }
 
 
-@EACH_WAY
+@each("way", Way)
 def test_text_without_an_end(way):
     """What is read behind a barrier may have no value if nobody needs it; texts may lack a ret."""
     body = """mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;

@@ -19,13 +19,11 @@ from tests.helpers.rows import each
 
 IMPORTS = """
 import cupy
-import cupy as cp
 import cupyx
-import cupy.cuda
+import cupy.cuda as cuda
 import cupy.cuda.nvtx as nvtx
 import cupyx.profiler
-from cupy import RawKernel, ElementwiseKernel, ndarray, zeros
-from cupy import cuda, linalg, random
+from cupy import RawKernel, ElementwiseKernel, ndarray, zeros, cuda, linalg, random
 from cupy.cuda import Device, Stream, Event, runtime
 from cupy.cuda.runtime import getDeviceCount
 from cupy.cuda.stream import get_current_stream

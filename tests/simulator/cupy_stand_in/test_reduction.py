@@ -15,15 +15,6 @@ from tests.helpers.samples import sample
 SUM = ("T x", "T y", "x", "a + b", "y = a", "0", "total")
 
 
-@PLAIN_AND_CHECKED
-def test_example_of_the_guide(cp):
-    l2norm = cp.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "l2norm")
-    x = cp.arange(10, dtype=np.float32).reshape(2, 5)
-    result = l2norm(x, axis=1)
-    assert result.dtype == np.float32
-    np.testing.assert_allclose(result.get(), [5.477226, 15.9687195], rtol=1e-6)
-
-
 AXES = [None, *(axes for n in range(4) for axes in itertools.combinations(range(3), n)), -1, 1]
 
 
