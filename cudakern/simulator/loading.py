@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cudakern._forks import Lock
 from cudakern.engines.cache import one_line, resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator.headers import constant
-from cudakern.simulator.ptx.library import library, stack_at
+from cudakern.simulator.ptx.library import library
 from cudakern.simulator.ptx.loaded import LoadedModule
 from cudakern.simulator.structures import (
     KernelStruct,
@@ -94,11 +94,10 @@ class ModuleLoader:
             runtime = _runtime(toolchain, checked=checked)
         path = library(ptx, toolchain, runtime_path, checked=checked, fast=fast)
         opened = _open(path)
-        stack = partial(stack_at, ptx, toolchain, runtime_path, path, fast=fast)
         with self._lock:
             module = self._modules.get((ptx.key, toolchain, checked, fast))
             if module is None or module.path != path:
-                module = LoadedModule(path, opened, runtime, ptx, None if checked else stack)
+                module = LoadedModule(path, opened, runtime, ptx)
                 others = (m for key, m in self._modules.items() if key[:2] == (ptx.key, toolchain))
                 other = next(others, None)
                 if other is not None:

@@ -22,6 +22,7 @@ def each(names, rows, ids=None):
     if ids is not None:
         named = [ids(row) for row in rows] if callable(ids) else ids
         table = [(name, values) for name, (_, values) in zip(named, table, strict=True)]
+    table = [(name or _shown(values), values) for name, values in table]
     assert table, "a table without rows tests nothing"
 
     def decorate(test):
@@ -52,11 +53,14 @@ def each(names, rows, ids=None):
 
 
 def _row(names, row):
-    """Return the name of a row and its values by argument."""
+    """Return the name of a row, if it has one, and its values by argument."""
     name = getattr(row, "id", None)
     if hasattr(row, "marks"):  # of pytest.param
         assert not row.marks, "a row with marks is a test of its own"
         row = row.values if len(names) > 1 else row.values[0]
     values = row if len(names) > 1 else (row,)
-    values = dict(zip(names, values, strict=True))
-    return name or ", ".join(f"{k}={v!r}" for k, v in values.items()), values
+    return name, dict(zip(names, values, strict=True))
+
+
+def _shown(values):
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())

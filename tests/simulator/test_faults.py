@@ -12,6 +12,7 @@ import pytest
 
 from cudakern.errors import SimulatorError
 from cudakern.simulator import RawModule, checked
+from tests.helpers.rows import each
 from tests.helpers.samples import is_thorough
 from tests.helpers.simulated import ZIGLANG, assert_works, fails, run
 
@@ -59,7 +60,7 @@ DIVERGENCES = {
 }
 
 
-@pytest.mark.parametrize("name", DIVERGENCES)
+@each("name", DIVERGENCES)
 def test_divergence(name):
     error = fails(DIVERGENT, [np.zeros(4, np.int32)], grid=4, block=96, name=name)
     assert error.kind == "barrier_divergence"
@@ -117,12 +118,9 @@ def check(error, name):
         raise error
 
 
-@pytest.mark.parametrize(
-    ("later", "compiler"),
-    [("", "default"), ("_later", "default"), *([("", "ziglang")] if is_thorough() else [])],
-    indirect=["compiler"],
-)
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("compiler", ["default", "ziglang"][: 1 + is_thorough()], indirect=True)
+@each("name", FAULTS)
+@each("later", ["", "_later"])
 @pytest.mark.usefixtures("compiler")
 def test_fault(name, later):
     faulthandler.enable(sys.__stderr__)  # as in many services
@@ -130,12 +128,25 @@ def test_fault(name, later):
     assert faulthandler.is_enabled()
 
 
-CHECKED = RawModule(code=FAULTY)
+MODULE = RawModule(code=FAULTY)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@each("name", [name for name, (_, kind, _) in FAULTS.items() if kind == "out_of_bounds"])
+def test_an_access_out_of_bounds_tells_how_to_find_its_line(name):
+    """And the advice leads there."""
+    kernel, x = MODULE.get_function(name), np.zeros(64, np.int32)
+    with pytest.raises(SimulatorError) as caught:
+        kernel((3,), (64,), (x,))
+    advice = ": run it inside of cudakern.simulator.checked() for the line"
+    assert caught.value.message.endswith(advice)
+    assert "test.cu" not in caught.value.message
+    with pytest.raises(SimulatorError, match=r"out_of_bounds: test\.cu:5: "), checked():
+        kernel((3,), (64,), (x,))
+
+
+@each("name", FAULTS)
 def test_a_fault_is_a_finding(name):
-    kernel, x = CHECKED.get_function(name), np.zeros(64, np.int32)
+    kernel, x = MODULE.get_function(name), np.zeros(64, np.int32)
     with pytest.raises(SimulatorError) as caught, checked() as report:  # noqa: PT012
         kernel((3,), (64,), (x,))
         kernel((1,), (64,), (x,))  # whose only block is right

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel
+from cudakern.simulator import RawKernel, RawModule
 from tests.helpers.processes import printed
+from tests.helpers.rows import each
 from tests.simulator.test_signals import START
 
 LARGE = 1 << 15
@@ -22,7 +22,7 @@ ENDS = {
     "barrier_divergence": "if (is_it) __syncwarp(0);",
     "deadlock": "while (is_it && *(volatile int*)x != 5) {}",
 }
-CODE = """extern "C" __global__ void k(float* x, float large) {
+CODE = """extern "C" __global__ void k_NAME(float* x, float large) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const bool is_it = blockIdx.x == 0 && threadIdx.x == 5;
   float v = fmaf(x[i], large, i);
@@ -31,7 +31,11 @@ CODE = """extern "C" __global__ void k(float* x, float large) {
   __syncthreads();
   ENDS
   x[i] = fmaf(x[i], large, v - 1);
-}"""
+}
+"""
+MODULE = RawModule(
+    code="".join(CODE.replace("NAME", kind).replace("ENDS", end) for kind, end in ENDS.items())
+)
 #: Floats are flushed where PTX does not tell otherwise: those are CuPy's options.
 TWICE = """extern "C" __global__ void k(TYPE* x) {
   x += blockIdx.x * blockDim.x + threadIdx.x;
@@ -57,11 +61,10 @@ def keeps_subnormal_floats(count=64) -> bool:
     return all(kept)
 
 
-@pytest.mark.parametrize("kind", ENDS)
-@pytest.mark.parametrize("count", [64, LARGE])
+@each("count", [64, LARGE])
+@each("kind", ENDS)
 def test_every_end(count, kind):
-    x = np.full(count, 1e-40, np.float32)
-    kernel = RawKernel(CODE.replace("ENDS", ENDS[kind]), "k")
+    x, kernel = np.full(count, 1e-40, np.float32), MODULE.get_function(f"k_{kind}")
     for _ in range(2):
         x[:] = 1e-40
         try:
@@ -85,10 +88,6 @@ def test_doubles_are_printed(capfd):
 SIGNALS = r"""
 from tests.simulator.test_float_control import LARGE, keeps_subnormal_floats
 
-def flushing(body):
-    code = 'extern "C" __global__ void k(float* f, int* x, int n) {' + body + "}"
-    return RawKernel(code, "k")
-
 END = "f[blockIdx.x * blockDim.x + threadIdx.x] = f[1 << 19] * 1e30f;"
 LOAD = 'asm volatile("ld.global.s32 %0, [%1];" : "=r"(v) : "l"(x + 40));'
 STORE = 'asm volatile("st.global.s32 [%0], 7;" ::"l"(x + 41));'
@@ -110,13 +109,19 @@ def ring(*_):
     x[40] = 1
 
 signal.signal(signal.SIGALRM, ring)
-ENDED = flushing(END)
-for name, body in LOOPS.items():
+MODULE = RawModule(
+    code="".join(
+        'extern "C" __global__ void ' + name + "(float* f, int* x, int n) {" + body + "}\n"
+        for name, body in {**LOOPS, "ended": END}.items()
+    )
+)
+ENDED = MODULE.get_function("ended")
+for name in LOOPS:
     for blocks in 4, LARGE // 32:
         for raises in False, True:
             x = np.zeros(1 << 19, np.int32)
             f = np.full((1 << 19) + 1, 1e-40, np.float32)
-            loop = flushing(body)
+            loop = MODULE.get_function(name)
             loop((blocks,), (32,), (f, x, np.int32(1)))  # compiled
             f[:] = 1e-40
             signal.setitimer(signal.ITIMER_REAL, 0.05)

@@ -20,7 +20,7 @@ except pathfinder.DynamicLibNotFoundError:
 
 #: Plain, and checked in two orders.
 pytestmark = pytest.mark.parametrize("seed", [None, 0, 1])
-VECTOR, MATRIX = types.float32[::1], types.float32[:, ::1]
+VECTOR = types.float32[::1]
 
 
 def launch(seed, function, signature, grid, block, arguments):
@@ -79,54 +79,3 @@ def test_a_missing_barrier(seed):
     lines = {f.source for f in caught.value.findings if f.kind == "race"}
     assert lines <= {(__file__, first + 3), (__file__, first + 4)}
     assert lines
-
-
-def histogram(x, bins):
-    """Count by atomics."""
-    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
-        cuda.atomic.add(bins, int(x[i]), 1)
-
-
-def test_atomics(seed):
-    x = np.random.default_rng(0).integers(0, 10, 1000).astype(np.float32)
-    bins = np.zeros(10, np.int32)
-    launch(seed, histogram, (VECTOR, types.int32[::1]), (3,), (64,), (x, bins))
-    np.testing.assert_array_equal(bins, np.bincount(x.astype(int), minlength=10))
-
-
-def product(x, y, out):
-    """Multiply matrices of doubles summed up in a local array."""
-    row, column = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        parts = cuda.local.array(2, types.float64)
-        parts[0] = parts[1] = 0.0
-        for k in range(x.shape[1]):
-            parts[k % 2] += x[row, k] * y[k, column]
-        out[row, column] = parts[0] + parts[1]
-
-
-def test_matrices(seed):
-    rng = np.random.default_rng(0)
-    x = rng.integers(-9, 9, (21, 13)).astype(np.float32)
-    y = rng.integers(-9, 9, (13, 17)).astype(np.float32)
-    out = np.full((21, 17), np.nan, np.float32)
-    launch(seed, product, (MATRIX, MATRIX, MATRIX), (3, 3), (8, 8), (x, y, out))
-    np.testing.assert_array_equal(out, x @ y)
-
-
-def warp_sums(x, out):
-    """Add up the values of each warp."""
-    value = x[cuda.grid(1)]
-    offset = 16
-    while offset > 0:
-        value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
-        offset //= 2
-    if cuda.laneid == 0:
-        out[cuda.grid(1) // 32] = value
-
-
-def test_shuffles(seed):
-    x = np.random.default_rng(0).integers(-99, 99, 128).astype(np.float32)
-    out = np.full(4, np.nan, np.float32)
-    launch(seed, warp_sums, (VECTOR, VECTOR), (1,), (128,), (x, out))
-    np.testing.assert_array_equal(out, x.reshape(4, 32).sum(1))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cudakern.simulator.ptx.names import parameter_names
+from tests.helpers.rows import each
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
+@each(
+    "text, names",
     [
         ('extern "C" __global__ void k(const float* x, int n) {}', "x n"),
         ("__global__ void k() {}", ""),

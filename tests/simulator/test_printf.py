@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import cudakern as ck
+from tests.helpers.rows import each
 
 #: An expression in C, its format and what it prints.
 PRINTED = (
@@ -68,7 +68,7 @@ extern "C" __global__ void k(const float* x) {
     assert set(printed) == expected
 
 
-@pytest.mark.parametrize("length", [0, 1, 5000])
+@each("length", [0, 1, 5000])
 def test_a_text_of_any_length(capfd, length):
     code = r"""
 extern "C" __global__ void k(const char* text) { printf("<%s>\n", text); }

@@ -11,6 +11,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
 from tests.helpers.processes import printed
+from tests.helpers.rows import each
 
 CODE = """__device__ int counter = 5;
 extern "C" __global__ void k(int* x) { x[threadIdx.x] = VALUE + atomicAdd(&counter, 1); }
@@ -24,10 +25,12 @@ HOW = {
 }
 
 
-def module(number, api=ck.simulator):
-    """Return a module of a text of its own: those of one text share their variables."""
-    text = f"{CODE}// {number}"
-    return api.RawModule(code=text, name_expressions=["of<int>", "k"], **GIVEN)
+def module(api=ck.simulator):
+    return api.RawModule(code=CODE, name_expressions=["of<int>", "k"], **GIVEN)
+
+
+def raw(api=ck.simulator):
+    return api.RawKernel(CODE, "k", ("-DVALUE=10",), translate_cucomplex=False)
 
 
 def launched(kernel, count=1, **launch):
@@ -53,39 +56,33 @@ def shown(thing):
     return {name: getattr(thing, name) for name in names}
 
 
-@pytest.mark.parametrize("launches", [False, True])
-@pytest.mark.parametrize("how", HOW)
+@each("launches", [False, True])
+@each("how", HOW)
 def test_copies(how, launches):
-    number = f"{how} {launches}"
-    kernels = RawKernel(f"{CODE}// {number}", "k", ("-DVALUE=10",), translate_cucomplex=False)
-    first = module(number)
-    for kernel in (kernels, first.get_function("k")):
-        before = launched(kernel) if launches else [14]
+    for make in (raw, lambda: module().get_function("k")):
+        kernel, (count,) = make(), launched(make())
+        if launches:
+            count += 1
+            assert launched(kernel) == [count]
         again = HOW[how](kernel)
         assert again is not kernel
         assert (type(again), shown(again)) == (RawKernel, shown(kernel))
-        assert launched(again) == [before[0] + 1]  # it has the variables of this process
+        assert launched(again) == [count + 1]  # it has the variables of this process
         with ck.simulator.checked():
-            assert launched(again) == [before[0] + 2]
+            assert launched(again) == [count + 2]
+    first = module()
     again = HOW[how](first)
     assert (type(again), shown(again)) == (RawModule, shown(first))
     assert launched(HOW[how](again.get_function("of<int>"))) == [14]
     again.get_global("counter").view(np.int32)[0] = 90
     assert launched(first.get_function("k")) == [100]
-
-
-def test_errors_call_a_copy_as_the_kernel():
-    kernel = copy.deepcopy(module("called").get_function("of<int>"))
+    kernel = HOW[how](first.get_function("of<int>"))
     assert kernel.name == "_Z2ofIiEvPT_"
     assert repr(kernel).startswith("<RawKernel of<int>(T* x) for compute_90")
     with pytest.raises(ck.BindingError, match=r"^of<int>: args must be 1 parameters; got 0$"):
         kernel((1,), (1,), ())
-
-
-def test_what_is_told_strides_is_copied():
-    kernel = module("strides").get_function("k")
     kernel.takes_strides = True
-    assert HOW["pickle 5"](kernel).takes_strides is True
+    assert HOW[how](kernel).takes_strides is True
 
 
 PROGRAM = """
@@ -94,23 +91,22 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
-from tests.simulator.test_raw_copies import CODE, launched, module, sent
-folder, method = sys.argv[1:]
+from tests.simulator.test_raw_copies import CODE, launched, module, raw, sent
+folder = sys.argv[1]
 of_ptx, of_file = RawModule(path=folder + "/k.ptx"), RawModule(path=folder + "/k.cu")
-raw = RawKernel(CODE, "k", ("-DVALUE=10",))
-raw.max_dynamic_shared_size_bytes = 70_000  # CUDA keeps it in one process
-assert launched(raw, 3) == [15, 16, 17]
+kernel = raw()
+kernel.max_dynamic_shared_size_bytes = 70_000  # CUDA keeps it in one process
+assert launched(kernel, 3) == [15, 16, 17]
 with ck.simulator.in_place_of_cupy() as cp:
     pass
 def check(kernel, wrote, name, options, path):
     got = pool.submit(sent, kernel).result(120)
     assert got == ([wrote], name, options, path, 49152), got
-with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
-    check(raw, 15, "k", ("-DVALUE=10",), None)
-    check(module(1).get_function("k"), 15, "k", ("-DVALUE=10",), None)
-    check(cp.RawKernel(CODE, "k", ("-DVALUE=10",)), 16, "k", ("-DVALUE=10",), None)
-    check(module(3, cp).get_function("k"), 15, "k", ("-DVALUE=10",), None)
-    check(module(2).get_function("of<int>"), 14, "_Z2ofIiEvPT_", ("-DVALUE=10",), None)
+with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    for number, api in enumerate((ck.simulator, cp)):
+        check(raw(api), 15 + number, "k", ("-DVALUE=10",), None)
+        check(module(api).get_function("k"), 15 + number, "k", ("-DVALUE=10",), None)
+    check(module().get_function("of<int>"), 14, "_Z2ofIiEvPT_", ("-DVALUE=10",), None)
     check(of_ptx.get_function("f"), 6, "f", (), folder + "/k.ptx")
     check(of_file.get_function("plain"), 8, "_Z5plainPi", (), folder + "/k.cu")
 print("done")
@@ -127,8 +123,7 @@ PTX = """.version 7.0
 """
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_other_processes(tmp_path, method):
+def test_other_processes(tmp_path):
     (tmp_path / "k.ptx").write_text(PTX)
     (tmp_path / "k.cu").write_text("__global__ void plain(int* x) { *x = 8; } int main() {}")
-    assert printed(PROGRAM, str(tmp_path), method) == "done\n"
+    assert printed(PROGRAM, str(tmp_path)) == "done\n"

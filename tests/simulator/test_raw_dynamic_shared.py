@@ -7,6 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
+from tests.helpers.rows import each
 
 REVERSE = "s[t] = x[t]; __syncthreads(); x[t] = s[31 - t];"
 
@@ -51,7 +52,7 @@ def assert_reverses(kernel, dtype=np.float32):
     assert x.tolist() == [*range(31, -1, -1)]
 
 
-@pytest.mark.parametrize("case", CASES)
+@each("case", CASES)
 def test_declarations(case):
     kernel = RawKernel(CASES[case], "k")
     assert_reverses(kernel)
@@ -99,7 +100,7 @@ SIZED = """extern "C" __global__ void k(int* x, int n) {
 }"""
 
 
-@pytest.mark.parametrize(("kept", "found"), [(0, 3), (1024, 9)])
+@each("kept, found", [(0, 3), (1024, 9)])
 def test_size_of_a_block(kept, found):
     """What static memory leaves of 48 KiB needs no asking for; both together have a GPU's limit."""
     kernel, x = RawKernel(SIZED, "k", (f"-DKEPT={kept}",)), np.zeros(1, np.int32)

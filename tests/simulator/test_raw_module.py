@@ -10,6 +10,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawModule, checked
 from cudakern.simulator.ptx import compile as compiling
+from tests.helpers.rows import each
 
 KERNELS = r"""
 #define MAKE(name, value) extern "C" __global__ void name(int* x) { x[0] = value; }
@@ -77,33 +78,23 @@ def ran(module, name, *arguments, **launch):
     return arguments[0][0] if arguments else None
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@each("name", EXPECTED)
 def test_kernels(name):
     assert ran(MODULE, name, np.zeros(1, np.int32)) == EXPECTED[name]
     with checked() as report:
-        ran(MODULE, name, np.zeros(1, np.int32))
+        assert ran(MODULE, name, np.zeros(1, np.int32)) == EXPECTED[name]
     assert report.launches == 1
 
 
-@pytest.mark.parametrize("name", SYMBOLS)
+@each("name", SYMBOLS)
 def test_symbols(name):
     module = RawModule(code=KERNELS)
     assert ran(module, name, np.zeros(1, np.int32)) == SYMBOLS[name]
-    with checked():
-        assert ran(module, name, np.zeros(1, np.int32)) == SYMBOLS[name]
     kernel = module.get_function(name)
     assert (kernel.name, kernel.__name__) == (name, name)
 
 
-def test_a_kernels_name_is_its_symbol():
-    """As in CuPy; errors call it as it was asked for."""
-    kernel = MODULE.get_function("ns::k<int, 3>")
-    assert kernel.name == kernel.__name__ == "_ZN2ns1kIiLi3EEEvPT_"
-    with pytest.raises(ck.BindingError, match=r"^ns::k<int, 3>: args must be 1 parameters; got 0"):
-        kernel((1,), (1,), ())
-
-
-@pytest.mark.parametrize("name", IN_FILES)
+@each("name", IN_FILES)
 def test_names_of_kernels_in_files(tmp_path, name):
     """CuPy takes no file of CUDA C++: whole programs have few kernels that are extern "C"."""
     path = tmp_path / "kernels.cu"
@@ -122,8 +113,8 @@ def test_instances_of_templates():
     assert ran(RawModule(code=KERNELS), LAST, np.zeros(1, np.int32), None, 0) == 14
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
+@each(
+    "name, hint",
     [
         *(("missing", ""), ("scale", ""), ("wanted", ""), ("k", ""), ("", "")),
         ("scale<double>", ": take RawModule(code=..., name_expressions=['scale<double>'])"),
@@ -203,9 +194,7 @@ def test_files_of_ptx(tmp_path):
         assert report.launches == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "what"), [(b"\x7fELF\x02\xff", "machine code"), (b"int a; // \xe9", "other bytes")]
-)
+@each("content, what", [(b"\x7fELF\x02\xff", "machine code"), (b"int a; // \xe9", "other bytes")])
 def test_files_that_are_no_text(tmp_path, content, what):
     (tmp_path / "x").write_bytes(content)
     message = rf"^RawModule: path must be a file of CUDA C\+\+ or PTX in UTF-8; got {what}$"
@@ -215,45 +204,25 @@ def test_files_that_are_no_text(tmp_path, content, what):
         RawModule(path=str(tmp_path / "absent.cu"))
 
 
-REFUSED = r"""
-extern "C" __global__ void fine(int* x) { *x = 1; }
-extern "C" __global__ void sampled(float* x, cudaTextureObject_t t) { *x = tex2D<float>(t, 1, 2); }
-extern "C" __device__ __noinline__ void helper(float* x, cudaTextureObject_t t) {
-  *x = tex1D<float>(t, 1);
-}
-extern "C" __global__ void indirect(float* x, cudaTextureObject_t t) { helper(x, t); }
-"""
-
-
-def test_a_kernel_that_is_not_executed_leaves_the_others():
-    module = RawModule(code=REFUSED)
-    module.compile()
-    assert ran(module, "fine", np.zeros(1, np.int32)) == 1
-    for name in ("sampled", "indirect"):
-        kernel = module.get_function(name)
-        with pytest.raises(ck.KernelCompileError) as caught:
-            kernel((1,), (1,), (np.zeros(1, np.float32), 0))
-        message = str(caught.value)
-        assert message.startswith("module.cu: the kernel must compile; module.cu:")
-        assert "the simulator does not execute the instruction tex." in message
-        assert message.endswith("; instead of a texture read an array, interpolating by hand")
-
-
 FINE = 'extern "C" __global__ void fine(int* x) { x[0] = 1; }'
 CALLS = """extern "C" __device__ int other(int);
 extern "C" __global__ void k(int* x) { x[0] = other(1); }"""
 LAUNCHES = """__global__ void child(int* x) { x[0] = 1; }
 extern "C" __global__ void k(int* x) { child<<<1, 1>>>(x); }"""
+SAMPLES = """
+__device__ __noinline__ int at(cudaTextureObject_t t) { return tex1D<int>(t, 1); }
+extern "C" __global__ void k(int* x) { x[0] = at(x[0]); }"""
 
 
-@pytest.mark.parametrize(
-    ("code", "what"),
+@each(
+    "code, what",
     [
+        (SAMPLES, "the instruction tex.1d.v4.s32.f32"),
         (CALLS, "a call of other, which the module does not define"),
         (LAUNCHES, "mov.u64 of _Z5childPi, which is a kernel: only the host launches them"),
     ],
 )
-def test_functions_of_others_and_launches_from_kernels(code, what):
+def test_a_kernel_that_is_not_executed_leaves_the_others(code, what):
     module = RawModule(code=f"{code}\n{FINE}", options=("-rdc=true",))
     assert ran(module, "fine", np.zeros(1, np.int32)) == 1
     with pytest.raises(ck.KernelCompileError) as caught:
@@ -262,15 +231,7 @@ def test_functions_of_others_and_launches_from_kernels(code, what):
     assert str(caught.value).startswith(f"module.cu: the kernel must compile; {said}")
 
 
-def test_code_or_path():
-    for arguments in ({}, {"code": "", "path": "x.cu"}):
-        with pytest.raises(ck.DTypeError, match=r"RawModule: code must be given, or path; exact"):
-            RawModule(**arguments)
-
-
-@pytest.mark.parametrize(
-    "code", ["", "__device__ int x = 7;", "template <class T> __global__ void k();"]
-)
+@each("code", ["", "__device__ int x = 7;", "template <class T> __global__ void k();"])
 def test_a_module_without_kernels(code):
     module = RawModule(code=code)
     module.compile()
@@ -283,17 +244,16 @@ def test_a_module_without_kernels(code):
         module.get_global("x")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
+@each(
+    "arguments, message",
     [
+        ({}, "code must be given, or path; exact"),
+        ({"code": "", "path": "x.cu"}, "code must be given, or path; exact"),
         ({"path": 5}, r"path must be a str; got 5$"),
         ({"path": Path("x.ptx")}, r"path must be a str; got \w*Path\('x.ptx'\)$"),
         ({"path": "a\0"}, r"path must name a file; got 'a\\x00' \(embedded null byte\)$"),
         ({"path": "x.cu", "jitify": True}, "jitify must go with code; got path$"),
-        (
-            {"code": "", "backend": "nvcc", "name_expressions": ()},
-            "name_expressions must go ",
-        ),
+        ({"code": "", "backend": "nvcc", "name_expressions": ()}, "name_expressions must go "),
         ({"code": "", "name_expressions": 5}, "name_expressions must be a sequence of strings; "),
         ({"code": "", "name_expressions": "k"}, "name_expressions must be a sequence of strings; "),
         ({"code": "", "name_expressions": [None]}, "name_expressions must be strings; got None$"),
@@ -305,7 +265,7 @@ def test_constructor(arguments, message):
         RawModule(**arguments)
 
 
-@pytest.mark.parametrize("name", [None, [], pytest.param(10**5000, id="huge"), np.zeros(2)])
+@each("name", [None, [], pytest.param(10**5000, id="huge"), np.zeros(2)])
 def test_names_must_be_strings(name):
     module = RawModule(code="__device__ int x;")
     for get in (module.get_function, module.get_global):

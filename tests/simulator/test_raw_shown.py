@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cudakern.simulator import RawKernel, RawModule
 from cudakern.simulator.ptx import compile as compiling
-from cudakern.simulator.ptx.compile import Code
-from cudakern.simulator.ptx.names import entry_parameters
+from tests.helpers.rows import each
 
 ADD = """extern "C" __global__ void add(const float* x,  // in
     float* y, float a) { y[threadIdx.x] = x[threadIdx.x] + a; }"""
@@ -22,15 +19,8 @@ PTX = """.version 8.0
 """
 
 
-@pytest.fixture
-def no_compiler(monkeypatch):
-    """Have a compilation fail."""
-    monkeypatch.delattr(compiling, "ptx_of_code")
-    monkeypatch.delattr(compiling, "ptx_of_text")
-
-
-@pytest.mark.parametrize(
-    ("code", "name", "before", "after"),
+@each(
+    "code, name, before, after",
     [
         (ADD, "add", "add(const float* x, float* y, float a)", None),
         (MACRO, "set", "set(...)", "word of 8 bytes, integer of 2 bytes, floating of 8 bytes"),
@@ -50,22 +40,15 @@ def test_a_kernel_before_and_after_it_is_compiled(monkeypatch, code, name, befor
     assert repr(kernel) == f"<RawKernel {known} for {architecture}>"
 
 
-@pytest.mark.usefixtures("no_compiler")
-def test_the_architecture_is_that_of_the_variable(monkeypatch):
-    kernel = RawKernel(ADD, "add")
+def test_the_architecture_is_that_of_the_variable_and_then_of_the_compilation(monkeypatch):
+    kernel, compiled = RawKernel(ADD, "add"), RawKernel(ADD, "add")
+    compiled.compile()
     for value, architecture in (("80", "compute_80"), ("nonsense", "?")):
         monkeypatch.setenv("CUDAKERN_ARCH", value)
         assert repr(kernel).endswith(f") for {architecture}, not compiled yet>")
+        assert repr(compiled).endswith(" for compute_90>")
 
 
-def test_the_architecture_is_that_of_the_compilation(monkeypatch):
-    kernel = RawKernel(ADD, "add")
-    kernel.compile()
-    monkeypatch.setenv("CUDAKERN_ARCH", "80")
-    assert repr(kernel).endswith(" for compute_90>")
-
-
-@pytest.mark.usefixtures("no_compiler")
 def test_what_is_not_there_or_long_is_shown_in_one_line():
     assert repr(RawKernel("no code at all", "k")).startswith("<RawKernel k(...) for compute_90, ")
     many = ", ".join(f"int* parameter{i}" for i in range(1000))
@@ -90,10 +73,3 @@ def test_a_module_before_and_after_it_is_compiled(tmp_path):
     path.write_text(PTX, encoding="utf-8")
     module = RawModule(path=str(path))
     assert repr(module) == f"<RawModule {path} for sm_80, not compiled yet>"
-
-
-def test_parameters_of_ptx_that_nvrtc_makes():
-    code = Code("k.cu", "namespace ns { __global__ void k(int* x, float a) { x[0] = a; } }")
-    ptx = compiling.ptx_of_code(code).text()
-    assert entry_parameters(ptx, "ns::k") == ".u64 _ZN2ns1kEPif_param_0, .f32 _ZN2ns1kEPif_param_1"
-    assert entry_parameters(ptx, "other") is None

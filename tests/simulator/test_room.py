@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawModule, checked, traffic
+from tests.helpers.processes import printed
+from tests.helpers.rows import each
+from tests.helpers.samples import covering
 
 pytestmark = pytest.mark.timeout(120)
 
-ROOT = Path(__file__).parents[2]
 MODES = {"plain": nullcontext, "checked": checked, "seed 1": lambda: checked(1)}
 
 GRID = r"""
@@ -47,15 +46,7 @@ extern "C" __global__ void shared(int* x) {
 GRIDS = RawModule(code=GRID, enable_cooperative_groups=True)
 
 
-@pytest.mark.parametrize(
-    ("grid", "block", "mode"),
-    [
-        *((33, 256, mode) for mode in MODES),
-        *((300, 100, mode) for mode in MODES),
-        *((4224, 32, mode) for mode in ("plain", "checked")),
-    ],
-)
-def test_all_blocks_of_a_grid_meet(grid, block, mode):
+def meet(grid, block, mode):
     n = grid * block
     x, y = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     with MODES[mode]():
@@ -63,7 +54,12 @@ def test_all_blocks_of_a_grid_meet(grid, block, mode):
     assert np.array_equal(y, np.arange(n)[::-1])
 
 
-@pytest.mark.parametrize("resident", [None, 1, 8])
+@each("grid, block, mode", [*covering([33, 300], [256, 100], MODES), (4224, 32, "plain")])
+def test_all_blocks_of_a_grid_meet(grid, block, mode):
+    meet(grid, block, mode)
+
+
+@each("resident", [None, 1, 8])
 def test_grids_one_after_the_other(resident):
     x = np.zeros(1, np.int32)
     with nullcontext() if resident is None else checked(0, resident):
@@ -78,15 +74,14 @@ def test_a_grid_that_is_not_launched_to_meet():
         kernel((2,), (32,), (np.zeros(1, np.int32),))
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("block", [0, 77, 149])
+@each("block, mode", covering([0, 77, 149], MODES))
 def test_a_fault_amid_resident_blocks(block, mode):
     x = np.full(64, 16, np.int32)
     with pytest.raises(ck.SimulatorError) as caught, MODES[mode]():
         GRIDS.get_function("faults")((150,), (64,), (x, block))
     assert caught.value.kind == "out_of_bounds"
     assert caught.value.block == (block, 0, 0)
-    test_all_blocks_of_a_grid_meet(150, 64, mode)
+    meet(150, 64, mode)
 
 
 ROOM = {  # threads of a block, bytes of dynamic shared memory: blocks of a multiprocessor
@@ -116,7 +111,7 @@ def refused(kernel, block, shared=0):
     return room
 
 
-@pytest.mark.parametrize("mode", ["plain", "checked"])
+@each("mode", ["plain", "checked"])
 def test_room(mode):
     kernel = GRIDS.get_function("nothing")
     kernel.max_dynamic_shared_size_bytes = 227 * 2**10
@@ -209,8 +204,8 @@ extern "C" __global__ void never(volatile int* v) {
 KERNELS = RawModule(code=WAITING)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("name", "grid", "block"), [("barrier", 33, 256), ("clusters", 40, 64)])
+@each("mode", MODES)
+@each("name, grid, block", [("barrier", 33, 256), ("clusters", 40, 64)])
 def test_a_barrier_of_blocks(name, grid, block, mode):
     n = grid * block
     x, y = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
@@ -219,10 +214,8 @@ def test_a_barrier_of_blocks(name, grid, block, mode):
     assert np.array_equal(y, np.arange(n)[::-1])
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("name", "grid"), [("chain", 110), ("chain", 5000), ("backwards", 500), ("pairs", 2000)]
-)
+@each("mode", MODES)
+@each("name, grid", [("chain", 110), ("chain", 5000), ("backwards", 500), ("pairs", 2000)])
 def test_blocks_that_wait_for_one_another(name, grid, mode):
     v = np.zeros(grid, np.int32)
     with MODES[mode]():
@@ -230,7 +223,7 @@ def test_blocks_that_wait_for_one_another(name, grid, mode):
     assert v.tolist() == [1] * grid
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_no_room_for_the_block_that_is_waited_for(mode):
     kernel = KERNELS.get_function("backwards")
     kernel.max_dynamic_shared_size_bytes = 2**17  # of one block for each multiprocessor
@@ -248,12 +241,13 @@ def test_no_room_for_the_block_that_is_waited_for(mode):
 
 def test_what_was_found_before_there_was_no_room_is_kept():
     kernel = KERNELS.get_function("fault_first")
+    kernel.max_dynamic_shared_size_bytes = 2**17
     with pytest.raises(ck.SimulatorError, match="no room for more blocks"), checked() as report:
-        kernel((5000,), (32,), (np.zeros(1, np.int32),))
+        kernel((200,), (32,), (np.zeros(1, np.int32),), shared_mem=2**17)
     assert [f.kind for f in report.findings] == ["out_of_bounds"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_a_deadlock_of_all_blocks(mode):
     with pytest.raises(ck.SimulatorError) as caught, MODES[mode]():
         KERNELS.get_function("never")((300,), (64,), (np.zeros(300, np.int32),))
@@ -267,37 +261,30 @@ def test_a_sample_of_blocks_that_wait_is_a_deadlock():
 
 
 LARGEST = """
-import os, re, sys, threading, numpy as np
+import os, re, threading
 from pathlib import Path
-from tests.simulator.test_room import GRIDS, MODES
+from tests.simulator.test_room import meet
 def memory(what):
     return int(re.search(rf"{what}:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
-def run(blocks, threads):
-    n = blocks * threads
-    x, y = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    with MODES[sys.argv[1]]():
-        GRIDS.get_function("reversed")((blocks,), (threads,), (x, y))
-    assert np.array_equal(y, np.arange(n)[::-1])
-run(2, 1024)
-before, ended, most = memory("VmRSS"), threading.Event(), 0
-def watch():
-    global most
-    while not ended.wait(0.01):
-        most = max(most, len(os.listdir("/proc/self/task")))
-watching = threading.Thread(target=watch)
-watching.start()
-run(132, 1024)
-ended.set()
-watching.join()
-print(memory("VmHWM"), memory("VmRSS") - before, most)
+for mode in ("plain", "checked"):
+    meet(2, 1024, mode)
+    before, ended, most = memory("VmRSS"), threading.Event(), 0
+    def watch():
+        global most
+        while not ended.wait(0.01):
+            most = max(most, len(os.listdir("/proc/self/task")))
+    watching = threading.Thread(target=watch)
+    watching.start()
+    meet(132, 1024, mode)
+    ended.set()
+    watching.join()
+    print(memory("VmHWM"), memory("VmRSS") - before, most)
 """
 
 
-@pytest.mark.parametrize("mode", ["plain", "checked"])
-def test_memory_and_threads_of_132_blocks_of_1024_threads(mode):
-    command = [sys.executable, "-c", LARGEST, mode]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    most, kept, threads = map(int, result.stdout.split())
-    assert most < 2 * 2**30  # measured: 0.8 GiB
-    assert kept < 200 * 2**20
-    assert threads < 2 + max(2, os.cpu_count()) + 8  # NumPy may have some
+def test_memory_and_threads_of_132_blocks_of_1024_threads():
+    for line in printed(LARGEST).splitlines():
+        most, kept, threads = map(int, line.split())
+        assert most < 2 * 2**30  # measured: 0.8 GiB
+        assert kept < 200 * 2**20
+        assert threads < 2 + max(2, os.cpu_count()) + 8  # NumPy may have some

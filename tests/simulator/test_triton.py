@@ -57,13 +57,3 @@ def test_product_on_matrix_units():
     out = np.full((128, 128), np.nan, np.float32)
     launch(compilation, (2, 2), x, y, out, np.int32(128))
     np.testing.assert_array_equal(out, x.astype(np.float32) @ y.astype(np.float32))
-
-
-def test_atomics():
-    from tests.simulator.triton_kernels import compiled, histogram  # noqa: PLC0415  optional
-
-    compilation = compiled(histogram, {"x": "*i32", "bins": "*i32", "n": "i32"}, 90, block=128)
-    x = np.random.default_rng(0).integers(0, 7, 300).astype(np.int32)
-    bins = np.zeros(7, np.int32)
-    launch(compilation, (3,), x, bins, np.int32(300))
-    np.testing.assert_array_equal(bins, np.bincount(x, minlength=7))

@@ -15,11 +15,12 @@ from cudakern.simulator.ptx import steps
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
 from cudakern.simulator.ways import Way
+from tests.helpers.rows import each
+from tests.helpers.samples import sample
 from tests.simulator.headers import OPTIONS
 from tests.simulator.tables import Correct, Modules
 from tests.simulator.test_correct_kernels import TOGETHER
 
-EACH_WAY = pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
 BLOCKS = [(3, 5, 2), (33,), (7, 9, 4)]
 HEAD = """
 #define WHO const int n = blockDim.x * blockDim.y * blockDim.z, \\
@@ -38,13 +39,7 @@ def row(name, code, block, inputs, expected, **options):
 
     code = f'{HEAD}extern "C" __global__ void k({code}\n}}'
     return Correct(
-        name=f"{name}_{'_'.join(map(str, block))}",
-        code=code,
-        grid=(1,),
-        block=block,
-        inputs=arguments,
-        expected=answer,
-        **options,
+        name=name, code=code, grid=(1,), block=block, inputs=arguments, expected=answer, **options
     )
 
 
@@ -269,8 +264,11 @@ NASTY = [
 
 
 def require_results(rows) -> None:
-    """Run the kernels of rows, compiled anew, and compare what they wrote."""
-    modules = Modules(rows, OPTIONS)
+    """Run the kernels of rows, compiled anew, and compare what they wrote.
+
+    Rows of one name have one kernel.
+    """
+    modules = Modules({row.name: row for row in rows}.values(), OPTIONS)
     for correct in rows:
         arguments = correct.inputs(np.random.default_rng(1))
         expected = correct.expected(*copy.deepcopy(arguments))
@@ -282,23 +280,20 @@ def require_results(rows) -> None:
             equal(arguments[position], wanted, err_msg=correct.name, **options)
 
 
-@pytest.mark.parametrize("way", [Way.ALONE, Way.FIBERS], ids=lambda way: way.value)
-def test_rows_of_the_table(way):
-    with ways.forced(way):
-        require_results(TOGETHER)
-
-
-@EACH_WAY
+@pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
 def test_nasty_kernels(way):
+    """And rows of the table, which other tests run together; for fibers these are compiled anew."""
+    more = {Way.TOGETHER: [], Way.ALONE: TOGETHER, Way.FIBERS: sample(TOGETHER, 3)}
     with ways.forced(way):
         require_results(NASTY)
+        require_results(more[way])
 
 
 #: Faults of thread 49, or of those before it that wait: kind, the thread that is named, and code.
 FAULTS = {
-    "trap": ("trap", 49, "if (is_it) {SPLIT __trap(); }"),
+    "trap": ("trap", 49, "if (is_it) __trap();"),
     "assert": ("assert", 49, "assert(!is_it);"),
-    "null": ("out_of_bounds", 49, "if (is_it) {SPLIT *none = v; }"),
+    "null": ("out_of_bounds", 49, "if (is_it) *none = v;"),
     "misaligned": ("misaligned", 49, "if (is_it) atomicAdd((int*)((char*)x + 2), 1);"),
     "free": ("misuse", 49, "if (is_it) free(x);"),
     "mask": ("barrier_divergence", 49, "if (is_it) __syncwarp(0);"),
@@ -321,14 +316,12 @@ def failing() -> str:
     ]
     for number, (name, (_, _, code)) in enumerate(FAULTS.items()):
         text = code.replace("OTHER", 'asm volatile("bar.sync 3, 64;")')
-        first, _, rest = text.partition("SPLIT")
-        marks = ("", f"  // {name}") if name in {"trap", "null"} else (f"  // {name}", "")
-        lines += [f"    if (*which == {number}) {{", first + marks[0], rest + marks[1], "    }"]
+        lines += [f"    if (*which == {number}) {{", f"{text}  // {name}", "    }"]
     return "\n".join((*lines, "  }", "  x[t] = v;", "}"))
 
 
-@pytest.mark.parametrize("name", FAULTS)
-@EACH_WAY
+@each("name", FAULTS)
+@each("way", Way)
 def test_fault_in_a_loop(way, name):
     kind, thread, _ = FAULTS[name]
     code, x = failing(), np.zeros(96, np.int32)
@@ -341,7 +334,7 @@ def test_fault_in_a_loop(way, name):
         error = caught.value
         kernel((1,), (96,), (which - 100, np.int32(49), x, 0))  # and after a failure
     assert (error.kind, error.block, error.thread) == (kind, (0, 0, 0), (thread, 0, 0))
-    assert f"k.cu:{line}:" in str(error)
+    assert (f"k.cu:{line}:" in str(error)) == (name != "null")
     assert name != "mask" or "mask 0x00000000" in str(error)
     np.testing.assert_array_equal(x, 32 * (np.arange(96) // 2 * 4 + 1))
 
@@ -377,7 +370,7 @@ DECISIONS = {
 }
 
 
-@EACH_WAY
+@each("way", Way)
 def test_text_without_an_end(way):
     """What is read behind a barrier may have no value if nobody needs it; texts may lack a ret."""
     body = """mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
@@ -392,7 +385,7 @@ bar.sync 0;
     np.testing.assert_array_equal(x, np.arange(96))
 
 
-@pytest.mark.parametrize("wanted", DECISIONS)
+@each("wanted", DECISIONS)
 def test_decision(wanted):
     size = "4100" if "4100" in wanted else "4096"
     more = ".reqnctapercluster 2, 1, 1" if "clusters" in wanted else ""
@@ -400,12 +393,6 @@ def test_decision(wanted):
     module = parse(text, "k")
     assert f"// {wanted}\n" in translate(module, "k", fast=True)
     assert re.sub(r"\d loops", "1 loops", f"// {wanted}\n") in translate(module, "k")
-
-
-def test_most_points(monkeypatch):
-    monkeypatch.setattr(steps, "_MOST_POINTS", 2)
-    text = PTX.replace("SIZE", "8").replace("MORE", "").replace("BODY", "bar.sync 0; " * 3)
-    assert "// fibers: 3 points\n" in translate(parse(text, "k"), "k")
 
 
 # Launches of few threads and of many, which have libraries of their own
@@ -449,22 +436,13 @@ def test_addresses_of_functions_are_those_of_a_module():
     np.testing.assert_array_equal(y, i * (2 + i % 2))
 
 
-@pytest.mark.parametrize("blocks", [1, LARGE // 64])
-def test_fault_has_the_line_of_its_library(blocks):
-    """Found in the machine code of the library that ran, by tables of lines of the same code."""
-    code = """extern "C" __global__ void k(int* x, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  x[i] = i;
-  if (i == n)
-    *(int*)8 = i;
-}"""
-    kernel, x = RawKernel(code, "k"), np.zeros(64 * blocks, np.int32)
-    with pytest.raises(ck.SimulatorError, match=r"k\.cu:5: ") as caught:
-        kernel((blocks,), (64,), (x, np.int32(x.size - 1)))
-    assert (caught.value.block, caught.value.thread) == ((blocks - 1, 0, 0), (63, 0, 0))
+def test_most_points(monkeypatch):
+    monkeypatch.setattr(steps, "_MOST_POINTS", 2)
+    text = PTX.replace("SIZE", "8").replace("MORE", "").replace("BODY", "bar.sync 0; " * 3)
+    assert "// fibers: 3 points\n" in translate(parse(text, "k"), "k")
 
 
-@pytest.mark.parametrize("way", [None, *Way])
+@each("way", [None, *Way])
 def test_library_of_a_launch(monkeypatch, way):
     """Where nothing is forced, one that runs fast is for launches of many threads."""
     loaded, load = [], ModuleLoader.load

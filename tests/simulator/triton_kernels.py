@@ -31,14 +31,6 @@ def product(x, y, out, n, block: tl.constexpr):
     tl.store(out + rows[:, None] * n + columns[None, :], total)
 
 
-@triton.jit
-def histogram(x, bins, n, block: tl.constexpr):
-    """Count by atomics."""
-    i = tl.program_id(0) * block + tl.arange(0, block)
-    values = tl.load(x + i, mask=i < n, other=0)
-    tl.atomic_add(bins + values, 1, mask=i < n)
-
-
 def compiled(kernel, signature, architecture, **constants):
     """Return what Triton makes of a kernel; ``asm["ptx"]`` and ``metadata`` are of interest."""
     signature = {**signature, **dict.fromkeys(constants, "constexpr")}

@@ -68,16 +68,6 @@ extern "C" __global__ void k(const float* x, int* y, double* z) {
   y[i] = (isnan(x[i]) ? 1 : 0) + (isinf(x[i]) ? 2 : 0) + (isfinite(x[i]) ? 4 : 0) + (signbit(x[i]) ? 8 : 0);
   if (i == 0) { z[0] = INFINITY; z[1] = -HUGE_VAL; z[2] = NAN; }
 }
-//// largest_by_infinity(rng.random(64, np.float32) - np.float32(2), poison(1, np.float32), block=1)
-////     -> x, _: {1: x.max(keepdims=True)}
-#include <math.h>
-#include <algorithm>
-constexpr float kLowest = -INFINITY;
-extern "C" __global__ void k(const float* x, float* y) {
-  float best = kLowest;
-  for (int i = 0; i < 64; ++i) best = std::max(best, x[i]);
-  *y = std::min(best, INFINITY);
-}
 //// functions_of_std(rng.random(64) + 0.5, poison((64, 4), np.float64), block=64, rtol=1e-12)
 ////     -> x, _: {1: np.stack([np.sqrt(x) + np.exp(x), np.abs(-x) + np.power(x, 2), np.arctan2(x, 2), np.hypot(x, 3)], 1)}
 #include <cmath>
@@ -97,20 +87,6 @@ extern "C" __global__ void k(const int* x, double* y) {
   y[3 * threadIdx.x] = sqrt(v);
   y[3 * threadIdx.x + 1] = std::pow(v, 0.5f);
   y[3 * threadIdx.x + 2] = fmax(v, 2.5);
-}
-//// all_of_namespace_std(rng.random(64, np.float32), poison(64, np.float32), block=64, rtol=1e-6)
-////     -> x, _: {1: np.maximum(np.sqrt(x), np.float32(0.5)) + np.abs(x - 1) + np.minimum(x, 0.25) + np.floor(3 * x)}
-#include <cmath>
-#include <algorithm>
-#include <utility>
-#include <tuple>
-#include <functional>
-using namespace std;
-extern "C" __global__ void k(const float* x, float* y) {
-  pair<float, float> p = make_pair(sqrt(x[threadIdx.x]), 0.5f);
-  swap(p.first, p.second);
-  float v = max(p.first, p.second) + abs(x[threadIdx.x] - 1) + min(x[threadIdx.x], 0.25f);
-  y[threadIdx.x] = plus<float>()(move(v), floor(3 * x[threadIdx.x]));
 }
 //// copies_of_bytes(ints(rng, (32, 4)), poison((32, 5), np.int32), block=32)
 ////     -> x, _: {1: np.concatenate([x, np.full((32, 1), 0x01010101)], 1)}

@@ -211,7 +211,7 @@ class FunctionText:
                 if id(statement) in self._blocks and self.follower is not None:
                     self.follower.begin_block()
                     yield f"count_block(me, {self._blocks[id(statement)]});"
-                line = self.scope.line(statement) + self._line(statement)
+                line = self._line(statement)
                 if self.regions is None:
                     yield line
                 else:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import struct
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,15 +11,11 @@ from typing import TYPE_CHECKING
 from cudakern._lazy import load
 from cudakern.engines.cache import found
 from cudakern.simulator import ways
-from cudakern.simulator.ptx.model import LINE_STEP, LINES
 from cudakern.simulator.toolchain import runtime_parts
 from cudakern.simulator.ways import Way
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cudakern.simulator.ptx.compile import Ptx
-    from cudakern.simulator.ptx.model import Stack
     from cudakern.simulator.toolchain import Toolchain
 
 _UNNAMED = re.compile(r"\W+")
@@ -34,8 +28,6 @@ _FAST = ("-DCK_SIM_FAST", "-O1")
 _LEFT_OUT = "ivopts tree-dominator-opts tree-reassoc tree-sink tree-slsr"
 _OF_GCC = ("-fcaller-saves",)
 _FAST_OF_GCC = ("-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
-#: What has the compiler tell which line each instruction is of.
-_LINE_TABLES = ("-g1", "-gdwarf-4", "-gz=none")
 #: What processors have that makes functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 
@@ -49,34 +41,16 @@ def library(
     text is no PTX, or that NVRTC made none; EngineUnavailableError that there is no folder to
     build in.
     """
-    options = ("-DCK_SIM_CHECKED",) if checked else _of_way(toolchain, fast=fast)
-
-    def text() -> str:
-        return _translated(ptx, checked=checked, fast=fast)
-
-    return _built(ptx, toolchain, runtime, options, text)
-
-
-def stack_at(
-    ptx: Ptx, toolchain: Toolchain, runtime: Path, plain: Path, address: int, *, fast: bool
-) -> Stack:
-    """Return where in the source the code of a plain library is from, ``address`` from its start.
-
-    The module is compiled once more for that, with tables of lines. Compilers promise to make the
-    same code then; if one has not, nothing is known. The errors are those of `library`.
-    """
-    stacks: list[Stack] = []
-    text = _translated(ptx, fast=fast, stacks=stacks)
-    options = (*_of_way(toolchain, fast=fast), *_LINE_TABLES)
-    lined = _built(ptx, toolchain, runtime, options, lambda: text)
-    code_lines = load("cudakern.simulator.code_lines")
-    line = 0
-    with suppress(struct.error, LookupError, ValueError):  # tables that are not as they should be
-        if code_lines.same_code(plain, lined):
-            line = code_lines.line_of(lined, address, LINES) or 0
-    return (
-        stacks[line // LINE_STEP - 1] if LINE_STEP <= line < LINE_STEP * (len(stacks) + 1) else ()
-    )
+    more = ("-DCK_SIM_CHECKED",) if checked else _of_way(toolchain, fast=fast)
+    options = (*_OPTIONS, *more, *features())
+    digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)
+    stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
+    name = f"{stem}-{digest}.so"
+    file = found(name)
+    if file is not None:
+        return file.path
+    parts = (("kernel.cpp", _translated(ptx, checked=checked, fast=fast)), *_headers())
+    return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 
 
 def _of_way(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
@@ -89,36 +63,13 @@ def _of_way(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
     return options
 
 
-def _translated(
-    ptx: Ptx, *, checked: bool = False, fast: bool = False, stacks: list[Stack] | None = None
-) -> str:
+def _translated(ptx: Ptx, *, checked: bool, fast: bool) -> str:
     # What has its library does without the tables of instructions.
     module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
     translate = load("cudakern.simulator.ptx.translate").translate
     fibers = "all shall be" if ways.chosen is Way.FIBERS else ""
-    text: str = translate(
-        module, ptx.source, checked=checked, fast=fast, stacks=stacks, fibers=fibers
-    )
+    text: str = translate(module, ptx.source, checked=checked, fast=fast, fibers=fibers)
     return text
-
-
-def _built(
-    ptx: Ptx,
-    toolchain: Toolchain,
-    runtime: Path,
-    more: tuple[str, ...],
-    text: Callable[[], str],
-) -> Path:
-    """Return a library of a module by the compiler's further options, unless it is cached."""
-    options = (*_OPTIONS, *more, *features())
-    digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)
-    stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
-    name = f"{stem}-{digest}.so"
-    file = found(name)
-    if file is not None:
-        return file.path
-    parts = (("kernel.cpp", text()), *_headers())
-    return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 
 
 @cache

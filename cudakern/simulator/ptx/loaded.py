@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, TypeVar
 
-from cudakern.errors import BindingError, CudakernError, KernelCompileError, SimulatorError
+from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator import structures, ways
 from cudakern.simulator.limits import (
     MAX_PARAMETER_BYTES,
@@ -24,11 +23,8 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.limits import Grid
     from cudakern.simulator.ptx.compile import Ptx
-    from cudakern.simulator.ptx.model import Stack
 
 
-#: What the runtime says where it knows no line.
-_TELLS_LINE = ": cudakern.simulator.checked tells the line"
 _Row = TypeVar("_Row", bound=ctypes.Structure)
 #: How many blocks run side by side: at least 2, so that waiting for each other works.
 _RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)
@@ -39,15 +35,10 @@ def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
     return ctypes.c_uint64.from_address(variable.place)
 
 
-def error_of(
-    name: str, report: ctypes.Structure, module: LoadedModule | None = None
-) -> SimulatorError:
-    """Return the error that a report stands for; of a plain launch, its module tells more."""
+def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
+    """Return the error that a report stands for."""
     message = report.message.decode(errors="replace")
     stack = own_first(stack_of(report.site))
-    if not stack and report.code and module is not None:
-        stack = own_first(module.stack_at(report.code))
-        message = message.removesuffix(_TELLS_LINE) if stack else message
     if stack:
         message = f"{shown(stack)}: {message.removeprefix(f'{stack[0][0]}:{stack[0][1]}: ')}"
     return SimulatorError(
@@ -134,7 +125,7 @@ class LoadedKernel:
                 report = structures.ReportStruct()
             if run(kernel, parameters, required, starts, count, shape, arrays, report):
                 reraise(report)
-                raise error_of(name, report, self.module)
+                raise error_of(name, report)
             reports.append(report)
 
         return launch
@@ -196,19 +187,11 @@ class LoadedModule:
     ``instructions``, and the ``shared_objects`` of kernels.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        library: ctypes.CDLL,
-        runtime: ctypes.CDLL,
-        ptx: Ptx,
-        stack_at: Callable[[int], Stack] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL, ptx: Ptx) -> None:
         self.path = path
         self.runtime = runtime
         self.ptx = ptx
         self._library = library
-        self._stack_at = stack_at
 
         def table(name: str, row: type[_Row]) -> list[_Row]:
             count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
@@ -232,15 +215,6 @@ class LoadedModule:
         addressed = ctypes.c_uint32.in_dll(library, "ck_sim_addressed_count")
         self.takes_functions = addressed.value > 0
         self.instructions = table("instruction", structures.InstructionStruct)
-
-    def stack_at(self, address: int) -> Stack:
-        """Return where in the source the code at an address of the process is from, if known."""
-        kernel = next(iter(self.kernels.values())).structure
-        if self._stack_at is None or not kernel.code <= address < kernel.code_end:
-            return ()
-        with suppress(CudakernError, OSError):
-            return self._stack_at(address - kernel.code)
-        return ()
 
     def share_variables(self, other: LoadedModule) -> None:
         """Have variables lie where they do in another library of the same module.

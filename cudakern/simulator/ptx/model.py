@@ -24,9 +24,6 @@ TYPE_BYTES = {
 LANES = {"v2": 2, "v4": 4, "v8": 8}
 #: With which NVRTC starts every text.
 _OWN_HEADER = "__nv_nvrtc_builtin_header.h"
-#: The file that directives in C++ name whose lines are instructions, so many for each.
-LINES = "instructions"
-LINE_STEP = 64
 _MAX_DIGITS = 9  # of a register's number
 Place = tuple[str, int]
 #: Innermost first: the line of an instruction, then the calls that were inlined around it.

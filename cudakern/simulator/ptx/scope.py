@@ -13,7 +13,7 @@ from cudakern.errors import KernelCompileError
 from cudakern.simulator.headers import initializer
 from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
-from cudakern.simulator.ptx.model import LINE_STEP, LINES, Declaration, Instruction
+from cudakern.simulator.ptx.model import Declaration, Instruction
 from cudakern.simulator.ptx.values import quoted, shortened
 from cudakern.simulator.structures import SiteStruct
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cudakern.simulator.ptx.flow import Blocks
-    from cudakern.simulator.ptx.model import Function, Module, Stack
+    from cudakern.simulator.ptx.model import Function, Module
 
 _MIN_DYNAMIC_ALIGNMENT = 16
 #: Bytes around variables in checked launches, at least: to run over one is to be found.
@@ -61,13 +61,10 @@ class SharedLayout:
 class Scope:
     """What the functions of a module see of it, and ask for in its C++."""
 
-    def __init__(
-        self, module: Module, source: str, *, checked: bool, stacks: list[Stack] | None = None
-    ) -> None:
+    def __init__(self, module: Module, source: str, *, checked: bool) -> None:
         self.module = module
         self.source = source
         self.checked = checked
-        self._stacks = stacks
         self.headers: set[str] = set()
         self.called: set[str] = set()
         self.addressed: set[str] = set()
@@ -96,14 +93,6 @@ class Scope:
             values |= {"access": f"{access:#x}", "column": instruction.column}
         self.sites.append(site_of(file, line, instruction.name, **values))
         return f"&S[{len(self.sites) - 1}]"
-
-    def line(self, instruction: Instruction) -> str:
-        """Return a directive for what follows, if the compiler is to tell an instruction's code."""
-        if self._stacks is None:
-            return ""
-        places = tuple(instruction.places) or ((self.source, instruction.line),)
-        self._stacks.append(places)
-        return f'#line {LINE_STEP * len(self._stacks)} "{LINES}"\n'
 
     def signature(self, function: Function) -> str:
         """Return the head of a function in C++: results and parameters are places in memory."""

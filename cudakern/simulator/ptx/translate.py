@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.ptx.forms import Table
     from cudakern.simulator.ptx.function import Writer
-    from cudakern.simulator.ptx.model import Function, Module, Stack
+    from cudakern.simulator.ptx.model import Function, Module
     from cudakern.simulator.ptx.scope import SharedLayout
 
 _MAX_VARIABLE_BYTES = 1 << 30
@@ -56,21 +56,18 @@ def translate(
     *,
     checked: bool = False,
     fast: bool = False,
-    stacks: list[Stack] | None = None,
     fibers: str = "",
 ) -> str:
     """Return a module in C++; if it is checked, the checker is asked before each access to memory.
 
     If it is to be ``fast``, the text is longer: each region has a loop of its own.
     ``fibers`` tells why all threads shall be fibers, where only some would have to.
-    If there is a list for ``stacks``, those of instructions are put there, and directives tell
-    which one each statement is of.
 
     Errors name ``source`` where the PTX tells no file. KernelCompileError tells that a variable or
     an alias is none that the simulator can have. What is wrong with an entry is told when that is
     asked for.
     """
-    translator = _Translator(module, source, checked=checked, stacks=stacks)
+    translator = _Translator(module, source, checked=checked)
     translator.fibers = fibers
     translator.fast = fast
     return translator.text()

@@ -122,7 +122,7 @@ inline void start_fresh(Worker* w) {
 }
 
 /// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
-inline void on_fault(void*, const siginfo_t* info, const void* code) {
+inline void on_fault(void*, const siginfo_t* info) {
   Worker* w = current();
   Thread* thread = w->running;
   char text[300];
@@ -152,9 +152,8 @@ inline void on_fault(void*, const siginfo_t* info, const void* code) {
     snprintf(text, sizeof text, "memory must be mapped where it is accessed; address %p is not%s",
              info->si_addr, is_null ? ": a null pointer, or near one" : "");
   }
-  if (fail(w->launch, kind, thread->view, nullptr, "%s", message)) {
-    w->launch->report->code = code;
-  }
+  const bool is_access = strcmp(kind, "out_of_bounds") == 0;
+  fail(w->launch, kind, thread->view, nullptr, "%s%s", message, is_access ? kWhereLine : "");
   suspend(w);
 }
 

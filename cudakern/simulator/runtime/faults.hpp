@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 namespace ck_sim {
@@ -21,8 +20,7 @@ constexpr int kSignals[kSignalCount] = {SIGSEGV, SIGBUS, SIGILL};
 /// While armed, a fault on this OS thread belongs to the kernel.
 struct FaultGuard {
   bool armed;
-  // Must not return; `code` is the instruction of the processor, or null.
-  void (*handler)(void* context, const siginfo_t* info, const void* code);
+  void (*handler)(void* context, const siginfo_t* info);  // must not return
   void* context;
   sigset_t blocked;  // by the program, before
   FaultGuard* outer;
@@ -40,7 +38,7 @@ struct SharedSignals {
   struct sigaction previous[kSignalCount];  // of the program
   uint32_t count;
   SignalHandler handlers[kMostSimulators];
-  void (*offers[kMostSimulators])(const siginfo_t*, const void* code);
+  void (*offers[kMostSimulators])(const siginfo_t*);
 };
 constexpr uint32_t kSharedBytes = 4096;
 static_assert(sizeof(SharedSignals) <= kSharedBytes, "Python gives as many");
@@ -49,11 +47,11 @@ inline SharedSignals* shared_signals = nullptr;  // until join_simulators
 inline __thread bool passes_on = false;
 
 /// Does not return if this thread runs a kernel of this simulator.
-inline void offer_fault(const siginfo_t* info, const void* code) {
+inline void offer_fault(const siginfo_t* info) {
   FaultGuard* guard = fault_guard;
   if (guard != nullptr && guard->armed) {
     guard->armed = false;
-    guard->handler(guard->context, info, code);
+    guard->handler(guard->context, info);
   }
 }
 
@@ -93,24 +91,12 @@ inline void pass_on(int number, siginfo_t* info, void* context, bool sent) {
 
 inline void claim_signals();
 
-/// The instruction at which a signal came; null where that is not known.
-inline const void* code_of(const void* context) {
-#if defined(__linux__) && defined(__x86_64__)
-  const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-  return reinterpret_cast<const void*>(machine.gregs[REG_RIP]);
-#elif defined(__linux__) && defined(__aarch64__)
-  return reinterpret_cast<const void*>(static_cast<const ucontext_t*>(context)->uc_mcontext.pc);
-#else
-  return context == nullptr ? context : nullptr;
-#endif
-}
-
 inline void on_signal(int number, siginfo_t* info, void* context) {
   const int error = errno;
   const bool sent = info->si_code <= 0;  // by kill or raise: nothing went wrong at this instruction
   if (!sent) {
     for (uint32_t i = 0; i < shared_signals->count; ++i) {
-      shared_signals->offers[i](info, code_of(context));
+      shared_signals->offers[i](info);
     }
   }
   FaultGuard* const guard = fault_guard;
@@ -221,7 +207,7 @@ inline bool survives(const Function& function) {
     sigjmp_buf back;
   } attempt = {};
   attempt.guard.context = &attempt.back;
-  attempt.guard.handler = [](void* back, const siginfo_t*, const void*) {
+  attempt.guard.handler = [](void* back, const siginfo_t*) {
     siglongjmp(*static_cast<sigjmp_buf*>(back), 1);
   };
   enter_guard(&attempt.guard);

@@ -285,7 +285,7 @@ inline void describe_overrun(char* text, size_t size, const char* what, const ck
                              uint64_t past, uint64_t ahead) {
   snprintf(text, size,
            "%s must lie inside of an array; it reached %llu bytes %s the memory of argument %u, "
-           "which has %llu bytes: cudakern.simulator.checked tells the line",
+           "which has %llu bytes",
            what, static_cast<unsigned long long>(past != 0 ? past : ahead),
            past != 0 ? "past the end of" : "before the start of",
            static_cast<unsigned>(array.argument), static_cast<unsigned long long>(array.bytes));
@@ -310,6 +310,7 @@ inline void check_pattern(Launch* launch, const GuardedArray& array) {
   if (!has_failed(launch)) {
     char text[300];
     describe_overrun(text, sizeof text, "a write", array, past, kFrontBytes - low);
+    strncat(text, kWhereLine, sizeof text - strlen(text) - 1);
     refuse(launch, text, "out_of_bounds");
     launch->report->nowhere = 1;
   }

@@ -23,7 +23,6 @@ struct ck_sim_report {
   uint32_t block[3];
   uint32_t thread[3];
   const ck_sim::Site* site;  // where it failed; may be null
-  const void* code;          // of a fault: the instruction of the processor; else null
   uint32_t nowhere;          // whether block and thread are not known
   void* raised[3];           // an exception of Python: its type, itself, its traceback; or nulls
 };
@@ -232,9 +231,15 @@ inline Index3 place_in(const Index3& grid, uint64_t i) {
           static_cast<unsigned>(i / grid.x / grid.y)};
 }
 
-/// Ends the launch; the first failure is the one that is reported: whether this is it. `site` may
-/// be null.
-__attribute__((format(printf, 5, 6))) inline bool fail(Launch* launch, const char* kind,
+/// What a message without a line ends with: a checked launch looks before each access.
+#ifdef CK_SIM_CHECKED
+constexpr char kWhereLine[] = "";
+#else
+constexpr char kWhereLine[] = ": run it inside of cudakern.simulator.checked() for the line";
+#endif
+
+/// Ends the launch; the first failure is the one that is reported. `site` may be null.
+__attribute__((format(printf, 5, 6))) inline void fail(Launch* launch, const char* kind,
                                                        const View& view, const Site* site,
                                                        const char* format, ...) {
   int expected = 0;
@@ -250,7 +255,6 @@ __attribute__((format(printf, 5, 6))) inline bool fail(Launch* launch, const cha
     memcpy(report->thread, &view.thread, sizeof report->thread);
     report->site = site;
   }
-  return expected == 0;
 }
 
 /// Fails a launch that the runtime cannot run.

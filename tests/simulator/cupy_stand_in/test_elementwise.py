@@ -8,6 +8,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator.cupy_stand_in.parameters import decided, parsed
 from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.rows import each
 
 TYPES = [*"?bhiqBHIQefdFD"]
 SQUARED = "z = (x - y) * (x - y)"
@@ -36,28 +37,25 @@ def test_examples_of_the_guide(cp):
     np.testing.assert_array_equal(add_reverse(y, x[:, ::-1]).get(), 2 * y.get())
 
 
-@pytest.mark.parametrize("char", TYPES)
-def test_every_type(cp, char):
-    dtype = np.dtype(char)
-    host = np.array([0, 1, 1, 0, 1] if char == "?" else [0, 1, 2, 3, 100], dtype)
-    if dtype.kind == "c":
-        host = host * dtype.type(1 - 2j)
-    text = "z = x && y" if char == "?" else "z = x + y"
-    kernel = cp.ElementwiseKernel("T x, T y", "T z", text, "add")
-    x = cp.asarray(host)
-    for y, other in ((x[::-1], host[::-1]), (1, dtype.type(1))):
-        result = kernel(x, y)
-        assert result.dtype == dtype
-        expected = host & other if char == "?" else host + other
-        np.testing.assert_array_equal(result.get(), expected)
-
-
-def test_float16_computes_as_float(cp):
-    x = cp.asarray([2049, 60000], dtype=cp.float32).astype(cp.float16)
-    kernel = cp.ElementwiseKernel("T x", "T y, float32 wide", "wide = x * x; y = x + x - x", "f")
-    y, wide = kernel(x)
-    np.testing.assert_array_equal(y.get(), x.get())  # 120000 is no float16
-    np.testing.assert_array_equal(wide.get(), x.get().astype(np.float32) ** 2)
+def test_every_type(cp):
+    """Of one kernel, which has a letter for each."""
+    letters = "ABCDEFGHJKLMNO"
+    declared = ["".join(f"{a} {a.lower()}{n}, " for a in letters)[:-2] for n in "xyz"]
+    text = "".join(
+        f"{a.lower()}z = {a.lower()}x {'&&' if char == '?' else '+'} {a.lower()}y;"
+        for a, char in zip(letters, TYPES, strict=True)
+    )
+    add = cp.ElementwiseKernel(", ".join(declared[:2]), declared[2], text, "add")
+    hosts = [np.array([0, 1, 1, 0, 1] if c == "?" else [0, 1, 2, 3, 100], c) for c in TYPES]
+    hosts = [x * x.dtype.type(1 - 2j) if x.dtype.kind == "c" else x for x in hosts]
+    xs = [*map(cp.asarray, hosts)]
+    for ys, others in (
+        ([x[::-1] for x in xs], [x[::-1] for x in hosts]),
+        ([1] * len(TYPES), [x.dtype.type(1) for x in hosts]),
+    ):
+        for result, x, y in zip(add(*xs, *ys), hosts, others, strict=True):
+            assert result.dtype == x.dtype
+            np.testing.assert_array_equal(result.get(), x & y if x.dtype == bool else x + y)
 
 
 def test_bfloat16(cp):
@@ -82,7 +80,7 @@ LAYOUTS = {
 
 @PLAIN_AND_CHECKED
 @pytest.mark.parametrize("reduce_dims", [True, False])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@each("layout", LAYOUTS)
 def test_every_layout(cp, layout, reduce_dims):
     host = np.random.default_rng(1).random((3, 4, 5))
     view = LAYOUTS[layout](host)
@@ -103,19 +101,6 @@ def test_every_layout(cp, layout, reduce_dims):
                 np.testing.assert_array_equal(memory.get(), expected)
     raw = cp.ElementwiseKernel("raw T x", "T y", "y = x[i]", "raw", reduce_dims)
     np.testing.assert_array_equal(raw(x, size=x.size).get(), view.ravel())
-
-
-@PLAIN_AND_CHECKED
-def test_indices(cp):
-    x = cp.arange(24.0).reshape(2, 3, 4).transpose(0, 2, 1)
-    text = """
-    const int at[3] = {0, 1, int(_ind.get()[2])};
-    y = x[_ind.get()] + x.shape()[1] * 100 + x[at] * 1000 + x.size() * 1e6;
-    """
-    kernel = cp.ElementwiseKernel("raw T x, T unused", "T y", text, "f", reduce_dims=False)
-    host = x.get()
-    expected = host + 400 + host[:1, 1:2] * 1000 + 24e6
-    np.testing.assert_array_equal(kernel(x, cp.zeros((2, 4, 3))).get(), expected)
 
 
 def test_a_loop_takes_as_few_dimensions_as_serve(cp):
@@ -174,28 +159,6 @@ def test_a_text_is_compiled_once_for_equal_types(cp):
         kernel.cached_code  # noqa: B018
 
 
-def test_atomics_of_floats_and_long_integers(cp):
-    host = np.random.default_rng(3).normal(size=1000).astype(np.float32)
-    kernel = cp.ElementwiseKernel(
-        "T x",
-        "raw T most, raw T least, raw float64 wide, raw int64 count",
-        """
-        atomicMax(&most[0], x);
-        atomicMin(&least[0], x);
-        atomicMax(&wide[0], double(x));
-        atomicMin(&wide[1], double(x));
-        atomicAdd(&count[0], (long long)(-1));
-        """,
-        "extremes",
-        no_return=True,
-    )
-    most, least = cp.full(1, -np.inf, cp.float32), cp.full(1, np.inf, cp.float32)
-    wide, count = cp.array([-np.inf, np.inf]), cp.zeros(1, cp.int64)
-    kernel(cp.asarray(host), most, least, wide, count)
-    assert [most.item(), least.item()] == [host.max(), host.min()] == wide.get().tolist()
-    assert count.item() == -1000
-
-
 REFUSED = [
     ("T x", "T y", (1,), TypeError, "type T of x must follow"),
     ("T x", "Z y", ("f",), TypeError, "type Z of y must follow"),
@@ -207,17 +170,11 @@ REFUSED = [
     ("T x", "T y", (np.ones(3),), TypeError, "got a NumPy array; use cupy.asarray"),
     ("T x", "T y", ("text",), TypeError, "must be cupy.ndarray or scalars; got str"),
     ("raw T x", "T y", ("f",), ValueError, "size must be given if no array is, or all are raw"),
-    (
-        "float32 x",
-        "float32 y",
-        (1,),
-        ValueError,
-        "size must be given if no array is, or all are raw",
-    ),
+    ("float32 x", "float32 y", (1,), ValueError, "size must be given if no array is, or all are"),
 ]
 
 
-@pytest.mark.parametrize(("inputs", "outputs", "arguments", "error", "message"), REFUSED)
+@each("inputs, outputs, arguments, error, message", REFUSED)
 def test_what_a_call_must_not_have(cp, inputs, outputs, arguments, error, message):
     kernel = cp.ElementwiseKernel(inputs, outputs, ";", "k")
     arrays = [cp.ones(3, a) if isinstance(a, str) and len(a) == 1 else a for a in arguments]
@@ -247,21 +204,16 @@ DECLARATIONS = [
 ]
 
 
-@pytest.mark.parametrize("text", DECLARATIONS)
+@each("text", DECLARATIONS)
 def test_declarations_are_those_that_cupy_takes(text):
     cupy = pytest.importorskip("cupy")
-
-    def taken(make):
-        try:
-            return make()
-        except Exception as error:  # noqa: BLE001  CuPy raises Exception itself
-            return isinstance(error, TypeError | ValueError | Exception)
-
-    theirs = taken(lambda: cupy.ElementwiseKernel(text, "T out", "").in_params)
-    ours = taken(lambda: parsed(text))
-    if theirs is True:
-        assert ours is True
+    try:
+        theirs = cupy.ElementwiseKernel(text, "T out", "").in_params
+    except Exception:  # noqa: BLE001  CuPy raises it itself
+        with pytest.raises((TypeError, ValueError)):
+            parsed(text)
         return
+    ours = parsed(text)
     assert [(p.name, p.raw) for p in ours] == [(p.name, p.raw) for p in theirs]
     types = [(p.dtype.type if p.dtype else None, p.ctype if not p.dtype else "") for p in ours]
     assert types == [(p.dtype, "" if p.dtype else p.ctype) for p in theirs]
@@ -269,20 +221,15 @@ def test_declarations_are_those_that_cupy_takes(text):
 
 F4, F8, I4 = np.float32, np.float64, np.int32
 ARGUMENTS = [
-    ((F4, F4, I4), ()),
-    ((F4, None, I4), ()),
-    ((None, None, I4), ()),
-    ((None, F4, None), ()),
-    ((F8, F4, I4), (F4, I4)),
-    ((F8, F8, I4), ()),
-    ((None, F4, I4), (F4, I4)),
-    ((None, None, None), (F8, I4)),
-    ((F4, F4, I4), (F8, I4)),
-    ((F4, F4, I4), (F4, F4)),
+    *(((F4, w, I4), ()) for w in (F4, None)),
+    *(((None, w, s), ()) for w, s in ((None, I4), (F4, None))),
+    *(((x, F4, I4), (F4, I4)) for x in (F8, None)),
+    *(((F8, F8, I4), ()), ((None, None, None), (F8, I4))),
+    *(((F4, F4, I4), outputs) for outputs in ((F8, I4), (F4, F4))),
 ]
 
 
-@pytest.mark.parametrize(("inputs", "outputs"), ARGUMENTS)
+@each("inputs, outputs", ARGUMENTS)
 def test_types_are_those_that_cupy_decides(inputs, outputs):
     cupy = pytest.importorskip("cupy")
     declared = "T x, float32 w, S s", "T z, S q"

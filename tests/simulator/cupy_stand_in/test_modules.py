@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import numpy as np
@@ -15,16 +15,15 @@ import cudakern as ck
 from cudakern.simulator.cupy_stand_in import profiling
 from cudakern.simulator.cupy_stand_in.modules import OWN, module
 from tests.helpers.processes import printed
+from tests.helpers.rows import each
 
 IMPORTS = """
 import cupy
-import cupy as cp
 import cupyx
-import cupy.cuda
+import cupy.cuda as cuda
 import cupy.cuda.nvtx as nvtx
 import cupyx.profiler
-from cupy import RawKernel, ElementwiseKernel, ndarray, zeros
-from cupy import cuda, linalg, random
+from cupy import RawKernel, ElementwiseKernel, ndarray, zeros, cuda, linalg, random
 from cupy.cuda import Device, Stream, Event, runtime
 from cupy.cuda.runtime import getDeviceCount
 from cupy.cuda.stream import get_current_stream
@@ -38,7 +37,7 @@ from cupyx.profiler import benchmark, time_range
 """
 
 
-@pytest.mark.parametrize("line", IMPORTS.split("\n")[1:-1])
+@each("line", IMPORTS.split("\n")[1:-1])
 def test_imports(cp, line):
     names = {}
     exec(line, names)  # noqa: S102
@@ -70,7 +69,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "message"), REFUSED)
+@each("line, message", REFUSED)
 def test_what_is_not_there_is_named(cp, line, message):
     del cp
     errors = (ImportError, AttributeError, KeyError, NotImplementedError, RuntimeError)
@@ -121,22 +120,15 @@ print(cupy is real, cupyx.profiler is profiler, cupy.ndarray is array)
 
 
 def test_blocks_of_several_threads():
-    def work():
-        start.wait()
+    def work(_):
         for _ in range(20):
             with ck.simulator.in_place_of_cupy():
                 import cupy  # noqa: PLC0415
 
-                seen.append(cupy)
+                assert cupy is module("cupy")
 
-    start, seen = threading.Barrier(4), []
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(seen) == 80
-    assert {*seen} == {module("cupy")}
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(work, range(4))]
     assert sys.modules.get("cupy") is not module("cupy")
 
 
@@ -189,9 +181,10 @@ def test_streams_events_and_the_device(cp):
     assert cp.cuda.get_elapsed_time(start, stop) >= 0
     with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="must be recorded"):
         cp.cuda.get_elapsed_time(start, cp.cuda.Event())
-    assert (stream.done, start.done, stream.is_non_blocking, stream != cp.cuda.Stream()) == (
-        True,
-    ) * 4
+    assert stream.done
+    assert start.done
+    assert stream.is_non_blocking
+    assert stream != cp.cuda.Stream()
     assert cp.cuda.ExternalStream(stream.ptr) == stream
     previous = stream.use()
     assert cp.cuda.get_current_stream() == stream
@@ -200,12 +193,8 @@ def test_streams_events_and_the_device(cp):
     with cp.cuda.Device(0) as device:
         device.synchronize()
         device.use()
-    assert (device.id, int(device), device == cp.cuda.Device(), cp.cuda.get_device_id()) == (
-        0,
-        0,
-        True,
-        0,
-    )
+    assert device.id == int(device) == cp.cuda.get_device_id() == 0
+    assert device == cp.cuda.Device()
     assert device.attributes["MultiProcessorCount"] == 132
     properties = cp.cuda.runtime.getDeviceProperties(0)
     assert (properties["warpSize"], properties["maxThreadsPerBlock"]) == (32, 1024)
@@ -216,7 +205,7 @@ def test_streams_events_and_the_device(cp):
     assert free == total == cp.cuda.runtime.memGetInfo()[1]
 
 
-@pytest.mark.parametrize("arch", ["80", "sm_90"])
+@each("arch", ["80", "sm_90"])
 def test_compute_capability(cp, monkeypatch, arch):
     monkeypatch.setenv("CUDAKERN_ARCH", arch)
     assert cp.cuda.Device(0).compute_capability == arch.removeprefix("sm_")
@@ -321,7 +310,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize(("name", "key"), OURS)
+@each("name, key", OURS)
 def test_parameters_are_those_of_cupy(name, key):
     pytest.importorskip("cupy")
     real = importlib.import_module(name)
@@ -334,7 +323,7 @@ def test_parameters_are_those_of_cupy(name, key):
     assert ours[: len(theirs)] == theirs
 
 
-@pytest.mark.parametrize("name", OWN)
+@each("name", OWN)
 def test_every_name_is_one_of_cupy(name):
     pytest.importorskip("cupy")
     real = importlib.import_module(name)

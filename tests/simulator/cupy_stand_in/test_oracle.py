@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.helpers.rows import each
+from tests.helpers.samples import covering
 
 cupy = pytest.importorskip("cupy")
 
@@ -34,7 +36,13 @@ struct Most {
   __device__ Most(T x, long long at) : x(x), at(at) {}
 };
 """
-#: Definitions, and inputs of calls; outputs have the shape of the loop and the dtype that is given.
+TIMES = "T s = 0; for (int k = 0; k < 3; ++k) s += x; b = s; c = x < 0 ? CUDART_INF : x * M_PI"
+AT = "int at[] = {int(i % 6), 2}; z = x[at] + x.size(); u = x[{2, 1}] + y; v = second(x) * y"
+ATOMICS = """
+atomicAdd(&a[i % 2], x); atomicAdd(&b[0], (long long)y); atomicMax(&c[1], w); atomicMin(&c[2], w);
+atomicMax(&d[1], v); atomicMin(&d[2], v)
+"""
+#: Definitions, and inputs of calls; outputs have the shape of the loop and the dtypes of the chars.
 ELEMENTWISE = {
     "generic": (("T x, T y", "T z", "z = (x - y) * (x - y)", "k"), [F8, F8[0]], "d"),
     "columns": (("T x, T y", "T z", "z = x - 2 * y", "k"), [F8.T[:, :3], GAPS.T[:, :3]], "d"),
@@ -42,65 +50,44 @@ ELEMENTWISE = {
     "types": (("T x, S y", "U z", "z = x / y + 7 % 4", "k"), [F4, WORDS + 1], "d"),
     "integers": (("T x, T y", "T z", "z = x * y - (x >> 1)", "k"), [I4, I4[::-1]], "i"),
     "words": (("T x", "T z", "z = x - 100", "k"), [WORDS], "Q"),
-    "half": (("T x, T y", "T z", "z = x * y + x", "k"), [HALF, HALF[1]], "e"),
-    "half_functions": (("T x", "T z", "z = sqrt(max(x, T(2)))", "k"), [HALF], "e"),
-    "complex": (("T x, T y", "T z", "z = x * conj(y) + T(1, 2)", "k"), [COMPLEX, COMPLEX[2]], "F"),
-    "abs": (("complex64 x", "float32 z", "z = abs(x) + x.imag()", "k"), [COMPLEX], "f"),
+    "half": (
+        ("T x, T y", "T z, T w", "z = x * y + x; w = sqrt(max(x, T(2)))", "k"),
+        [HALF, HALF[1]],
+        "ee",
+    ),
+    "complex": (
+        ("T x, T y", "T z, float32 w", "z = x * conj(y) + T(1, 2); w = abs(x) + x.imag()", "k"),
+        [COMPLEX, COMPLEX[2]],
+        "Ff",
+    ),
     "truth": (("T x, T y", "bool z", "z = x > y && !(x == 3)", "k"), [F4, F4[::-1]], "?"),
-    "again": (("T x", "T z", "z = 0; z += x; z = z * z", "k"), [F8], "d"),
-    "loop": (("T x", "T z", "T s = 0; for (int k = 0; k < 3; ++k) s += x; z = s", "k"), [F4], "f"),
+    "parts": (("T x", "T a, T b, T c", f"a = 0; a += x; a = a * a; {TIMES}", "k"), [F8], "ddd"),
     "skips": (("T x", "T z", "z = -1; if (x < 0) continue; z = x", "k"), [F4], "f"),
-    "constants": (("T x", "T z", "z = x < 0 ? CUDART_INF : x * M_PI", "k"), [F8], "d"),
     "index": (("T x", "T z", "z = i + _ind.size() * _ind.get()[0]", "k", False), [F8], "d"),
     "shape": (("raw T x, T y", "T z", "z = x.shape()[0] + x.strides()[1]", "k"), [GAPS, F8], "d"),
-    "indices": (
-        ("raw T x, T y", "T z", "int at[] = {int(i % 6), 2}; z = x[at] + x.size()", "k"),
-        [GAPS, F8],
-        "d",
+    "places": (("raw T x, T y", "T z, T u, T v", AT, "k", True, SECOND), [GAPS, F8], "ddd"),
+    "atomics": (
+        ("T x, S y, U w, V v", "raw T a, raw int64 b, raw U c, raw V d", ATOMICS, "k"),
+        [HALF, I4, F8, F4],
+        "eqdf",
     ),
-    "atomic_half": (("T x", "raw T z", "atomicAdd(&z[i % 2], x)", "k"), [HALF], "e"),
-    "atomic_long": (("T x", "raw int64 z", "atomicAdd(&z[0], (long long)x)", "k"), [I4], "q"),
-    "atomic_most": (("T x", "raw T z", "atomicMax(&z[1], x); atomicMin(&z[2], x)", "k"), [F8], "d"),
-    "braces": (("raw T x, T y", "T z", "z = x[{2, 1}] + y", "k"), [GAPS, F8], "d"),
-    "template": (
-        (
-            "raw T x, T y",
-            "T z",
-            "z = second(x) * y",
-            "k",
-            True,
-            SECOND,
-        ),
-        [GAPS, F8],
-        "d",
-    ),
-    "deduced": (
-        (
-            "raw T x, T y",
-            "T z",
-            "z = total(x) * y",
-            "k",
-            True,
-            TOTAL,
-        ),
-        [F8, F8],
-        "d",
-    ),
+    "deduced": (("raw T x, T y", "T z", "z = total(x) * y", "k", True, TOTAL), [F8, F8], "d"),
 }
 
 
-@pytest.mark.parametrize("name", ELEMENTWISE)
+@each("name", ELEMENTWISE)
 def test_elementwise(name):
-    definition, inputs, char = ELEMENTWISE[name]
+    definition, inputs, chars = ELEMENTWISE[name]
     kernel = cupy.ElementwiseKernel(*definition)
     loops = [a.shape for p, a in zip(kernel.in_params, inputs, strict=True) if not p.raw]
-    expected = np.zeros(np.broadcast_shapes(*loops), char)
-    cupys_texts.elementwise(kernel, expected.shape, inputs, [expected])
+    shape = np.broadcast_shapes(*loops)
+    expected = [np.zeros(shape, char) for char in chars]
+    cupys_texts.elementwise(kernel, shape, inputs, expected)
     with ck.simulator.in_place_of_cupy() as cp:
-        out = cp.zeros(expected.shape, char)
-        cp.ElementwiseKernel(*definition)(*map(_there(cp), inputs), out)
-    assert out.get().tobytes() == expected.tobytes()
-    assert expected.any()
+        outs = [cp.zeros(shape, char) for char in chars]
+        cp.ElementwiseKernel(*definition)(*map(_there(cp), inputs), *outs)
+    assert [out.get().tobytes() for out in outs] == [one.tobytes() for one in expected]
+    assert all(one.any() for one in expected)
 
 
 def _there(cp):
@@ -156,8 +143,7 @@ REDUCTIONS = {
 }
 
 
-@pytest.mark.parametrize("axes", [1, 2])
-@pytest.mark.parametrize("name", REDUCTIONS)
+@each("name, axes", covering(REDUCTIONS, [1, 2]))
 def test_reduction(name, axes):
     definition, inputs, char = REDUCTIONS[name]
     shape = inputs[0].shape[axes:]
@@ -181,7 +167,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each("name", REFUSED)
 def test_what_does_not_compile(name):
     definition, inputs, char = REFUSED[name]
     out = np.zeros((6, 5), char)
