@@ -29,7 +29,7 @@ def each(names, rows, ids=None):
         @functools.wraps(test)
         def run_rows(**fixtures):
             failures = []
-            for tried, (name, values) in enumerate(table, 1):
+            for name, values in table:
                 try:
                     test(**values, **fixtures)
                 except (Exception, SystemExit, pytest.fail.Exception) as error:  # noqa: BLE001
@@ -40,7 +40,8 @@ def each(names, rows, ids=None):
             if len(failures) == 1:
                 raise failures[0]
             if failures:
-                message = f"{len(failures)} of {tried} rows that were tried fail"
+                more = ", and no more were tried" if len(failures) == MOST else ""
+                message = f"{len(failures)} rows fail{more}"
                 raise BaseExceptionGroup(message, failures)
 
         signature = inspect.signature(test)
