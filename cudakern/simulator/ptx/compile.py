@@ -31,8 +31,6 @@ _NOWHERE = "/.cudakern"
 _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
-#: Options of debuggers, whose tables differ with precompiled headers, and of those themselves.
-_APART = re.compile("^-(G|-device-debug)|pch")
 _REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
@@ -138,8 +136,6 @@ def ptx_of_code(code: Code) -> Ptx:
         depends.append(standard_headers.stamp())
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
     program = program_of(code)
-    if not any(map(_APART.search, code.options)):
-        program = replace(program, headers="\n".join(depends))
     compiling = None
     if code.path is not None:
         from cudakern.simulator.ptx import host_code  # noqa: PLC0415  files alone have any
