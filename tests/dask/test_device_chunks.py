@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import dask
 import dask.array as da
 import numpy as np
@@ -12,36 +14,26 @@ import cudakern.dask as cd
 from cudakern._dtypes import narrow_floats
 from cudakern.simulator.cupy_stand_in import arrays
 from tests.helpers.places import same_bytes
-from tests.helpers.recorded_cupy import on_device, recorded
-from tests.helpers.samples import sample
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, reduce
+from tests.helpers.rows import each
 
 X = np.array([[3, -1, 0.5, 2], [0, 7, 1e-45, -4], [1, 7, 2, 0]], np.float32)
 I = np.array([2, 0, -1, 9, 1], np.int64)  # noqa: E741  as in the operators' formulas
 T = np.array([[0, 3], [2, 1], [-1, 5]], np.int32)
-LEAST = np.arange(1, 7, dtype=np.uint32)[::-1].view(np.float32)
 FILL = {"mode": "fill", "fill_value": -0.0}
-
+LEAST = np.arange(1, 7, dtype=np.uint32)[::-1].copy().view(np.float32)
 CALLS = {
-    **{
-        f"{function} over {axis}": (lambda m, x, f=function, a=axis: m.reduce(x, f, a), X)
-        for function in ("sum", "average", "l2", "max", "argmax", "argmin", "log_sum_exp")
-        for axis in (None, 0, (0, 1), ())
-    },
+    "sum of one axis": (lambda m, x: m.reduce(x, "sum", 0), X),
+    "max of none": (lambda m, x: m.reduce(x, "max", ()), X),
     "argmax, ignoring NaN": (
         lambda m, x: m.reduce(x, "argmax", nan="ignore"), np.where(X > 2, np.nan, X)
     ),
-    **{
-        f"{function} of subnormal numbers": (lambda m, x, f=function: m.reduce(x, f), LEAST)
-        for function in ("average", "sum", "argmax", "argmin", "max")
-    },
     "l2 of complex numbers": (lambda m, x: m.reduce(x, "l2", 0), (X + 1j * X[::-1]).astype("c8")),
-    "average of complex numbers": (lambda m, x: m.reduce(x, "average"), (X - 2j).astype("c8")),
     "gather": (lambda m, x, i: m.gather(x, i, 1), X, I),
     "gather, filled": (lambda m, x, i: m.gather(x, i, 0, **FILL), X, I),
     "gather, wrapped": (lambda m, x, i: m.gather(x, i, 0, mode="wrap"), X, I),
     "gather, checked": (lambda m, x, i: m.gather(x, i, 0, mode="raise"), X, I % 3),
     "gather, unsigned": (lambda m, x, i: m.gather(x, i), X, (I % 11).astype(np.uint64)),
-    "gather of complex128": (lambda m, x, i: m.gather(x, i, **FILL), X.astype("c16"), I),
     "gather_nd": (lambda m, x, i: m.gather_nd(x, i), X, T),
     "gather_nd of batches": (lambda m, x, i: m.gather_nd(x, i[:, :1], 1), X, T),
     "one_hot": (lambda m, i: m.one_hot(i, 4, axis=0), I),
@@ -51,9 +43,8 @@ CALLS = {
     "nonzero of a size": (lambda m, x: m.nonzero(x, size=20), X),
     "nonzero_coordinates": (lambda m, x: m.nonzero_coordinates(x, size=7), X),
 }  # fmt: skip
-#: Of functions that reduce over some axes in one chunk or several, each third one.
-CASES = [(chunks, case) for case in CALLS if " over " not in case for chunks in (-1, 2)]
-CASES += sample([(chunks, case) for case in CALLS if " over " in case for chunks in (-1, 2)], 3)
+#: In chunks, and some in one.
+CASES = [*product(CALLS, [2]), *product(["sum of one axis", "gather", "one_hot", "argwhere"], [-1])]
 
 
 def flushed(value):
@@ -108,12 +99,14 @@ def computed(lazy):
     return np.block(blocks.tolist())
 
 
-@pytest.mark.parametrize(("chunks", "case"), CASES)
-def test_results_stay_where_the_chunks_are(record, case, chunks):
-    call, *operands = CALLS[case]
-    found = call(cd, *[lazily(array, chunks) for array in operands])
-    assert (record.launches, record.memsets) == ([], []), "a graph was computed"
-    right = call(ck, *operands)
+@each(("case", "chunks"), CASES)
+def test_results_stay_where_the_chunks_are(fake, case, chunks):
+    call, *arrays = CALLS[case]
+    fake.state.launches.clear()
+    fake.state.memsets.clear()
+    found = call(cd, *[on_device(fake, array, chunks) for array in arrays])
+    assert (fake.state.launches, fake.state.memsets) == ([], []), "a graph was computed"
+    right = call(ck, *arrays)
     pairs = zip(found, right, strict=True) if isinstance(found, tuple) else [(found, right)]
     for lazy, expected in pairs:
         result = computed(lazy)
@@ -121,7 +114,16 @@ def test_results_stay_where_the_chunks_are(record, case, chunks):
         np.testing.assert_allclose(result, expected, rtol=1e-6, atol=0)
 
 
-def test_chunks_of_8_bit_floats_are_joined():
+@each("function", FUNCTIONS)
+def test_every_function_reduces_chunks_where_they_are(fake, function):
+    """Of those that tell subnormal numbers from zero, such numbers."""
+    is_exact = function in EXTREMES | {"average", "sum"}
+    x = LEAST if is_exact else abs(X[:2].ravel()) + 1
+    result = computed(cd.reduce(on_device(fake, x, 2), function))
+    reduce(x, function).assert_is(result)
+
+
+def test_chunks_of_8_bit_floats_are_joined(fake):
     """CuPy has no kernels for them."""
     values = np.array([2, 3]).astype(narrow_floats()["float8_e4m3fn"])
     lazy = cd.one_hot(lazily(I, 2), 4, values=lazily(values, 1))
@@ -158,8 +160,9 @@ NUMBERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_go_where_the_chunks_are(record, name):
+@each("name", NUMBERS)
+def test_numbers_go_where_the_chunks_are(fake, name):
+    fake.state.copies.clear()
     lazy, eager = NUMBERS[name]
     result = computed(lazy(lazily(X, 2), lazily(I, 2)))
     assert same_bytes(result, eager(X, I))
