@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from cudakern._forks import Lock, start, undivided
@@ -28,7 +28,6 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import ModuleType
 
     from cudakern._forks import Cancelled
@@ -295,7 +294,10 @@ def version() -> str:
         nvrtc = _nvrtc()
         status, *numbers = nvrtc.nvrtcVersion()
         _answer((status,))
-        return ".".join(map(str, numbers))
+        told = ".".join(map(str, numbers))
+        # A toolkit's library is a link to one that is called such as libnvrtc.so.12.9.86.
+        whole = Path(library_path()).resolve().name.partition(".so.")[2]
+        return whole if whole.startswith(f"{told}.") else told
 
 
 def _installed(distribution: str) -> str:

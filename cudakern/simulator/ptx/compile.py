@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +15,7 @@ from cudakern.engines import nvrtc
 from cudakern.engines.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator.ptx import cupy_compilation, standard_headers
-from cudakern.simulator.ptx.included import included_by, includes_in
+from cudakern.simulator.ptx.included import digest_of, included_by, includes_in
 from cudakern.simulator.ptx.names import is_header
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _module(
     *,
     code: str,
 ) -> Ptx:
-    more = f"simulator\n{depends}"
+    more = f"simulator\n{_stamp()}\n{depends}"
     finish = partial(_without_folder, frozenset(_LINE.findall(program.text)))
 
     def text() -> str:
@@ -209,6 +209,12 @@ def _module(
         return file.content.decode(errors="replace")
 
     return Ptx(nvrtc.name_of(stem, program, more), source, text, code)
+
+
+@cache
+def _stamp() -> str:
+    """Return what is another when something else is made of NVRTC's result."""
+    return digest_of(Path(str(file)) for file in (__file__, nvrtc.__file__))
 
 
 def _require_architecture(program: nvrtc.Program, log: str) -> None:
