@@ -12,7 +12,6 @@ from cudakern._layout import Layout
 from perf.static.host_cost import cupy_stand_in
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
 from tests.helpers.places import HOST
-from tests.helpers.recorded_cupy import recorded
 from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES
 

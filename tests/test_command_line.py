@@ -22,6 +22,7 @@ from cudakern._commands.examples import examples
 from cudakern.engines import nvrtc
 from cudakern.errors import EngineUnavailableError
 from tests.conftest import HAS_GPU
+from tests.helpers.processes import printed
 from tests.helpers.rows import each
 
 ROOT = Path(__file__).parent.parent
@@ -239,3 +240,18 @@ def test_ctrl_c_ends_a_command_with_one_line(command, capsys, monkeypatch):
     monkeypatch.setattr(importlib.import_module(name), "run", interrupted)
     assert main([command, *["script.py"] * (command == "check")]) == 130
     assert capsys.readouterr() == ("", f"cudakern {command}: stopped\n")
+
+
+#: With SIGCHLD ignored, which a program inherits.
+IGNORING = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "cudakern", *sys.argv[1:]])
+"""
+
+
+def test_a_script_is_checked_where_the_ends_of_processes_are_ignored(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import cudakern as ck; ck.gather([1, 2], [0])")
+    said = "cudakern: nothing found in 1 launch\n"
+    assert printed(IGNORING, "check", str(script)) == said

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 
-import pytest
-
 from tests.helpers.processes import printed
 from tests.helpers.readmes import ROOT
+from tests.helpers.rows import each
 
 NVTX = '''
 """A stand-in for the package nvtx that keeps what it is told."""
@@ -130,7 +129,7 @@ print(json.dumps([same, hasattr(ck.gather, "__wrapped__"), sys.modules.get("nvtx
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("environment", "before", "imported"),
     [
         ({}, "", False),

@@ -14,6 +14,7 @@ import pytest
 import cudakern as ck
 from tests import static_types
 from tests.helpers.readmes import ROOT
+from tests.helpers.rows import each
 
 FILE = "tests/static_types.py"
 #: mypy fails where it cannot write its cache.
@@ -52,7 +53,7 @@ def is_of(value, kind):
     return type(value) is np.ndarray and issubclass(value.dtype.type, get_origin(scalar) or scalar)
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "arguments"),
     [
         ("lookups", [np.ones(3, np.float16), np.zeros(3, np.int32), np.ones(3, np.bool)]),
@@ -63,9 +64,7 @@ def is_of(value, kind):
 )
 def test_results_are_of_the_types_that_checkers_are_told(function, arguments, monkeypatch):
     seen = []
-    monkeypatch.setattr(
-        static_types, "assert_type", lambda value, kind: seen.append((value, kind)), raising=True
-    )
+    monkeypatch.setattr(static_types, "assert_type", lambda value, kind: seen.append((value, kind)))
     getattr(static_types, function)(*arguments)
     assert len(seen) >= 5
     assert [pair for pair in seen if not is_of(*pair)] == []

@@ -15,6 +15,7 @@ from cudakern import _caches as caches
 from cudakern.simulator import observation
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import CALLS, call, call_all
+from tests.helpers.rows import each
 from tests.helpers.samples import is_thorough
 
 THREADS = 8
@@ -98,21 +99,6 @@ def test_operators_are_compiled_and_forgotten_beside_calls():
     assert caches.sizes()["compiled operators"].limit == before
 
 
-def test_threads_get_one_engine(monkeypatch):
-    from cudakern import engines  # noqa: PLC0415
-
-    class Slow:
-        def __init__(self):
-            Event().wait(0.05)
-
-    monkeypatch.setattr("cudakern.engines.cuda.engine.CudaEngine", Slow)
-    engines._cuda.cache_clear()  # noqa: SLF001
-    try:
-        assert len(set(map(id, side_by_side(lambda _: engines.engine_for(0))))) == 1
-    finally:
-        engines._cuda.cache_clear()  # noqa: SLF001
-
-
 def test_every_launch_inside_of_a_session_is_counted():
     """Also those that other threads make, each once."""
     with ck.simulator.checked() as checked, ck.simulator.traffic() as traffic:
@@ -155,7 +141,7 @@ def test_a_thread_without_a_session_is_observed_by_the_innermost():
     assert (outer.launches, inner.launches) == (0, 1)
 
 
-@pytest.mark.parametrize("session", [ck.simulator.checked, ck.simulator.traffic])
+@each("session", [ck.simulator.checked, ck.simulator.traffic])
 def test_sessions_that_look_alike_end_one_by_one(session):
     with session() as outer:
         with session() as inner:
