@@ -38,8 +38,6 @@ from tests.helpers.foreign_arrays import (
 )
 from tests.helpers.libraries import ABSENT
 from tests.helpers.places import same_bytes
-from tests.helpers.processes import printed
-from tests.helpers.recorded_cupy import recorded
 from tests.helpers.refused import assert_refused, refusals
 from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES
@@ -100,7 +98,7 @@ def test_every_function_reads_the_memory_itself(addresses, case, way):
 
 @each("way", ON_DEVICE.values(), ids=ON_DEVICE)
 @each("case", CASES.values(), ids=CASES)
-def test_every_function_reads_the_memory_of_a_device_itself(record, addresses, case, way):
+def test_every_function_reads_the_memory_of_a_device_itself(cupy, addresses, case, way):
     for result in read_in_place(addresses, case, way):
         assert type(result) is record.cupy.ndarray
         assert result.device.id == 1
@@ -160,7 +158,7 @@ def test_outputs_keep_strides_and_classes_of_numpy(tmp_path):
 
 
 @VERSIONS
-@pytest.mark.usefixtures("record")
+@pytest.mark.usefixtures("cupy")
 @each(
     ("dtype", "device", "way"),
     [(dtype, (CPU, 0), np.asarray) for dtype in NARROW]
@@ -276,15 +274,8 @@ def test_what_is_short_of_memory_says_so_itself():
         ck.gather(Raising(MemoryError()), INDICES)
 
 
-def test_no_library_is_imported():
-    names = "torch", "jax", "numba", "dask", "cupy"
-    code = "import sys, cudakern as ck; ck.reduce([1.0], 'sum'); "
-    code += f"print({{*{names}}} & {{*sys.modules}})"
-    assert printed(code) == "set()\n"
-
-
 @each("name", [name for name in ON_DEVICE if name not in WRITABLE])
-def test_outputs_that_nobody_says_may_be_written_to(record, name):
+def test_outputs_that_nobody_says_may_be_written_to(cupy, name):
     memory = np.full((3, 3), 77, np.float32)
     out = ON_DEVICE[name](memory)
     kind = type(out).__name__
@@ -354,8 +345,8 @@ TABLES = {
 }
 
 
-@pytest.mark.usefixtures("record")
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@pytest.mark.usefixtures("cupy")
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(error, text, call):
     assert_refused(error, text, call)
 
