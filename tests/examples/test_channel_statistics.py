@@ -9,6 +9,7 @@ import pytest
 
 from tests.examples.channel_statistics import ALL_BUT_CHANNELS, channel_statistics, normalise
 from tests.helpers.places import get, put, same_bytes
+from tests.helpers.rows import each
 
 pytestmark = pytest.mark.device
 
@@ -25,7 +26,7 @@ def test_channel_statistics(place):
         assert variance == pytest.approx(float(squares - exact * exact), rel=1e-15, abs=0)
 
 
-@pytest.mark.parametrize("values", [(0, 255), (254, 255), (255, 255)])
+@each("values", [(0, 255), (254, 255), (255, 255)])
 def test_channel_statistics_of_many_pixels(values):
     row = np.array([*values] * 2500, np.uint8)
     mean, variance = channel_statistics(np.broadcast_to(row, (1, 1, 5000, 5000)))

@@ -8,12 +8,13 @@ import pytest
 from tests.examples.masked_log_softmax import masked_log_softmax
 from tests.helpers.places import get, put
 from tests.helpers.reduce_bounds import Arithmetic, enclose_log_sum_exp
+from tests.helpers.rows import each
 
 pytestmark = pytest.mark.device
 
 
-@pytest.mark.parametrize("axis", [-1, 1])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("axis", [-1, 1])
+@each("dtype", ["float32", "float64"])
 def test_masked_log_softmax(place, axis, dtype):
     rng = np.random.default_rng(3)
     scores = (rng.standard_normal((4, 6, 33)) * 30).astype(dtype)
