@@ -237,36 +237,6 @@ for thread in threads:
 call_all()
 print("done")
 """
-HELD = """
-kernel = ck.simulator.RawKernel(
-    'extern "C" __global__ void fill(int* x) { x[threadIdx.x] = 7; }', "fill")
-module = ck.simulator.RawModule(code=kernel.code)
-held, go = threading.Event(), threading.Event()
-def hold():
-    first, second = kernel._library, module._library
-    with engine_for(HOST)._lock, first._lock, second._lock:
-        held.set()
-        go.wait()
-def child():
-    call_all()
-    for launch in (kernel, module.get_function("fill")):
-        x = np.zeros(4, np.int32)
-        launch((1,), (4,), (x,))
-        assert x.tolist() == [7] * 4
-        with ck.simulator.checked():
-            launch((1,), (4,), (x,))
-call_all()
-thread = threading.Thread(target=hold)
-thread.start()
-assert held.wait(60)
-try:
-    child_works(child)
-finally:
-    go.set()
-thread.join()
-child()
-print("done")
-"""
 INSIDE = """
 with ck.simulator.checked() as report:
     few()
@@ -311,9 +281,6 @@ def test_kernels_are_loaded_beside_observed_launches():
     assert run(FORK + LOADING) == "done\n"
 
 
-PROGRAMS = {"busy": BUSY, "held": HELD, "inside": INSIDE}
-
-
-@pytest.mark.parametrize("name", sample(PROGRAMS, 2))
-def test_a_fork_works(name):
-    assert run(FORK + PROGRAMS[name]) == "done\n"
+@each("program", [BUSY, INSIDE], ids=["busy", "inside"])
+def test_a_fork_works(program):
+    assert run(FORK + program) == "done\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from operator import attrgetter
@@ -17,7 +16,7 @@ from cudakern.errors import SimulatorError
 from cudakern.simulator.reports.findings import Finding
 from tests.helpers.places import CUDA, DEVICE
 from tests.helpers.processes import printed
-from tests.helpers.programs import GPU_ALONE, chooses, every, missing, programs
+from tests.helpers.programs import GPU_ALONE, missing, programs
 from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, rows, section
 from tests.helpers.rows import each
 
@@ -81,25 +80,6 @@ def test_program_prints_the_same_on_a_device(program):
 @each("program", programs(CUDA), ids=attrgetter("name"))
 def test_program_prints_the_same_on_a_gpu(program):
     assert program.run() == program.printed
-
-
-def names_of(code, library):
-    """Return the dotted names of a library that code uses, without its first part."""
-    attributes = {
-        ast.unparse(node) for node in ast.walk(ast.parse(code)) if type(node) is ast.Attribute
-    }
-    return {
-        name.partition(".")[2] for name in attributes if re.fullmatch(rf"{library}\.[\w.]+", name)
-    }
-
-
-def test_programs_take_nothing_but_what_cupy_has():
-    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    chosen = filter(chooses, every())
-    names = {name for p in chosen for way in ("xp", "cupy") for name in names_of(p.code, way)}
-    assert {"where", "cuda.Stream"} <= names
-    for name in names:
-        attrgetter(name)(cupy)
 
 
 def is_operator(value):
