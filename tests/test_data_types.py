@@ -36,14 +36,7 @@ def test_feature_levels_are_those_of_directml_and_one_above():
     ("kind", "sizes", "strides", "expected"),
     [
         ("UINT8", (2, 3), None, 8),  # bytes-rounded-to-4
-        ("FLOAT16", (3,), None, 8),  # halves-rounded-to-4
-        ("UINT8", (1,), None, 4),  # single-byte
-        ("FLOAT32", (2, 3), (5, 1), 32),  # padded
-        ("FLOAT32", (2, 3), (0, 1), 12),  # broadcast
-        ("FLOAT32", (2, 3), (1, 2), 24),  # permuted
-        ("FLOAT64", (2, 3), (5, 1), 64),  # eight-bytes
         ("UINT4", (9,), None, 8),  # nibbles-rounded-up
-        ("INT4", (8,), None, 4),  # nibbles-packed
         ("FLOAT32", (1, 3), (10**6, 1), 12),  # stride-of-size-1-is-irrelevant
         ("FLOAT32", (2, 3), (LARGE, 1), (2**32 + 2) * 4),  # strided-beyond-32-bits
         ("FLOAT64", (2, 2), (LARGE, LARGE), (2**33 - 1) * 8),  # both-beyond-32-bits

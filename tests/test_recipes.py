@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -53,40 +51,6 @@ def test_segments(place, recipe, size, count, features):
     assert_equal(reduce_segments(*given, "max", -np.inf), most)
 
 
-def test_functions_of_segments(place, recipe):
-    x, ends = RNG.random(100), np.array([70, 70, 100])
-    names = re.findall(r"`(\w+)`", re.search(r"right for (.*?)whose", RECIPES, re.DOTALL)[1])
-    expected = {
-        "sum": (np.add.reduce, 0),
-        "multiply": (np.multiply.reduce, 1),
-        "max": (np.maximum.reduce, -np.inf),
-        "min": (np.minimum.reduce, np.inf),
-        "log_sum_exp": (np.logaddexp.reduce, -np.inf),
-    }
-    assert names == [*expected]
-    for name, (function, nothing) in expected.items():
-        found = get(recipe("reduce_segments")(put(x, place), put(ends, place), name, nothing))
-        each = [function(x[:70]), nothing, function(x[70:])]
-        np.testing.assert_allclose(found, each, rtol=1e-14, err_msg=name)
-
-
-def test_memory_of_segments(place, recipe, monkeypatch):
-    sizes = []
-    reduce_segments = recipe("reduce_segments")
-    ck = reduce_segments.__globals__["ck"]
-    reduce = ck.reduce
-
-    def counted(parts, *arguments, **options):
-        sizes.append(parts.size)
-        return reduce(parts, *arguments, **options)
-
-    monkeypatch.setattr(ck, "reduce", counted)
-    x, ends = np.ones(4000, np.float32), np.array([0, 4000, 4000])
-    reduce_segments(put(x, place), put(ends, place), "sum", 0)
-    assert sizes[0] <= 4000 + 32 * len(ends)
-    assert sum(sizes) <= 2 * 4000
-
-
 def test_bincount(place, recipe):
     x = RNG.integers(-3, 12, (7, 50))
     inside = x[(x >= 0) & (x < 9)]
@@ -118,10 +82,3 @@ def test_masked_softmax(place, recipe, axis):
     assert (found[~mask] == 0).all()
     # Of a difference of numbers up to 1000 the last bits go.
     np.testing.assert_allclose(found, expected, rtol=2000 * np.finfo(np.float32).eps, atol=1e-30)
-
-
-def test_masked_softmax_of_nan(place, recipe):
-    x = np.array([[np.nan, 2, 1], [np.nan, 2, 2]])
-    mask = np.array([[True, True, False], [False, True, True]])
-    found = recipe("masked_softmax")(put(x, place), put(mask, place))
-    np.testing.assert_allclose(get(found), [[np.nan, np.nan, np.nan], [0, 0.5, 0.5]], rtol=1e-15)

@@ -24,7 +24,7 @@ from cudakern.errors import CacheWarning, KernelCompileError
 from cudakern.operators.specialisations import specialisations
 from cudakern.simulator import toolchain
 from cudakern.simulator.ptx import library
-from tests.helpers.processes import TERMINAL, is_alive, printed
+from tests.helpers.processes import is_alive, printed
 from tests.helpers.readmes import ROOT, section
 from tests.helpers.rows import each
 
@@ -234,15 +234,6 @@ def test_a_signal_ends_the_compilers_of_the_simulator(stopped, number, status, t
     assert (returned, said) == (status, stop(0))
     (pid,) = started.read_text(encoding="utf-8").split()  # no thread has started another one
     assert not is_alive(pid)
-
-
-def test_ctrl_c_on_a_terminal(tmp_path):
-    (tmp_path / "few.py").write_text(FEW.replace("STEP", "25"), encoding="utf-8")
-    words = ("compiling", str(tmp_path / "few.py"), "warmup", "--arch", "sm_90")
-    shown = printed(TERMINAL, *words, CUDAKERN_CACHE_DIR=str(tmp_path / "cache"))
-    done = len([*(tmp_path / "cache").glob("*.cubin")])
-    assert shown.endswith(f"{stop(done)}\n 130\n")
-    assert "Traceback" not in shown
 
 
 @pytest.mark.usefixtures("few")

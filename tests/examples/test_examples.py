@@ -1,23 +1,29 @@
-"""The smaller examples on random data, compared with NumPy."""
+"""The examples on random data, compared with NumPy or exact arithmetic."""
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from tests.examples.beam_reordering import extend, reorder
 from tests.examples.boxes_of_class import boxes_of, first_boxes_of
+from tests.examples.channel_statistics import ALL_BUT_CHANNELS, channel_statistics, normalise
 from tests.examples.label_smoothing import IGNORED, smooth
+from tests.examples.masked_log_softmax import masked_log_softmax
 from tests.examples.moe_routing import mixture
 from tests.examples.padded_embedding import embed, embed_with_padding_token
 from tests.examples.voxel_grid import voxels
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put, same_bytes
+from tests.helpers.reduce_bounds import Arithmetic, enclose_log_sum_exp
 from tests.helpers.rows import each
 
-pytestmark = [pytest.mark.device, PLAIN_UNLESS_THOROUGH]
+pytestmark = pytest.mark.device
 
 
+@PLAIN_UNLESS_THOROUGH
 def test_beam_reordering(place):
     rng = np.random.default_rng(4)
     histories = rng.integers(0, 1000, (3, 4, 9))
@@ -30,6 +36,7 @@ def test_beam_reordering(place):
     assert same_bytes(found, caches[:, batch, parents])
 
 
+@PLAIN_UNLESS_THOROUGH
 @each("wanted", [0, 3, 7])
 def test_boxes_of_class(place, wanted):
     rng = np.random.default_rng(7)
@@ -42,6 +49,7 @@ def test_boxes_of_class(place, wanted):
     assert same_bytes(first_boxes_of(*given, 12), padded)
 
 
+@PLAIN_UNLESS_THOROUGH
 @each("classes", [5, 130])
 def test_label_smoothing(place, classes):
     labels = np.random.default_rng(8).integers(0, classes, (3, 20))
@@ -65,6 +73,7 @@ def one_by_one(tokens, gates, factors, capacity):
     return result, load, *batches
 
 
+@PLAIN_UNLESS_THOROUGH
 @each("capacity", [1, 12, 100])
 def test_moe_routing(place, capacity):
     rng = np.random.default_rng(0)
@@ -80,6 +89,7 @@ def test_moe_routing(place, capacity):
     assert len(found) == len(expected)
 
 
+@PLAIN_UNLESS_THOROUGH
 @each("padding", [-1, 0, 3])
 def test_padded_embedding(place, padding):
     rng = np.random.default_rng(1)
@@ -93,6 +103,7 @@ def test_padded_embedding(place, padding):
     assert same_bytes(found, np.where(is_padding[..., None], np.float32(0), table[tokens]))
 
 
+@PLAIN_UNLESS_THOROUGH
 @each("spare", [-1, 0, 1, 300])
 def test_voxel_grid(place, spare):
     rng = np.random.default_rng(2)
@@ -106,3 +117,49 @@ def test_voxel_grid(place, spare):
     assert same_bytes(cells, np.pad(kept, padding, constant_values=-1))
     assert same_bytes(vectors, np.pad(features[tuple(kept.T)], padding))
     assert get(overflows).tolist() == [spare < 0]
+
+
+def test_channel_statistics(place):
+    images = np.random.default_rng(5).integers(0, 256, (2, 3, 40, 50), np.uint8)
+    images[:, 2] = 255
+    found = channel_statistics(put(images, place))
+    for channel, mean, variance in zip(images.swapaxes(0, 1), *map(get, found), strict=True):
+        values = [int(value) for value in channel.ravel()]
+        exact = Fraction(sum(values), len(values))
+        assert mean == float(exact)
+        squares = Fraction(sum(value * value for value in values), len(values))
+        assert variance == pytest.approx(float(squares - exact * exact), rel=1e-15, abs=0)
+
+
+@each("values", [(0, 255), (254, 255), (255, 255)])
+def test_channel_statistics_of_many_pixels(values):
+    row = np.array([*values] * 2500, np.uint8)
+    mean, variance = channel_statistics(np.broadcast_to(row, (1, 1, 5000, 5000)))
+    assert (mean.item(), variance.item()) == (np.mean(values), np.var(values))
+
+
+def test_normalise(place):
+    # Whole numbers, 16 * 64 in a channel, with a whole mean: only the last two steps round.
+    images = np.random.default_rng(6).integers(-9, 10, (16, 3, 8, 8)).astype(np.float32)
+    images[0, :, 0, 0] += 5 * 1024 - images.sum(ALL_BUT_CHANNELS)
+    centred = images - 5
+    deviation = np.sqrt((centred * centred).sum(ALL_BUT_CHANNELS, keepdims=True)) / np.float32(32)
+    assert same_bytes(normalise(put(images, place)), centred / deviation)
+
+
+@each("axis", [-1, 1])
+@each("dtype", ["float32", "float64"])
+def test_masked_log_softmax(place, axis, dtype):
+    rng = np.random.default_rng(3)
+    scores = (rng.standard_normal((4, 6, 33)) * 30).astype(dtype)
+    mask = rng.random(scores.shape) < 0.4
+    mask[1, 2] = mask[1, :, 2] = False  # of nothing, all are -inf
+    found = masked_log_softmax(put(scores, place), put(mask, place), axis)
+    assert found.dtype == dtype
+    found, mask, scores = (np.moveaxis(array, axis, -1) for array in (get(found), mask, scores))
+    rows = np.where(mask, scores, -np.inf).astype(np.longdouble)
+    with np.errstate(invalid="ignore"):  # -inf - -inf
+        total = enclose_log_sum_exp(rows, Arithmetic(dtype))
+        low, high = ((rows - end[..., None]).astype(dtype) for end in (total.high, total.low))
+    assert (found[~mask] == -np.inf).all()
+    assert ((low <= found) & (found <= high))[mask].all()
