@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cudakern._arrays import share_memory
 from cudakern._kernel_arguments import prepare_division
 from cudakern._layout import (
     Dimension,
@@ -127,6 +128,13 @@ def test_overlaps_itself_knows_interleaved_layouts_and_ends():
     assert not overlaps_itself((2**31, 2**31), (2**31, 1))
     assert not overlaps_itself((0, 5), (0, 0))
     assert overlaps_itself((40,) * 8, (997, 991, 983, 977, 971, 967, 953, 947))
+
+
+def test_overlap_that_takes_long_to_decide_counts():
+    """NumPy's documentation has this example; no byte is in both."""
+    a = Layout((1049,) * 3, (36674, 61119, 85569), 1)
+    b = Layout((1049, 1049, 1), (12223, 12224, 1), 1)
+    assert share_memory(a, 2**40, b, 2**40 + 64_023_025)
 
 
 @each(
