@@ -143,19 +143,11 @@ def test_an_operand_on_the_host_is_refused_when_the_graph_is_built():
 
 NUMBERS = {
     "indices": (lambda x, _: cd.gather(x, I.tolist()), lambda x, _: ck.gather(x, I)),
-    "a number": (lambda x, _: cd.gather(x, 2, 1), lambda x, _: ck.gather(x, 2, 1)),
     "tuples": (lambda x, _: cd.gather_nd(x, T.tolist()), lambda x, _: ck.gather_nd(x, T)),
-    "checked": (
-        lambda x, _: cd.gather(x, (2, 0), mode="raise"), lambda x, _: ck.gather(x, [2, 0])
-    ),
     "x": (lambda _, i: cd.gather([5, 6, 7], i), lambda _, i: ck.gather([5, 6, 7], i)),
     "values": (
         lambda _, i: cd.one_hot(i, 3, values=range(2)),
         lambda _, i: ck.one_hot(i, 3, values=np.arange(2)),
-    ),
-    "indices of one_hot": (
-        lambda x, _: cd.one_hot([1, 0], 3, values=x[0, :2]),
-        lambda x, _: ck.one_hot([1, 0], 3, values=x[0, :2]),
     ),
 }  # fmt: skip
 

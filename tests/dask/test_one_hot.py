@@ -13,7 +13,6 @@ import cudakern.dask as cd
 from tests.helpers.chunked import chunked
 from tests.helpers.one_hot import expected
 from tests.helpers.places import same_bytes
-from tests.helpers.rows import each
 from tests.helpers.samples import examples
 from tests.helpers.strategies import OF_EACH_WIDTH, random_bytes, random_indices
 
@@ -46,18 +45,6 @@ def test_any_chunks_axis_and_values(data):
     right = expected(indices, depth, axis, values, negative)
     assert (result.shape, result.dtype) == (right.shape, right.dtype)
     assert same_bytes(result.compute(), right)
-
-
-@each(
-    ("options", "dtype"),
-    [({}, "float32"), ({"dtype": "int8"}, "int8"), ({"values": (False, True)}, "bool"),
-     ({"values": (0, 1j)}, "complex64"), ({"values": np.array([3, 4], np.uint16)}, "uint16"),
-     ({"values": da.from_array([3, 4]), "dtype": "float16"}, "float16")],
-)  # fmt: skip
-def test_types_of_results(options, dtype):
-    result = cd.one_hot(da.from_array([0, 1], chunks=1), 2, **options)
-    assert result.dtype == dtype
-    assert result.compute().dtype == dtype
 
 
 def test_lazy_values_that_do_not_fit_raise_when_computed():

@@ -103,17 +103,6 @@ def test_machine_code_and_ptx(folder):
     assert (cubin.suffix, ptx.suffix) == (".cubin", ".ptx")
 
 
-def test_a_file_is_named_by_what_it_is_compiled_from(monkeypatch, folder, handed):
-    paths = [nvrtc.compiled(SPEC, target) for target in ("sm_80", "sm_75", "compute_80", "sm_80")]
-    with monkeypatch.context() as patch:
-        patch.setenv("CUDAKERN_LINEINFO", "1")
-        paths.append(nvrtc.compiled(SPEC, "sm_80"))
-    longer = nvrtc.text_of(SPEC) + "\n"
-    monkeypatch.setattr(nvrtc, "text_of", lambda _spec: longer)
-    paths.append(nvrtc.compiled(SPEC, "sm_80"))
-    assert len({*paths}) == 5 == len(handed) == len([*folder.iterdir()])
-
-
 ALL, OF_PTX, LIBRARIES = {"cubin", "ptx", "library", "runtime"}, {"ptx", "library"}, {"library"}
 #: Files of the package, and the names that change with their texts.
 EDITS = {
@@ -187,6 +176,10 @@ def test_environments_of_different_versions_share_a_folder(monkeypatch, names):
             assert changed(patch) == kinds, path
         patch.setattr(nvrtc, "version", lambda: "12.9.87")
         assert changed(patch) == ALL - {"runtime"}
+        patch.setenv("CUDAKERN_LINEINFO", "1")
+        assert changed(patch) == {"cubin"}
+        patch.setenv("CUDAKERN_ARCH", "80")
+        assert changed(patch) == OF_PTX
         another = replace(found, version="g++ 99")
         patch.setattr(toolchain, "_find", lambda *_: another)
         assert changed(patch) == {"library", "runtime"}
