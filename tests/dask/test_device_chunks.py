@@ -14,6 +14,7 @@ import cudakern.dask as cd
 from cudakern._dtypes import narrow_floats
 from cudakern.simulator.cupy_stand_in import arrays
 from tests.helpers.places import same_bytes
+from tests.helpers.recorded_cupy import on_device, recorded
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, reduce
 from tests.helpers.rows import each
 
@@ -100,13 +101,12 @@ def computed(lazy):
 
 
 @each(("case", "chunks"), CASES)
-def test_results_stay_where_the_chunks_are(fake, case, chunks):
-    call, *arrays = CALLS[case]
-    fake.state.launches.clear()
-    fake.state.memsets.clear()
-    found = call(cd, *[on_device(fake, array, chunks) for array in arrays])
-    assert (fake.state.launches, fake.state.memsets) == ([], []), "a graph was computed"
-    right = call(ck, *arrays)
+def test_results_stay_where_the_chunks_are(record, case, chunks):
+    call, *operands = CALLS[case]
+    record.clear()
+    found = call(cd, *[lazily(array, chunks) for array in operands])
+    assert (record.launches, record.memsets) == ([], []), "a graph was computed"
+    right = call(ck, *operands)
     pairs = zip(found, right, strict=True) if isinstance(found, tuple) else [(found, right)]
     for lazy, expected in pairs:
         result = computed(lazy)
@@ -115,15 +115,15 @@ def test_results_stay_where_the_chunks_are(fake, case, chunks):
 
 
 @each("function", FUNCTIONS)
-def test_every_function_reduces_chunks_where_they_are(fake, function):
+def test_every_function_reduces_chunks_where_they_are(function):
     """Of those that tell subnormal numbers from zero, such numbers."""
     is_exact = function in EXTREMES | {"average", "sum"}
     x = LEAST if is_exact else abs(X[:2].ravel()) + 1
-    result = computed(cd.reduce(on_device(fake, x, 2), function))
+    result = computed(cd.reduce(lazily(x, 2), function))
     reduce(x, function).assert_is(result)
 
 
-def test_chunks_of_8_bit_floats_are_joined(fake):
+def test_chunks_of_8_bit_floats_are_joined():
     """CuPy has no kernels for them."""
     values = np.array([2, 3]).astype(narrow_floats()["float8_e4m3fn"])
     lazy = cd.one_hot(lazily(I, 2), 4, values=lazily(values, 1))
@@ -153,8 +153,8 @@ NUMBERS = {
 
 
 @each("name", NUMBERS)
-def test_numbers_go_where_the_chunks_are(fake, name):
-    fake.state.copies.clear()
+def test_numbers_go_where_the_chunks_are(record, name):
+    record.clear()
     lazy, eager = NUMBERS[name]
     result = computed(lazy(lazily(X, 2), lazily(I, 2)))
     assert same_bytes(result, eager(X, I))

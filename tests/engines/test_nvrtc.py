@@ -25,6 +25,7 @@ from cudakern.simulator.ptx.compile import Code, ptx_of_code
 from cudakern.simulator.toolchain import Toolchain
 from perf.static import cubins
 from tests.helpers.processes import printed
+from tests.helpers.recorded_cupy import recorded
 from tests.helpers.rows import each
 
 SPECS = {spec.source: spec for spec in specialisations()}
@@ -64,16 +65,14 @@ def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, sourc
     """The engine and perf.static hand the same to NVRTC, and the engine loads what that gives."""
     spec, loaded = SPECS[source], []
 
-    class RawModule:
-        def __init__(self, *, path):
-            loaded.append(Path(path))
+    def module(*, path):
+        loaded.append(Path(path))
+        return SimpleNamespace(get_function=lambda _name: SimpleNamespace(kernel=None))
 
-        def get_function(self, name):
-            return fake.RawKernel("", "", name, 0)
-
-    monkeypatch.setattr(fake, "RawModule", RawModule)
     handed.clear()
-    CudaEngine().kernel(spec, 0)
+    with recorded() as record, monkeypatch.context() as patch:
+        patch.setattr(record.cupy, "RawModule", module)
+        CudaEngine().kernel(spec, 0)
     (path,) = loaded
     assert path.parent == folder
     content = cubins.cubin_of(nvrtc.program_of(spec, "sm_90"))

@@ -38,6 +38,7 @@ from tests.helpers.foreign_arrays import (
 )
 from tests.helpers.libraries import ABSENT
 from tests.helpers.places import same_bytes
+from tests.helpers.recorded_cupy import recorded
 from tests.helpers.refused import assert_refused, refusals
 from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES
@@ -83,7 +84,6 @@ def record(tmp_path):
 
 def read_in_place(addresses, case, way):
     """Run a case on operands that a way offers; return its results."""
-    addresses.clear()
     operands = [operand.copy() for operand in case.operands]
     pointers = [address_of(a) for a in operands]
     return run_in_place(case, [way(a) for a in operands], pointers, addresses)
@@ -98,7 +98,7 @@ def test_every_function_reads_the_memory_itself(addresses, case, way):
 
 @each("way", ON_DEVICE.values(), ids=ON_DEVICE)
 @each("case", CASES.values(), ids=CASES)
-def test_every_function_reads_the_memory_of_a_device_itself(cupy, addresses, case, way):
+def test_every_function_reads_the_memory_of_a_device_itself(record, addresses, case, way):
     for result in read_in_place(addresses, case, way):
         assert type(result) is record.cupy.ndarray
         assert result.device.id == 1
@@ -158,7 +158,7 @@ def test_outputs_keep_strides_and_classes_of_numpy(tmp_path):
 
 
 @VERSIONS
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 @each(
     ("dtype", "device", "way"),
     [(dtype, (CPU, 0), np.asarray) for dtype in NARROW]
@@ -274,7 +274,7 @@ def test_what_is_short_of_memory_says_so_itself():
         ck.gather(Raising(MemoryError()), INDICES)
 
 
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 def test_narrow_floats_of_cupy_come_by_dlpack():
     x = np.arange(4).astype(ml_dtypes.bfloat16)
     exported = DLPackOnly(x.view("u2"), (CUDA, 1), code=4)
@@ -337,7 +337,7 @@ TABLES = {
 }
 
 
-@pytest.mark.usefixtures("cupy")
+@pytest.mark.usefixtures("record")
 @each(("error", "text", "call"), refusals(TABLES))
 def test_answer(error, text, call):
     assert_refused(error, text, call)
