@@ -138,10 +138,10 @@ def names(monkeypatch, tmp_path, folder):
     monkeypatch.setattr(cupy_compilation, "headers_of", lambda part: packages / part)
     monkeypatch.setattr(Toolchain, "build", lambda _self, name, *_: Path(name))
 
-    def names():
+    def names(*options):
         forget()
         found = toolchain.find_toolchain()
-        ptx, runtime = ptx_of_code(Code("k.cu", "__global__ void k() {}")), found.runtime()
+        ptx, runtime = ptx_of_code(Code("k.cu", "__global__ void k() {}", options)), found.runtime()
         return {
             "cubin": nvrtc.compiled(SPEC, "sm_90").name,
             "ptx": ptx.key,
@@ -160,8 +160,8 @@ def test_environments_of_different_versions_share_a_folder(monkeypatch, names):
     read_text, read_bytes = Path.read_text, Path.read_bytes
     found = toolchain.find_toolchain()
 
-    def changed(patch):
-        after = names()
+    def changed(patch, *options):
+        after = names(*options)
         patch.undo()
         return {kind for kind in before if after[kind] != before[kind]}
 
@@ -173,6 +173,7 @@ def test_environments_of_different_versions_share_a_folder(monkeypatch, names):
             )
             patch.setattr(Path, "read_bytes", lambda p, f=file: read_bytes(p) + b"\n" * (p == f))
             assert changed(patch) == kinds, path
+        assert changed(patch, "-DA") == OF_PTX
         patch.setattr(nvrtc, "version", lambda: "12.9.87")
         assert changed(patch) == ALL - {"runtime"}
         patch.setenv("CUDAKERN_LINEINFO", "1")
