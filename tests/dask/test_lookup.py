@@ -28,13 +28,13 @@ from tests.helpers.strategies import (
 #: One of each width, unless thorough. The last one has no zero.
 KINDS = [*(DTYPES if is_thorough() else OF_EACH_WIDTH), "float8_e4m3fn", "float8_e8m0fnu"]
 
-INDEX_KINDS = [*INDEX_DTYPES, "int8", "uint16"] if is_thorough() else ["int64", "uint64", "int8"]
+INDEX_KINDS = [*INDEX_DTYPES, "int8", "uint16"] if is_thorough() else ["int64", "uint64"]
 
 
 @st.composite
 def operands(draw, function):
     """Draw shapes, and data of any bits."""
-    kind = draw(st.sampled_from(KINDS[:-2]))
+    kind = draw(st.sampled_from(DTYPES if is_thorough() else ["float16", "complex128"]))
     size = st.sampled_from([1, 2, 3, 5, 9, 9, 0])
     few = st.integers(0, 2)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -126,8 +126,9 @@ def test_the_position_of_a_bad_index_is_that_in_all_indices(message, chunks, kin
     lazy = da.from_array(X, chunks=(2, 5))
     positions = da.from_array(indices, chunks=chunks)
     good = getattr(cd, function)(lazy, positions, mode="raise", **options)
-    right = getattr(ck, function)(X, indices, mode="raise", **options)
-    assert same_bytes(good.compute(), right)
+    right = oracle.gather if function == "gather" else tuples.gather_nd
+    where_else = [value for name, value in options.items() if name != "negative"] or [0]
+    assert same_bytes(good.compute(), right(X, indices, *where_else))
     indices[where] = value
     bad = getattr(cd, function)(
         lazy, da.from_array(indices, chunks=chunks), mode="raise", **options

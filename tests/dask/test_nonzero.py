@@ -20,7 +20,7 @@ from tests.helpers.rows import each
 from tests.helpers.samples import examples, is_thorough
 from tests.helpers.strategies import DTYPES
 
-KINDS = DTYPES if is_thorough() else ["bool", "float32", "complex128"]
+KINDS = DTYPES if is_thorough() else ["bool", "float32"]
 
 
 @st.composite

@@ -14,7 +14,7 @@ from tests.helpers.chunked import chunked
 from tests.helpers.one_hot import expected
 from tests.helpers.places import same_bytes
 from tests.helpers.samples import examples
-from tests.helpers.strategies import OF_EACH_WIDTH, random_bytes, random_indices
+from tests.helpers.strategies import random_bytes, random_indices
 
 
 @settings(max_examples=examples(60))
@@ -24,9 +24,9 @@ def test_any_chunks_axis_and_values(data):
     shape = tuple(data.draw(st.sampled_from([1, 2, 3, 7, 0])) for _ in range(rank))
     depth, axis = data.draw(st.integers(0, 9)), data.draw(st.integers(0, rank))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    kind = data.draw(st.sampled_from(["int64", "uint64", "int8"]))
+    kind = data.draw(st.sampled_from(["int64", "uint64"]))
     indices = random_indices(rng, shape, kind, max(depth, 1))
-    values = random_bytes(rng, (2,), data.draw(st.sampled_from(["bool", *OF_EACH_WIDTH])))
+    values = random_bytes(rng, (2,), data.draw(st.sampled_from(["bool", "float16", "complex128"])))
     negative = data.draw(st.sampled_from(["from_end", "invalid"]))
     form = data.draw(st.sampled_from(["array", "scalars", "lazy", "lazy of two dimensions"]))
     given_values = {

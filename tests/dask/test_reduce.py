@@ -66,7 +66,7 @@ def has_no_value(x, function, axis, options):
     return function in EXTREMES and "initial" not in options and x.size == 0 and kept > 0
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(st.data())
 def test_every_function_of_any_chunks(data):
     x, function, axis, options = data.draw(calls())
