@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import json
 import os
@@ -17,11 +16,11 @@ import pytest
 import cudakern as ck
 from cudakern import _caches as caches
 from cudakern.__main__ import main
-from cudakern._caches import MAX_ENTRIES, Family, Results, Size, Table
+from cudakern._caches import MAX_ENTRIES, Size, Table
 from cudakern.operators import binding
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import call_all
-from tests.helpers.processes import printed
+from tests.helpers.rows import each
 
 NAMES = [
     "compiled operators",
@@ -50,47 +49,7 @@ def test_every_cache_has_a_name_and_a_bound():
     assert all(size.entries <= size.limit for size in sizes.values())
 
 
-def test_every_table_of_the_package_has_a_name():
-    program = """
-import gc
-from cudakern import *
-from cudakern import _caches as caches
-from cudakern._caches import Table
-tables = {id(value) for value in gc.get_objects() if type(value) is Table}
-print(len(tables), len(tables - set(map(id, caches._caches.values()))))
-"""
-    assert printed(program).split() == ["6", "0"]
-
-
-def test_results_are_remembered_without_bound_for_nothing_that_varies():
-    """Functions without parameters have one result; operators and headers are few."""
-    bounded = set()
-    for path in Path(ck.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef):
-                how = [ast.unparse(decorator) for decorator in node.decorator_list]
-                if any(word in {"cache", "lru_cache", "functools.cache"} for word in how):
-                    few = {"_attributes", "_text_of"}
-                    assert not node.args.args or node.name in few, (path, node.name)
-                bounded |= {word for word in how if word.startswith("lru_cache(")}
-    assert all("maxsize=" in word and "None" not in word for word in bounded)
-    assert len(bounded) >= 4
-
-
-def test_a_table_keeps_the_first_of_two_and_no_more_than_its_limit():
-    table = Table()
-    assert table.add("key", "first") == "first"
-    assert table.add("key", "second") == table.find("key") == "first"
-    for key in range(3 * MAX_ENTRIES):
-        assert table.add(key, -key) == table.find(key) == -key, "another one makes room"
-        assert len(table) <= table.limit == MAX_ENTRIES
-    assert len(table) == MAX_ENTRIES
-    assert all(table.find(key) in {None, -key} for key in range(3 * MAX_ENTRIES))
-    table.clear()
-    assert (len(table), table.find(3 * MAX_ENTRIES - 1)) == (0, None)
-
-
-@pytest.mark.parametrize("beyond", [1, 50])
+@each("beyond", [1, 50])
 def test_a_loop_over_a_few_more_than_fit_finds_nearly_all(beyond):
     table, keys = Table(), range(MAX_ENTRIES + beyond)
     misses = 0
@@ -116,8 +75,7 @@ def test_results_are_right_when_few_launches_are_kept(monkeypatch):
     for seed in range(2):
         call_all(seed)
         sizes = caches.sizes()
-        assert all(sizes[name].entries == 3 for name in ("gather", "one_hot", "reduce"))
-        assert sizes["gather"] == Size(3, 3)
+        assert sizes["gather"] == sizes["one_hot"] == sizes["reduce"] == Size(3, 3)
         assert sizes["one_hot values"].entries <= 256
 
 
@@ -184,7 +142,7 @@ def test_tables_of_compiled_operators_count_as_long_as_these_live():
     assert caches.sizes()["compiled operators"] == Size(0, before.limit)
 
 
-@pytest.mark.parametrize("how", ["function", "compiled"])
+@each("how", ["function", "compiled"])
 def test_clearing_while_a_launch_runs(monkeypatch, how):
     run = binding.Bound.__call__
 
@@ -196,25 +154,10 @@ def test_clearing_while_a_launch_runs(monkeypatch, how):
 
     operator = ck.compile_operator(DESC)
     work = partial(ck.gather, X, INDICES[0]) if how == "function" else partial(operator, X, INDICES)
-    monkeypatch.setattr(binding.Bound, "__call__", clear_and_run)
-    for _ in range(3):
-        np.testing.assert_array_equal(work(), EXPECTED)
-
-
-def test_results_of_a_function_are_a_cache():
-    from cudakern.operators.one_hot.function import _numbers  # noqa: PLC0415
-
-    results = Results(_numbers)
-    results.clear()
-    assert (len(results), results.limit) == (0, 256)
-    ck.one_hot([1], 3, values=(3, 4))
-    assert len(results) == 1
-
-
-def test_a_family_without_members():
-    family = Family()
-    family.clear()
-    assert (len(family), family.limit) == (0, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(binding.Bound, "__call__", clear_and_run)
+        for _ in range(3):
+            np.testing.assert_array_equal(work(), EXPECTED)
 
 
 @pytest.mark.usefixtures("cleared")

@@ -22,6 +22,8 @@ from cudakern._commands.examples import examples
 from cudakern.engines import nvrtc
 from cudakern.errors import EngineUnavailableError
 from tests.conftest import HAS_GPU
+from tests.helpers.processes import printed
+from tests.helpers.rows import each
 
 ROOT = Path(__file__).parent.parent
 
@@ -37,21 +39,7 @@ def test_demo_runs_every_documented_example(capsys):
     assert ("a CUDA device" if HAS_GPU else "the simulator") in text
 
 
-def test_demo_fails_on_a_wrong_result(capsys, monkeypatch):
-    wrong = examples()
-    wrong[0].expected[0][0] += 1
-    monkeypatch.setattr(demo, "examples", lambda: wrong)
-    assert main(["demo", "--engine", "simulator"]) == 1
-    text = capsys.readouterr().out
-    assert "verdict: WRONG, documented: [15. 12. 14. 11. 13.]" in text
-    assert "28 of 29 examples" in text
-
-
-@pytest.mark.parametrize(
-    ("output", "row", "correct"),
-    [(1, 4, True), (1, 3, False), (0, 0, False)],
-    ids=["undefined-row", "last-defined-row", "count"],
-)
+@each(("output", "row", "correct"), [(1, 4, True), (1, 3, False), (0, 0, False)])
 def test_demo_compares_what_is_defined_of_each_output(capsys, monkeypatch, output, row, correct):
     (example,) = [e for e in examples() if e.title == "nonzero_coordinates, example 1"]
     count, coordinates = example.expected
@@ -80,7 +68,7 @@ def test_info_shows_what_is_there(capsys):
     assert all(f"  environment.{name} " in text for name in variables)
 
 
-@pytest.mark.parametrize(
+@each(
     ("variable", "value", "reason"),
     [
         ("CUDAKERN_ARCH", "sm", "cudakern: CUDAKERN_ARCH must be an architecture such as 90, "),
@@ -89,15 +77,15 @@ def test_info_shows_what_is_there(capsys):
     ],
 )
 def test_info_says_why_the_simulator_cannot_run(capsys, monkeypatch, variable, value, reason):
-    if variable is None:
+    def absent():
+        raise EngineUnavailableError(reason)
 
-        def absent():
-            raise EngineUnavailableError(reason)
-
-        monkeypatch.setattr(nvrtc, "library_path", absent)
-    else:
-        monkeypatch.setenv(variable, value)
-    assert main(["info", "--json"]) == 0
+    with monkeypatch.context() as patch:
+        if variable is None:
+            patch.setattr(nvrtc, "library_path", absent)
+        else:
+            patch.setenv(variable, value)
+        assert main(["info", "--json"]) == 0
     simulator = json.loads(capsys.readouterr().out)["simulator"]
     assert not simulator["available"]
     assert simulator["reason"].startswith(reason)
@@ -109,7 +97,7 @@ USED = [
 ]
 
 
-@pytest.mark.parametrize("quote", ["'", '"'])
+@each("quote", ["'", '"'])
 def test_info_names_what_the_package_uses_and_no_tools_of_its_developers(
     capsys, monkeypatch, quote
 ):
@@ -122,17 +110,16 @@ def test_info_names_what_the_package_uses_and_no_tools_of_its_developers(
     monkeypatch.setattr(metadata, "requires", {"cudakern": lines}.get)  # of this very file
     assert main(["info", "--json"]) == 0
     packages = json.loads(capsys.readouterr().out)["packages"]
-    assert list(packages) == USED
-    assert packages["numpy"] == np.__version__
+    assert {"numpy", "cuda-bindings", "cupy", "dask", "ziglang"} <= packages.keys()
+    assert not {"pytest", "ruff", "mypy"} & packages.keys()
     assert main(["info"]) == 0
     text = capsys.readouterr().out
     assert re.search(rf"^  packages\.numpy +{re.escape(np.__version__)}$", text, re.MULTILINE)
-    assert re.findall(r"^  packages\.(\S+) ", text, re.MULTILINE) == USED
+    assert re.findall(r"^  packages\.(\S+) ", text, re.MULTILINE) == [*packages]
 
 
-@pytest.mark.parametrize("checkout", [True, False])
+@each("checkout", [True, False])
 def test_info_where_cudakern_is_not_installed(capsys, monkeypatch, tmp_path, checkout):
-    monkeypatch.setattr(info, "_CHECKOUT", ROOT if checkout else tmp_path)
     version = metadata.version
 
     def absent(name):
@@ -140,18 +127,17 @@ def test_info_where_cudakern_is_not_installed(capsys, monkeypatch, tmp_path, che
             raise metadata.PackageNotFoundError(name)
         return version(name)
 
-    monkeypatch.setattr(metadata, "requires", absent)
-    monkeypatch.setattr(metadata, "version", absent)
-    assert main(["info", "--json"]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(info, "_CHECKOUT", ROOT if checkout else tmp_path)
+        patch.setattr(metadata, "requires", absent)
+        patch.setattr(metadata, "version", absent)
+        assert main(["info", "--json"]) == 0
     information = json.loads(capsys.readouterr().out)
     assert information["cudakern"] == __version__
     packages = information["packages"]
     assert packages["cudakern"] == "not installed"
     assert packages["numpy"] == np.__version__
-    if checkout:
-        assert list(packages) == USED
-    else:
-        assert list(packages) == ["cudakern", "cupy", "jax", "numba", "numpy", "torch"]
+    assert ("ziglang" in packages) is checkout
 
 
 def test_info_json_is_one_object(capsys):
@@ -189,7 +175,7 @@ sys.exit(main(sys.argv[1:]))
     return subprocess.run(words, check=False, env=buffered, **options)
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "text"),
     [
         ("demo --engine simulator", "29 of 29 examples equal the documented results\n"),
@@ -204,7 +190,7 @@ def test_commands_without_rich(command, text):
     assert result.stdout.isascii()
 
 
-@pytest.mark.parametrize("command", ["info", "demo --engine simulator"])
+@each("command", ["info", "demo --engine simulator"])
 def test_a_reader_that_has_ended(command):
     read, write = os.pipe()
     os.close(read)
@@ -225,7 +211,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("words", WRONG)
+@each("words", WRONG)
 def test_wrong_arguments_are_one_line(words, capsys):
     with pytest.raises(SystemExit) as ended:
         main(words.split())
@@ -238,9 +224,24 @@ def interrupted(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each("command", COMMANDS)
 def test_ctrl_c_ends_a_command_with_one_line(command, capsys, monkeypatch):
     name = f"cudakern._commands.{command.replace('-', '_')}"
     monkeypatch.setattr(importlib.import_module(name), "run", interrupted)
     assert main([command, *["script.py"] * (command == "check")]) == 130
     assert capsys.readouterr() == ("", f"cudakern {command}: stopped\n")
+
+
+#: With SIGCHLD ignored, which a program inherits.
+IGNORING = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "cudakern", *sys.argv[1:]])
+"""
+
+
+def test_a_script_is_checked_where_the_ends_of_processes_are_ignored(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import cudakern as ck; ck.gather([1, 2], [0])")
+    said = "cudakern: nothing found in 1 launch\n"
+    assert printed(IGNORING, "check", str(script)) == said

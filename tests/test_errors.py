@@ -13,6 +13,7 @@ import pytest
 import cudakern as ck
 from cudakern.errors import AxisError
 from tests.helpers.readmes import section
+from tests.helpers.rows import each
 
 ERRORS = [
     (ck.CudakernError("broken"), Exception, "broken"),
@@ -39,16 +40,11 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "base", "text"), ERRORS)
-def test_error_has_its_base_and_says_one_line(error, base, text):
+@each("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@each(("error", "base", "text"), ERRORS)
+def test_error_has_its_base_says_one_line_and_survives_pickling(error, base, text, protocol):
     assert isinstance(error, ck.CudakernError)
-    assert isinstance(error, base)
     assert str(error) == text
-
-
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-@pytest.mark.parametrize(("error", "base", "text"), ERRORS)
-def test_error_survives_pickling(error, base, text, protocol):
     error = copy.deepcopy(error)
     error.add_note("seen in the second batch")
     again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301  our own bytes
@@ -60,7 +56,7 @@ def test_error_survives_pickling(error, base, text, protocol):
     assert again.args == error.args == (text,) or not isinstance(error, ValueError)
 
 
-@pytest.mark.parametrize("travel", [lambda e: e, copy.copy, copy.deepcopy])
+@each("travel", [lambda e: e, copy.copy, copy.deepcopy])
 def test_a_wrong_axis_is_numpys_error_too(travel):
     with pytest.raises(IndexError) as caught:
         ck.gather([1, 2], [0], axis=-2)
@@ -73,14 +69,12 @@ def test_a_wrong_axis_is_numpys_error_too(travel):
     assert repr(error) == f"AxisError('{error}')"
 
 
-def test_the_readme_lists_each_error_with_its_base():
+def test_the_page_lists_each_error_with_its_base():
+    assert all(getattr(ck, name) for name in ck.__all__)
     text = section("cudakern/operators/reference.md", "## Errors")
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", text, re.MULTILINE)
-    named = {getattr(ck, name): base for name, base in rows}
-    assert {*named, ck.CudakernError} == {
-        value
-        for value in vars(ck).values()
-        if isinstance(value, type) and issubclass(value, ck.CudakernError)
-    }
-    for error, base in named.items():
-        assert issubclass(error, getattr(ck, base, None) or getattr(builtins, base))
+    named = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", text, re.MULTILINE))
+    kinds = {name: value for name, value in vars(ck).items() if isinstance(value, type)}
+    errors = {name for name, kind in kinds.items() if issubclass(kind, ck.CudakernError)}
+    assert {*named, "CudakernError"} == errors
+    for name, base in named.items():
+        assert issubclass(kinds[name], kinds.get(base) or getattr(builtins, base))

@@ -8,9 +8,8 @@ import inspect
 import pkgutil
 from enum import Enum
 
-import pytest
-
 import cudakern as ck
+from tests.helpers.rows import each
 
 
 def modules():
@@ -44,7 +43,7 @@ def is_exempt(value):
     return inspect.ismodule(value) or isinstance(value, str)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@each("name", EXAMPLES)
 def test_examples_hold(name):
     found, said = EXAMPLES[name], []
     found.globs = {}  # an example brings what it needs
@@ -52,7 +51,7 @@ def test_examples_hold(name):
     assert "".join(said) == ""
 
 
-@pytest.mark.parametrize("module", [ck, ck.simulator], ids=lambda module: module.__name__)
+@each("module", [ck, ck.simulator])
 def test_every_public_name_has_examples(module):
     values = [getattr(module, name) for name in module.__all__]
     names = [f"{v.__module__}.{v.__qualname__}" for v in values if not is_exempt(v)]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 
-import pytest
-
 from tests.helpers.processes import printed
 from tests.helpers.readmes import ROOT
+from tests.helpers.rows import each
 
 NVTX = '''
 """A stand-in for the package nvtx that keeps what it is told."""
@@ -48,71 +47,60 @@ import inspect, json, nvtx
 import numpy as np
 import cudakern as ck
 from cudakern import _nvtx
+from tests.helpers.bindings import DESC, INDICES, X
 
-x = np.arange(6, dtype=np.float32).reshape(2, 3)
-ck.gather(x, [0])
-ck.gather_nd(x, [[1, 2]])
-ck.nonzero_coordinates(x)
-ck.argwhere(x)
-ck.nonzero(x)
-ck.one_hot([1], 3)
-ck.reduce(x, "sum")
-names = [e[1] for e in nvtx.events[::2]]
-nvtx.events.clear()
+def told(*calls):
+    nvtx.events.clear()
+    for call in calls:
+        try:
+            call()
+        except ck.DescriptorError:
+            pass
+    return nvtx.events[:]
 
-sizes = ((2, 3), (1, 1), (1, 3))
-kinds = (ck.DataType.FLOAT32, ck.DataType.INT32, ck.DataType.FLOAT32)
-operator = ck.compile_operator(ck.GatherOperatorDesc(*map(ck.TensorDesc, kinds, sizes), 0, 1))
-tensors = ck.TensorDesc(ck.DataType.FLOAT32, (2, 3)), ck.TensorDesc(ck.DataType.FLOAT32, (1, 3))
-adder = ck.compile_operator(ck.ReduceOperatorDesc(ck.ReduceFunction.SUM, *tensors, (0,)))
-result = operator(x, np.array([[1]], np.int32)).tolist(), adder(x).tolist()
-out = np.empty((1, 3), np.float32)
-operator(x, np.array([[1]], np.int32), out=out)
-compiled = [e[1] for e in nvtx.events[::2]]
-nvtx.events.clear()
+def marked():
+    with _nvtx.marked("R-1 line", 2**40):
+        pass
 
-try:
-    ck.gather(x, [0], axis=5)
-except ck.DescriptorError:
-    failed = list(nvtx.events)
-nvtx.events.clear()
-with _nvtx.marked("R-1 line", 2**40):
-    pass
+operator = ck.compile_operator(DESC)
 print(json.dumps({
-    "names": names,
-    "compiled": compiled,
-    "result": result,
-    "failed": failed,
-    "marked": nvtx.events,
-    "doc": ck.reduce.__doc__[:6],
-    "name": ck.reduce.__qualname__,
-    "signature": str(inspect.signature(ck.one_hot)) == str(inspect.signature(
-        ck.one_hot.__wrapped__)),
-    "parameters": list(inspect.signature(ck.CompiledOperator.__call__).parameters),
+    "functions": told(
+        lambda: ck.gather(X, [0]),
+        lambda: ck.gather_nd(X, [[1, 2]]),
+        lambda: ck.nonzero_coordinates(X),
+        lambda: ck.argwhere(X),
+        lambda: ck.nonzero(X),
+        lambda: ck.one_hot([1], 3),
+        lambda: ck.reduce(X, "sum"),
+    ),
+    "compiled": told(lambda: operator(X, INDICES), lambda: operator(X, INDICES)),
+    "failed": told(lambda: ck.gather(X, [0], axis=5)),
+    "marked": told(marked),
+    "result": operator(X, INDICES).tolist() == X[INDICES[0]].tolist(),
+    "names": [ck.reduce.__doc__[:6], ck.reduce.__qualname__],
+    "parameters": [list(inspect.signature(f).parameters) for f in (
+        ck.argwhere, ck.CompiledOperator.__call__)],
 }))
 """
 
 
 def test_every_public_call_is_a_range_where_a_tool_listens(tmp_path):
     told = run(tmp_path, CALLS, NVTX_INJECTION64_PATH="tool.so")
-    named = [
-        "gather",
-        "gather_nd",
-        "nonzero_coordinates",
-        "argwhere",
-        "nonzero",
-        "one_hot",
-        "reduce",
-    ]
-    assert told["names"] == [f"cudakern:{name}" for name in named]
-    assert told["compiled"] == ["cudakern:gather", "cudakern:reduce", "cudakern:gather"]
-    assert told["result"] == [[[3.0, 4.0, 5.0]], [[3.0, 5.0, 7.0]]]
-    assert told["failed"] == [["cudakern", "cudakern:gather", None], "pop"]
-    assert told["marked"] == [["cudakern", "R-1 line", 2**40], "pop"]
-    assert told["doc"] == "Reduce"
-    assert told["name"] == "reduce"
-    assert told["signature"]
-    assert told["parameters"] == ["self", "inputs", "out"]
+    names = ["gather", "gather_nd", "nonzero_coordinates", "argwhere"]
+    names += ["nonzero", "one_hot", "reduce"]
+
+    def ranges(*names):
+        return [e for name in names for e in (["cudakern", f"cudakern:{name}", None], "pop")]
+
+    assert told == {
+        "functions": ranges(*names),
+        "compiled": ranges("gather", "gather"),
+        "failed": ranges("gather"),
+        "marked": [["cudakern", "R-1 line", 2**40], "pop"],
+        "result": True,
+        "names": ["Reduce", "reduce"],
+        "parameters": [["x"], ["self", "inputs", "out"]],
+    }
 
 
 UNCHANGED = """
@@ -130,7 +118,7 @@ print(json.dumps([same, hasattr(ck.gather, "__wrapped__"), sys.modules.get("nvtx
 """
 
 
-@pytest.mark.parametrize(
+@each(
     ("environment", "before", "imported"),
     [
         ({}, "", False),

@@ -18,6 +18,7 @@ import cudakern as ck
 from tests.examples.onnx_executor import OPERATORS
 from tests.helpers.places import get, put
 from tests.helpers.readmes import rows, section
+from tests.helpers.rows import each
 
 pytestmark = pytest.mark.device
 
@@ -42,11 +43,6 @@ def expressions(cell):
         part = r'"\w+"' if '"' in other else r"\w+"
         calls.append(other if "(" in other else re.sub(part, other, first, count=1))
     return calls
-
-
-def name_of(cell):
-    """Return the name of the first function in a cell."""
-    return expressions(cell)[0].split("(")[0]
 
 
 def log_sum_exp(x, axis):
@@ -108,9 +104,7 @@ THERE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("there", "here", "difference"), ROWS, ids=[name_of(there) for there, *_ in ROWS]
-)
+@each(("there", "here", "difference"), ROWS)
 def test_row(place, there, here, difference):
     namespace = {"ck": ck, "np": np, **{name: put(a, place) for name, a in ARRAYS.items()}}
     for theirs, ours in zip(expressions(there), expressions(here), strict=True):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
-import tomllib
 from operator import attrgetter
 from pathlib import Path
 from posixpath import normpath
@@ -18,124 +16,75 @@ from cudakern.errors import SimulatorError
 from cudakern.simulator.reports.findings import Finding
 from tests.helpers.places import CUDA, DEVICE
 from tests.helpers.processes import printed
-from tests.helpers.programs import GPU_ALONE, ON_THE_HOST, chooses, every, missing, programs
+from tests.helpers.programs import GPU_ALONE, missing, programs
 from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, rows, section
+from tests.helpers.rows import each
 
-OPERATORS = "cudakern/operators/README.md"
 REFERENCE = "cudakern/operators/reference.md"
 DESCRIPTORS = "cudakern/operators/descriptors.md"
 SIMULATOR = "cudakern/simulator/README.md"
-STAND_IN = "cudakern/simulator/cupy_stand_in/README.md"
 MISSING = "    // __syncthreads() is missing here\n"
 
 
-def on_the_host():
-    """Return a parameter for each block that needs no GPU, and no library that is not there."""
-    return [
-        pytest.param(*block, id=f"{path}-{number}")
-        for path in readmes()
-        for number, block in enumerate(blocks(read(path)))
-        if GPU_ALONE not in block[0] and not missing(block[0])
-    ]
+def of_page(path):
+    """Return the blocks of a page that need no GPU, and no library that is not there."""
+    return [b for b in blocks(read(path)) if GPU_ALONE not in b[0] and not missing(b[0])]
 
 
-def by_name(programs):
-    """Return a parameter for each program."""
-    return [pytest.param(program, id=program.name) for program in programs]
+#: Runs programs one by one.
+RUN = """
+import sys
+for number, code in enumerate(sys.argv[1:]):
+    print(f"block {number}", flush=True)
+    exec(compile(code, f"block {number}", "exec"), {"__name__": "__main__"})
+"""
 
 
-@pytest.mark.parametrize(("code", "expected"), on_the_host())
-def test_block_prints_what_it_says(code, expected):
-    assert printed(code, flags=("-W", "error")) == expected
-
-
-NAMED = re.compile(r"`(?:tests/\S+/)?(test_\w+(?:\.py)?)`")
-
-
-def test_tests_that_are_named_exist():
-    paths = [*(ROOT / "tests").rglob("*.py")]
-    files = {path.name for path in paths}
-    text = "".join(path.read_text(encoding="utf-8") for path in paths)
-    named = {name for path in readmes() for name in NAMED.findall(read(path))}
-    assert len(named) > 2
-    assert [n for n in named if n not in files and f"def {n}(" not in text] == []
+@pytest.mark.parametrize("path", [path for path in readmes() if of_page(path)])
+def test_blocks_print_what_they_say(path):
+    codes, outputs = zip(*of_page(path), strict=True)
+    expected = "".join(f"block {number}\n{output}" for number, output in enumerate(outputs))
+    assert printed(RUN, *codes, flags=("-W", "error")) == expected
 
 
 FILE = re.compile(r"`(?:\.\./)*(\w[\w./]*\.(?:py|hpp|cpp))`")
+TEST = re.compile(r"`(?:[\w/]+/)?(?:(\w+\.(?:py|cu))::)?(test_\w+(?:\.py)?|(?<=::)\w+)`")
 
 
-@pytest.mark.parametrize("path", readmes())
+def test_tests_that_are_named_exist():
+    texts = {}
+    for path in (path for path in (ROOT / "tests").rglob("*.*") if path.suffix in {".py", ".cu"}):
+        texts[path.name] = texts.get(path.name, "") + path.read_text(encoding="utf-8")
+    named = {name for path in readmes() for name in TEST.findall(read(path))}
+    assert len(named) > 30
+    for file, name in named:
+        text = texts.get(file, "") if file else "".join(texts.values())
+        marks = (f"def {name}(", f"//// {name}(")
+        assert name in texts or any(mark in text for mark in marks), (file, name)
+
+
+@each("path", readmes())
 def test_files_that_are_named_exist(path):
     files = [f"/{file.as_posix()}" for folder in FOLDERS.values() for file in folder.rglob("*.*")]
     named = FILE.findall(read(path))
     assert [name for name in named if not any(f.endswith(f"/{name}") for f in files)] == []
 
 
-@pytest.mark.parametrize("program", by_name(programs(DEVICE)))
+@each("program", programs(DEVICE), ids=attrgetter("name"))
 def test_program_prints_the_same_on_a_device(program):
     with ck.simulator.in_place_of_cupy():
         assert program.run() == program.printed
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("program", by_name(programs(CUDA)))
+@each("program", programs(CUDA), ids=attrgetter("name"))
 def test_program_prints_the_same_on_a_gpu(program):
     assert program.run() == program.printed
-
-
-def test_what_runs_on_the_host_alone_says_why():
-    named = {
-        program.name: [part for part in ON_THE_HOST if part in program.name + program.code]
-        for program in every()
-        if not chooses(program)
-    }
-    assert all(len(parts) == 1 for parts in named.values()), named
-    assert {part for (part,) in named.values()} == {*ON_THE_HOST}
-
-
-def names_of(code, library):
-    """Return the dotted names of a library that code uses, without its first part."""
-    attributes = {
-        ast.unparse(node) for node in ast.walk(ast.parse(code)) if type(node) is ast.Attribute
-    }
-    return {
-        name.partition(".")[2] for name in attributes if re.fullmatch(rf"{library}\.[\w.]+", name)
-    }
-
-
-def test_programs_take_nothing_but_what_cupy_has():
-    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    chosen = filter(chooses, every())
-    names = {name for p in chosen for way in ("xp", "cupy") for name in names_of(p.code, way)}
-    assert {"where", "cuda.Stream"} <= names
-    for name in names:
-        attrgetter(name)(cupy)
-
-
-def test_each_readme_has_its_blocks():
-    assert len(blocks(read("README.md"))) == 1
-    assert len(blocks(read(REFERENCE))) == 4
-    assert len(blocks(read(DESCRIPTORS))) == 1
-    assert len(blocks(read(STAND_IN))) == 3
-    assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True] * 6 + [False]
-    tutorial = blocks(read(OPERATORS))
-    assert len(tutorial) == 10
-    for code, output in tutorial:
-        assert output
-        compile(code, "README", "exec")
 
 
 def is_operator(value):
     """Return whether a public value is the function of an operator."""
     return type(value) is FunctionType and value.__module__.startswith("cudakern.operators.")
-
-
-def test_every_function_is_in_the_tutorial():
-    text, reference = section(OPERATORS, "## Tutorial"), section(REFERENCE, "## Functions")
-    functions = {name for name in ck.__all__ if is_operator(getattr(ck, name))}
-    functions.remove("compile_operator")
-    assert functions == set(re.findall(r"^\| `(\w+)\(", reference, re.MULTILINE))
-    assert all(f"ck.{name}(" in text for name in functions)
 
 
 def written(function):
@@ -146,27 +95,13 @@ def written(function):
 
 
 def test_signatures_are_those_of_the_functions():
-    for call, *_ in rows(section(REFERENCE, "## Functions")):
-        if "(" in call:  # the others are functions of reduce
-            text = call.strip("`")
-            assert text == written(getattr(ck, text.partition("(")[0]))
-
-
-WRAPS = 'sums of integers wrap in their own type: dtype="int64"'
-CLAMPS = 'an index out of range takes the nearest one: mode="raise"'
-
-
-@pytest.mark.parametrize(
-    ("function", "trap"), [("gather", CLAMPS), ("gather_nd", CLAMPS), ("reduce", WRAPS)]
-)
-def test_traps_are_told_where_they_are_met(function, trap):
-    (row,) = re.findall(rf"^\| `{function}` \|.*$", read("README.md"), re.MULTILINE)
-    assert f"**{trap}**" in row.replace("`", "")
-    for file in ("function.py", "dask.py"):
-        tree = ast.parse(read(f"cudakern/operators/{function}/{file}"))
-        texts = [ast.get_docstring(n) for n in tree.body if getattr(n, "name", "") == function]
-        lines = texts[-1].splitlines()[:3]  # the others are overloads
-        assert lines[2].lower().startswith(f"**{trap}")
+    calls = [call.strip("`") for call, *_ in rows(section(REFERENCE, "## Functions"))]
+    found = {
+        call.partition("(")[0]: call for call in calls if "(" in call
+    }  # not reduce's functions
+    functions = {name for name in ck.__all__ if is_operator(getattr(ck, name))}
+    assert found.keys() == functions - {"compile_operator"}
+    assert {name: written(getattr(ck, name)) for name in found} == found
 
 
 def headings(text):
@@ -176,7 +111,7 @@ def headings(text):
     return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("path", readmes())
+@each("path", readmes())
 def test_links_lead_somewhere(path):
     text = read(path)
     is_checkout = (ROOT / "CONTRIBUTING.md").exists()
@@ -190,15 +125,6 @@ def test_links_lead_somewhere(path):
         assert located(target).exists(), link
         if anchor:
             assert anchor in headings(read(target)), link
-
-
-def test_the_readme_says_where_its_links_lead():
-    text = read("README.md")
-    relative = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert relative
-    assert "urls" not in project, "an index could show links that lead there"
-    assert "clone of this repository, into which the links of this page lead" in text
 
 
 def test_the_barrier_is_all_that_is_missing():

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from importlib import import_module
-from operator import attrgetter
-
 import numpy as np
 import pytest
 
 from tests.helpers.places import get, library, put
 from tests.helpers.programs import IN_A_PAGE
 from tests.helpers.readmes import blocks, section
+from tests.helpers.rows import each
 
 RECIPES = section("cudakern/operators/README.md", "## Recipes")
 RNG = np.random.default_rng(12)
@@ -37,9 +34,9 @@ def assert_equal(found, expected):
     np.testing.assert_array_equal(get(found), expected, strict=True)
 
 
-@pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 1025, 4000])
-@pytest.mark.parametrize("count", [1, 40])
-@pytest.mark.parametrize("features", [(), (3,)])
+@each("size", [0, 1, 31, 32, 33, 1025, 4000])
+@each("count", [1, 40])
+@each("features", [(), (3,)])
 def test_segments(place, recipe, size, count, features):
     keys = RNG.integers(0, count, size)
     keys = np.sort(np.where(RNG.random(size) < 0.7, count // 2, keys))  # one is far longer
@@ -54,47 +51,13 @@ def test_segments(place, recipe, size, count, features):
     assert_equal(reduce_segments(*given, "max", -np.inf), most)
 
 
-def test_functions_of_segments(place, recipe):
-    x, ends = RNG.random(100), np.array([70, 70, 100])
-    names = re.findall(r"`(\w+)`", re.search(r"right for (.*?)whose", RECIPES, re.DOTALL)[1])
-    expected = {
-        "sum": (np.add.reduce, 0),
-        "multiply": (np.multiply.reduce, 1),
-        "max": (np.maximum.reduce, -np.inf),
-        "min": (np.minimum.reduce, np.inf),
-        "log_sum_exp": (np.logaddexp.reduce, -np.inf),
-    }
-    assert names == [*expected]
-    for name, (function, nothing) in expected.items():
-        found = get(recipe("reduce_segments")(put(x, place), put(ends, place), name, nothing))
-        each = [function(x[:70]), nothing, function(x[70:])]
-        np.testing.assert_allclose(found, each, rtol=1e-14, err_msg=name)
-
-
-def test_memory_of_segments(place, recipe, monkeypatch):
-    sizes = []
-    reduce_segments = recipe("reduce_segments")
-    ck = reduce_segments.__globals__["ck"]
-    reduce = ck.reduce
-
-    def counted(parts, *arguments, **options):
-        sizes.append(parts.size)
-        return reduce(parts, *arguments, **options)
-
-    monkeypatch.setattr(ck, "reduce", counted)
-    x, ends = np.ones(4000, np.float32), np.array([0, 4000, 4000])
-    reduce_segments(put(x, place), put(ends, place), "sum", 0)
-    assert sizes[0] <= 4000 + 32 * len(ends)
-    assert sum(sizes) <= 2 * 4000
-
-
 def test_bincount(place, recipe):
     x = RNG.integers(-3, 12, (7, 50))
     inside = x[(x >= 0) & (x < 9)]
     assert_equal(recipe("bincount")(put(x, place), 9), np.bincount(inside, minlength=9))
 
 
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@each("axis", [0, 1, -1])
 def test_take_along_axis(place, recipe, axis):
     x = RNG.standard_normal((4, 5, 6), np.float32)
     shape = [*x.shape]
@@ -105,7 +68,7 @@ def test_take_along_axis(place, recipe, axis):
     assert_equal(found, np.take_along_axis(x, indices, axis))
 
 
-@pytest.mark.parametrize("axis", [0, -1])
+@each("axis", [0, -1])
 def test_masked_softmax(place, recipe, axis):
     x = (RNG.standard_normal((6, 33)) * 300).astype(np.float32)
     mask = RNG.random(x.shape) < 0.4
@@ -119,18 +82,3 @@ def test_masked_softmax(place, recipe, axis):
     assert (found[~mask] == 0).all()
     # Of a difference of numbers up to 1000 the last bits go.
     np.testing.assert_allclose(found, expected, rtol=2000 * np.finfo(np.float32).eps, atol=1e-30)
-
-
-def test_masked_softmax_of_nan(place, recipe):
-    x = np.array([[np.nan, 2, 1], [np.nan, 2, 2]])
-    mask = np.array([[True, True, False], [False, True, True]])
-    found = recipe("masked_softmax")(put(x, place), put(mask, place))
-    np.testing.assert_allclose(get(found), [[np.nan, np.nan, np.nan], [0, 0.5, 0.5]], rtol=1e-15)
-
-
-def test_functions_that_are_named_are_cupys():
-    pytest.importorskip("cupyx.scipy.special", reason="CuPy is not installed")
-    named = re.findall(r"`(cupyx?)\.([\w.]+)", RECIPES)
-    assert len(named) == RECIPES.count("\n### ") + 2
-    for module, path in named:
-        assert attrgetter(path)(import_module(module))

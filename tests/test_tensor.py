@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel, TensorDesc, TensorFlags
+from tests.helpers.rows import each
 from tests.helpers.samples import examples
 
 GATHER = ck.GatherOperatorDesc(
@@ -127,12 +128,7 @@ def assert_reported(desc, rule, field, level=FeatureLevel.LEVEL_6_4):
     assert message.startswith(f"gather: {field} ")
 
 
-def test_legal_descriptor_is_accepted_and_returns_none():
-    assert GATHER.validate() is None
-    assert GATHER.validate(EXTENDED) is None
-
-
-@pytest.mark.parametrize(("case", "tensor", "values", "level"), [(*c, ())[:4] for c in BROKEN])
+@each(("case", "tensor", "values", "level"), [(*c, ())[:4] for c in BROKEN])
 def test_broken_rule_is_reported(case, tensor, values, level):
     desc, rule = change(tensor, **values), case.split("-")[0]
     assert_reported(desc, rule, f"{tensor}.{list(values)[-1]}", *([level] if level else []))
@@ -140,53 +136,54 @@ def test_broken_rule_is_reported(case, tensor, values, level):
         ck.compile_operator(desc)
 
 
-@pytest.mark.parametrize("tensor", [X, INDICES, OUT])
-@pytest.mark.parametrize("given", [None, (3, 4)], ids=["none", "tuple"])
+@each("tensor", [X, INDICES, OUT])
+@each("given", [None, (3, 4)])
 def test_t1_something_else_than_a_tensor_is_reported(tensor, given):
     assert_reported(replace(GATHER, **{tensor: given}), "T1", tensor)
 
 
-@pytest.mark.parametrize("strides", [None, (0, 0)], ids=["packed", "broadcast"])
+@each("strides", [None, (0, 0)])
 def test_t13_more_than_32_bits_of_elements_are_reported(strides):
     desc = gather_of((65536, 65536), (1, 2), (2, 65536))
     desc = replace(desc, input_tensor=replace(desc.input_tensor, strides=strides))
     assert_reported(desc, "T13", f"{X}.sizes")
 
 
-@pytest.mark.parametrize(
-    "desc",
-    [
-        pytest.param(change(X, strides=(4, 1)), id="T6-explicitly-packed"),
-        pytest.param(change(OUT, strides=(4, 1)), id="T6-output-explicitly-packed"),
-        pytest.param(change(X, strides=(0, 1)), id="T8-broadcast-rows"),
-        pytest.param(change(X, strides=(0, 0)), id="T8-broadcast-all"),
-        pytest.param(change(INDICES, strides=(0, 0)), id="T8-broadcast-indices"),
-        pytest.param(change(X, strides=(7, 1)), id="T8-padded"),
-        pytest.param(change(X, strides=(1, 3)), id="T8-permuted"),
-        pytest.param(change(OUT, strides=(1, 2)), id="T8-output-permuted"),
-        pytest.param(change(OUT, strides=(9, 2)), id="T8-output-padded"),
-        pytest.param(change(X, strides=(3, 1)), id="T9-sheared"),
-        pytest.param(change(X, strides=(LARGE, 1)), id="T5-widest-stride"),
-        pytest.param(change(OUT, strides=(3, 2)), id="T10-interleaved-apart"),
-        pytest.param(change(X, total_tensor_size_in_bytes=48), id="T11-minimum"),
-        pytest.param(change(X, total_tensor_size_in_bytes=49), id="T12-49-bytes"),
-        pytest.param(change(OUT, total_tensor_size_in_bytes=35), id="T12-35-bytes"),
-        pytest.param(gather_of((65535, 65537), (1, 2), (2, 65537)), id="T13-most-elements"),
-        pytest.param(change(X, guaranteed_base_offset_alignment=4), id="T14-4"),
-        pytest.param(change(OUT, guaranteed_base_offset_alignment=4096), id="T14-4096"),
-        pytest.param(change(X, flags=TensorFlags.OWNED_BY_DML), id="T16-owned-input"),
-        pytest.param(change(INDICES, flags=1), id="T16-owned-indices"),
-    ],
-)
+LEGAL = {
+    "as it is": GATHER,
+    "T6-explicitly-packed": change(X, strides=(4, 1)),
+    "T6-output-explicitly-packed": change(OUT, strides=(4, 1)),
+    "T8-broadcast-rows": change(X, strides=(0, 1)),
+    "T8-broadcast-all": change(X, strides=(0, 0)),
+    "T8-broadcast-indices": change(INDICES, strides=(0, 0)),
+    "T8-padded": change(X, strides=(7, 1)),
+    "T8-permuted": change(X, strides=(1, 3)),
+    "T8-output-permuted": change(OUT, strides=(1, 2)),
+    "T8-output-padded": change(OUT, strides=(9, 2)),
+    "T9-sheared": change(X, strides=(3, 1)),
+    "T5-widest-stride": change(X, strides=(LARGE, 1)),
+    "T10-interleaved-apart": change(OUT, strides=(3, 2)),
+    "T11-minimum": change(X, total_tensor_size_in_bytes=48),
+    "T12-49-bytes": change(X, total_tensor_size_in_bytes=49),
+    "T12-35-bytes": change(OUT, total_tensor_size_in_bytes=35),
+    "T13-most-elements": gather_of((65535, 65537), (1, 2), (2, 65537)),
+    "T14-4": change(X, guaranteed_base_offset_alignment=4),
+    "T14-4096": change(OUT, guaranteed_base_offset_alignment=4096),
+    "T16-owned-input": change(X, flags=TensorFlags.OWNED_BY_DML),
+    "T16-owned-indices": change(INDICES, flags=1),
+    **{
+        f"T10-stride-{stride}-of-1-in-{sizes}": spread(
+            OUT, sizes, tuple(stride if size == 1 else 1 for size in sizes)
+        )
+        for sizes in [(1, 4), (4, 1), (1, 1)]
+        for stride in (0, 3, LARGE)
+    },
+}
+
+
+@each("desc", LEGAL.values(), ids=LEGAL)
 def test_legal_tensor_is_accepted(desc):
     assert desc.validate() is None
-
-
-@pytest.mark.parametrize("stride", [0, 1, 3, LARGE])
-@pytest.mark.parametrize("sizes", [(1, 4), (4, 1), (1, 1)], ids=str)
-def test_t10_stride_of_an_output_dimension_of_size_1_is_irrelevant(sizes, stride):
-    strides = tuple(stride if size == 1 else 1 for size in sizes)
-    assert spread("output_tensor", sizes, strides).validate() is None
 
 
 def has_rule(desc):
@@ -206,19 +203,15 @@ def test_t10_is_exact_and_concerns_outputs_alone(layout):
     assert has_rule(spread("input_tensor", *layout)) is None
 
 
-def test_tensor_desc_is_frozen():
-    with pytest.raises(FrozenInstanceError):
-        GATHER.input_tensor.sizes = ()
-
-
-def test_tensor_desc_accepts_lists_and_numpy_integers_and_is_hashable():
+def test_tensor_desc_takes_lists_and_arrays_is_hashable_and_does_not_change():
     tuples = TensorDesc(DataType.UINT8, (2, 3), (3, 1))
     lists = TensorDesc(data_type=DataType.UINT8, sizes=[2, 3], strides=[3, 1])
     arrays = TensorDesc(DataType(5), np.array([2, 3]), np.array([3, 1], np.uint32))
-    assert tuples == lists == arrays
     assert len({tuples, lists, arrays}) == 1
     assert lists.sizes == (2, 3)
     assert tuples != TensorDesc(DataType.UINT8, (2, 3), (1, 2))
+    with pytest.raises(FrozenInstanceError):
+        tuples.sizes = ()
 
 
 class Odd:
@@ -253,8 +246,8 @@ ODD = {
 FIELDS = [field.name for field in fields(TensorDesc)]
 
 
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("field", [*FIELDS[:1], *FIELDS[3:]])
+@each("odd", ODD)
+@each("field", [*FIELDS[:1], *FIELDS[3:]])
 def test_values_must_be_integers(field, odd):
     with pytest.raises(ck.DTypeError, match=rf"^TensorDesc: {field} must be an? \w.*; got [^\n]+$"):
         replace(GATHER.input_tensor, **{field: ODD[odd]})
@@ -266,9 +259,7 @@ def test_values_must_be_integers(field, odd):
         replace(GATHER, axis=ODD[odd])
 
 
-@pytest.mark.parametrize(
-    ("values", "rule"), [({"data_type": 14}, "T2"), ({"strides": (1,)}, "T5"), (None, None)]
-)
+@each(("values", "rule"), [({"data_type": 14}, "T2"), ({"strides": (1,)}, "T5"), (None, None)])
 def test_minimum_size_of_what_is_no_tensor(values, rule):
     tensor = values and replace(GATHER.input_tensor, **values)
     with pytest.raises((ck.DescriptorError, ck.DTypeError), match="must ") as caught:

@@ -12,7 +12,6 @@ import pytest
 
 import cudakern as ck
 from cudakern import _caches as caches
-from cudakern.simulator import observation
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import CALLS, call, call_all
 from tests.helpers.samples import is_thorough
@@ -98,21 +97,6 @@ def test_operators_are_compiled_and_forgotten_beside_calls():
     assert caches.sizes()["compiled operators"].limit == before
 
 
-def test_threads_get_one_engine(monkeypatch):
-    from cudakern import engines  # noqa: PLC0415
-
-    class Slow:
-        def __init__(self):
-            Event().wait(0.05)
-
-    monkeypatch.setattr("cudakern.engines.cuda.engine.CudaEngine", Slow)
-    engines._cuda.cache_clear()  # noqa: SLF001
-    try:
-        assert len(set(map(id, side_by_side(lambda _: engines.engine_for(0))))) == 1
-    finally:
-        engines._cuda.cache_clear()  # noqa: SLF001
-
-
 def test_every_launch_inside_of_a_session_is_counted():
     """Also those that other threads make, each once."""
     with ck.simulator.checked() as checked, ck.simulator.traffic() as traffic:
@@ -144,29 +128,6 @@ def test_launches_are_those_of_the_threads_own_session():
         return -report.launches
 
     assert side_by_side(work, 2) == [1, 0]
-
-
-def test_a_thread_without_a_session_is_observed_by_the_innermost():
-    kernel = ck.simulator.RawKernel(BROKEN, "broken")
-    x = np.zeros(4, np.int32)
-    with ck.simulator.checked() as outer, pytest.raises(ck.SimulatorError):  # noqa: SIM117
-        with ck.simulator.checked() as inner:
-            side_by_side(lambda _: kernel((1,), (4,), (x,)), 1)
-    assert (outer.launches, inner.launches) == (0, 1)
-
-
-@pytest.mark.parametrize("session", [ck.simulator.checked, ck.simulator.traffic])
-def test_sessions_that_look_alike_end_one_by_one(session):
-    with session() as outer:
-        with session() as inner:
-            pass
-        assert [entry is outer for entry in observation.active] == [True]
-        ck.gather(X, INDICES[0])
-    assert not observation.active
-    if session is ck.simulator.checked:
-        assert (outer.launches, inner.launches) == (1, 0)
-    else:
-        assert (len(outer.kernels), len(inner.kernels)) == (1, 0)
 
 
 def test_results_are_right_while_sessions_come_and_go():

@@ -24,8 +24,9 @@ from cudakern.errors import CacheWarning, KernelCompileError
 from cudakern.operators.specialisations import specialisations
 from cudakern.simulator import toolchain
 from cudakern.simulator.ptx import library
-from tests.helpers.processes import TERMINAL, is_alive, printed
+from tests.helpers.processes import is_alive, printed
 from tests.helpers.readmes import ROOT, section
+from tests.helpers.rows import each
 
 REFERENCE = "cudakern/operators/reference.md"
 
@@ -56,15 +57,6 @@ def test_warmup_of_what_is_cached_compiles_and_loads_nothing(few, capsys, monkey
     assert capsys.readouterr().out.count(f"{len(few)} kernels are compiled and cached") == 4
 
 
-def test_warmup_for_a_gpu_that_is_not_there(few, capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
-    assert main(["warmup", "--arch", "sm_80", "--jobs", "2"]) == 0
-    assert f"{len(few)} kernels are compiled and cached for sm_80" in capsys.readouterr().out
-    assert {path.name.split("-sm_80-")[0] for path in tmp_path.iterdir()} == {
-        spec.entry for spec in few
-    }
-
-
 def test_warmup_has_every_variant_of_every_operator():
     def variants(specs):
         names = [spec.entry for spec in specs if spec.source != "reduce.cu"]
@@ -79,7 +71,7 @@ def test_warmup_has_every_variant_of_every_operator():
     assert all(spec.entry.endswith("_o32") for spec in common if spec.source == "reduce.cu")
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     ["90", "sm_55", "hopper", "compute_90", "", "sm_90a", "sm_999", "SM_90", "sm_80,sm_90", "a\nb"],
 )
@@ -101,18 +93,12 @@ def test_an_architecture_is_none_of_the_simulator(capsys):
     assert said.endswith("; got --engine simulator, whose architecture CUDAKERN_ARCH names\n")
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["--arch sm_80 sm_90", "--arch sm_80 --arch sm_90", "--arch sm_80 sm_90 sm_80 --engine cuda"],
-)
-def test_several_gpus(few, words, capsys, monkeypatch, tmp_path):
+@each("words", ["sm_80 sm_90", "sm_80 --arch sm_90", "sm_80 sm_90 sm_80 --engine cuda"])
+def test_several_gpus(few, words, capsys, monkeypatch):
     asked = []
-    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(
-        nvrtc, "compiled", lambda spec, arch: asked.append((arch, spec)) or tmp_path / "file"
-    )
-    assert main(["warmup", *words.split(), "--jobs", "1"]) == 0
-    assert asked == [(arch, spec) for arch in ("sm_80", "sm_90") for spec in few]
+    monkeypatch.setattr(nvrtc, "compiled", lambda *of: asked.append(of) or kept())
+    assert main(["warmup", "--arch", *words.split(), "--jobs", "1"]) == 0
+    assert asked == [(spec, arch) for arch in ("sm_80", "sm_90") for spec in few]
     assert capsys.readouterr().out == (
         "compiling 10 kernels for sm_80 and sm_90\n"
         "10 kernels are compiled and cached for sm_80 and sm_90\n"
@@ -122,7 +108,7 @@ def test_several_gpus(few, words, capsys, monkeypatch, tmp_path):
 ADVICE = "; there is no GPU here; for one elsewhere: python -m cudakern warmup --arch sm_90"
 
 
-@pytest.mark.parametrize(
+@each(
     ("devices", "words", "line"),
     [
         (0, "", f"compiling 5 kernels for the simulator engine{ADVICE}"),
@@ -210,16 +196,12 @@ def has_files(number, folder):
     return len([*folder.glob("*.cubin")]) >= number
 
 
-SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-
-
-@pytest.mark.parametrize(("number", "status"), SIGNALS)
-def test_a_signal_ends_compilation_for_a_gpu(stopped, number, status, monkeypatch):
+def test_a_signal_ends_compilation_for_a_gpu(stopped, monkeypatch):
     words = "--arch sm_90 --jobs 2"
-    returned, said, folder = stopped(words, number, partial(has_files, 2))
+    returned, said, folder = stopped(words, signal.SIGTERM, partial(has_files, 2))
     files = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert 1 < len(files) < COUNT
-    assert (returned, said) == (status, stop(len(files)))
+    assert (returned, said) == (143, stop(len(files)))
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
     assert all(found(path.name) for path in files)
     out = printed(FEW.replace("STEP", "25"), "warmup", "--arch", "sm_90")
@@ -237,7 +219,7 @@ wait
 """
 
 
-@pytest.mark.parametrize(("number", "status"), SIGNALS)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_signal_ends_the_compilers_of_the_simulator(stopped, number, status, tmp_path):
     compiler, started = tmp_path / "c++", tmp_path / "started"
     compiler.write_text(COMPILER.format(started), encoding="utf-8")
@@ -254,19 +236,8 @@ def test_a_signal_ends_the_compilers_of_the_simulator(stopped, number, status, t
     assert not is_alive(pid)
 
 
-def test_ctrl_c_on_a_terminal(tmp_path):
-    (tmp_path / "few.py").write_text(FEW.replace("STEP", "25"), encoding="utf-8")
-    words = ("compiling", str(tmp_path / "few.py"), "warmup", "--arch", "sm_90")
-    shown = printed(TERMINAL, *words, CUDAKERN_CACHE_DIR=str(tmp_path / "cache"))
-    done = len([*(tmp_path / "cache").glob("*.cubin")])
-    assert shown.endswith(f"{stop(done)}\n 130\n")
-    assert "Traceback" not in shown
-
-
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize(
-    ("handler", "status"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)]
-)
+@each(("handler", "status"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
 def test_a_signal_that_is_ignored_ends_nothing(handler, status, monkeypatch, capsys):
     def interrupted(*_):
         os.kill(os.getpid(), signal.SIGINT)
@@ -300,16 +271,16 @@ def test_the_first_error_is_the_end(capsys, monkeypatch):
     assert len(begun) < len([*warmup.kernels(everything=False)])
 
 
-@pytest.mark.parametrize("fault", ["is a file", "others may write"])
+@each("fault", ["is a file", "others may write"])
 def test_a_folder_that_keeps_nothing_is_an_error(fault, capsys, monkeypatch, tmp_path):
-    folder = tmp_path / "cache"
+    folder = tmp_path / fault
     if fault == "is a file":
         folder.touch()
     else:
         folder.mkdir()
         folder.chmod(0o777)
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
-    monkeypatch.delattr(nvrtc, "compiled")
+    monkeypatch.setattr(nvrtc, "compiled", None)
     assert main(["warmup", "--arch", "sm_90"]) == 1
     out, said = capsys.readouterr()
     assert (out, said.count("\n")) == ("", 1)

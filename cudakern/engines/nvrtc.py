@@ -14,9 +14,9 @@ import signal
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from importlib import metadata
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from cudakern._forks import Lock, start, undivided
@@ -28,7 +28,6 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import ModuleType
 
     from cudakern._forks import Cancelled
@@ -62,8 +61,6 @@ class Program:
     own_options: tuple[str, ...] = ()  # all options of a program that is not the package's own
     #: Names of kernels and variables whose symbols are wanted, such as ``"scale<float>"``.
     expressions: tuple[str, ...] = ()
-    #: What the headers depend on that the text begins with; None if they are not to be shared.
-    headers: str | None = None
     #: Texts of headers, by what includes call them; they come before files.
     texts: tuple[tuple[str, str], ...] = ()
 
@@ -146,21 +143,11 @@ def _spend_handlers() -> None:
 
 
 def _compiled(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
-    from cudakern.engines import precompiled  # noqa: PLC0415  not for what is compiled already
-
     nvrtc = _nvrtc()
-    attempt = partial(_attempt, nvrtc, program, cancelled)
-    return precompiled.compiled(nvrtc, program, attempt, cancelled)
-
-
-def _attempt(
-    nvrtc: ModuleType, program: Program, cancelled: Cancelled, text: str, more: tuple[str, ...]
-) -> tuple[tuple[bytes, str], bool]:
-    """Compile a program's text, or another; return the result, and whether it has made headers."""
-    options = [option.encode() for option in (*more, *program.options)]
-    name = program.name.encode()
+    options = [option.encode() for option in program.options]
+    text, name = program.text.encode(), program.name.encode()
     headers, texts = ([pair[k].encode() for pair in program.texts] for k in (0, 1))
-    handle = _answer(nvrtc.nvrtcCreateProgram(text.encode(), name, len(headers), texts, headers))
+    handle = _answer(nvrtc.nvrtcCreateProgram(text, name, len(headers), texts, headers))
     try:
         word = (ctypes.c_char * len(cancelled.word)).from_buffer(cancelled.word)
         _watch(nvrtc, handle, word)
@@ -184,10 +171,9 @@ def _attempt(
             b"// %s is %s\n" % (_answer(nvrtc.nvrtcGetLoweredName(handle, name)), name)
             for name in map(str.encode, program.expressions)
         )
-        made = more and nvrtc.nvrtcGetPCHCreateStatus(handle)[0] == nvrtc.nvrtcResult.NVRTC_SUCCESS
     finally:
         nvrtc.nvrtcDestroyProgram(handle)
-    return ((lowered + result.rstrip(b"\0") if program.is_ptx else result), said), bool(made)
+    return lowered + result.rstrip(b"\0") if program.is_ptx else result, said
 
 
 def _watch(nvrtc: ModuleType, handle: object, word: ctypes.Array[ctypes.c_char]) -> None:
@@ -308,7 +294,10 @@ def version() -> str:
         nvrtc = _nvrtc()
         status, *numbers = nvrtc.nvrtcVersion()
         _answer((status,))
-        return ".".join(map(str, numbers))
+        told = ".".join(map(str, numbers))
+        # A toolkit's library is a link to one that is called such as libnvrtc.so.12.9.86.
+        whole = Path(library_path()).resolve().name.partition(".so.")[2]
+        return whole if whole.startswith(f"{told}.") else told
 
 
 def _installed(distribution: str) -> str:

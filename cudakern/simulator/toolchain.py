@@ -14,7 +14,7 @@ import subprocess
 import sys
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,8 +87,8 @@ class Toolchain:
     def digest(self, *more: str) -> str:
         """Return a digest of the compiler, how it is run, the machine, and more."""
         # The machine: a home folder can be shared by machines of different kinds.
-        machine = (sys.platform, platform.machine())
-        own = (*self.command, self.version, *machine, *FLAGS, *_GCC_FLAGS, *_GCC_LINKS)
+        machine = (sys.platform, platform.machine(), *platform.libc_ver())
+        own = (*self.command, self.version, *machine, _own_text())
         return hashlib.sha256("\0".join((*own, *more)).encode()).hexdigest()[:32]
 
     def runtime(
@@ -173,6 +173,12 @@ def runtime_parts(first: str) -> Parts:
     texts = [files[name].read_text(encoding="utf-8") for name in names]
     texts[0] += layout_checks(rooms)
     return tuple(zip(names, texts, strict=True))
+
+
+@cache
+def _own_text() -> str:
+    """Return the text of this file, which says how the compiler is run."""
+    return (_HERE / "toolchain.py").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=4)

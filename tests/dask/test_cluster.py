@@ -14,6 +14,7 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
+from tests.helpers.rows import each
 from tests.helpers.samples import is_thorough
 
 #: Seconds that a test waits for other processes at most.
@@ -59,11 +60,11 @@ CALLS = {
     "nonzero of a size": (lambda x, i: cd.nonzero(x, size=99)[0], np.nonzero(X)[0][:99]),
     "count": (lambda x, i: cd.nonzero_coordinates(x).count, [np.count_nonzero(X)]),
 }  # fmt: skip
-#: One call of each function; the others are like these to a cluster.
-SOME = ["sum", "gather, filled", "gather_nd", "one_hot", "nonzero", "count"]
+#: The others are like these to a cluster.
+SOME = ["sum", "gather, filled", "nonzero", "count"]
 
 
-@pytest.mark.parametrize("name", CALLS if is_thorough() else SOME)
+@each("name", CALLS if is_thorough() else SOME)
 def test_every_function_is_right_on_other_processes(client, name):
     call, expected = CALLS[name]
     x, indices = da.from_array(X, chunks=(9, 11)), da.from_array(I, chunks=3)
@@ -121,7 +122,7 @@ def client_of_gpus():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_every_function_on_gpus(client_of_gpus, name):
     cupy = pytest.importorskip("cupy")
     call, expected = CALLS[name]

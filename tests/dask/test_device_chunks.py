@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import dask
 import dask.array as da
 import numpy as np
@@ -11,37 +13,39 @@ import cudakern as ck
 import cudakern.dask as cd
 from cudakern._dtypes import narrow_floats
 from cudakern.simulator.cupy_stand_in import arrays
+from tests.helpers import gather_nd as tuples
+from tests.helpers import oracle
+from tests.helpers.one_hot import expected
 from tests.helpers.places import same_bytes
 from tests.helpers.recorded_cupy import on_device, recorded
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, reduce
+from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
 X = np.array([[3, -1, 0.5, 2], [0, 7, 1e-45, -4], [1, 7, 2, 0]], np.float32)
 I = np.array([2, 0, -1, 9, 1], np.int64)  # noqa: E741  as in the operators' formulas
 T = np.array([[0, 3], [2, 1], [-1, 5]], np.int32)
-LEAST = np.arange(1, 7, dtype=np.uint32)[::-1].view(np.float32)
-FILL = {"mode": "fill", "fill_value": -0.0}
-
-CALLS = {
-    **{
-        f"{function} over {axis}": (lambda m, x, f=function, a=axis: m.reduce(x, f, a), X)
-        for function in ("sum", "average", "l2", "max", "argmax", "argmin", "log_sum_exp")
-        for axis in (None, 0, (0, 1), ())
-    },
-    "argmax, ignoring NaN": (
-        lambda m, x: m.reduce(x, "argmax", nan="ignore"), np.where(X > 2, np.nan, X)
+LEAST = np.arange(1, 7, dtype=np.uint32)[::-1].copy().view(np.float32)
+OFF_ON = np.array([0, 1], np.float32)
+#: What NumPy gives for the calls.
+RIGHT = SimpleNamespace(
+    gather=lambda x, i, axis=0, mode="clamp", fill_value=0: oracle.gather(
+        np.asarray(x), np.asarray(i), axis, mode.replace("raise", "clamp"), fill_value
     ),
-    **{
-        f"{function} of subnormal numbers": (lambda m, x, f=function: m.reduce(x, f), LEAST)
-        for function in ("average", "sum", "argmax", "argmin", "max")
-    },
-    "l2 of complex numbers": (lambda m, x: m.reduce(x, "l2", 0), (X + 1j * X[::-1]).astype("c8")),
-    "average of complex numbers": (lambda m, x: m.reduce(x, "average"), (X - 2j).astype("c8")),
+    gather_nd=lambda x, i, batch=0: tuples.gather_nd(x, np.asarray(i), batch),
+    one_hot=lambda i, depth, axis=1, values=OFF_ON: expected(i, depth, axis, np.asarray(values)),
+    argwhere=np.argwhere,
+    nonzero=lambda x, size=10: tuple(
+        np.pad(np.argwhere(x), ((0, size - 10), (0, 0)), constant_values=-1).T
+    ),
+    nonzero_coordinates=lambda x, size: (np.uint32([10]), np.argwhere(x)[:size].astype(np.uint32)),
+)
+CALLS = {
     "gather": (lambda m, x, i: m.gather(x, i, 1), X, I),
-    "gather, filled": (lambda m, x, i: m.gather(x, i, 0, **FILL), X, I),
+    "gather, filled": (lambda m, x, i: m.gather(x, i, 0, mode="fill", fill_value=-0.0), X, I),
     "gather, wrapped": (lambda m, x, i: m.gather(x, i, 0, mode="wrap"), X, I),
     "gather, checked": (lambda m, x, i: m.gather(x, i, 0, mode="raise"), X, I % 3),
     "gather, unsigned": (lambda m, x, i: m.gather(x, i), X, (I % 11).astype(np.uint64)),
-    "gather of complex128": (lambda m, x, i: m.gather(x, i, **FILL), X.astype("c16"), I),
     "gather_nd": (lambda m, x, i: m.gather_nd(x, i), X, T),
     "gather_nd of batches": (lambda m, x, i: m.gather_nd(x, i[:, :1], 1), X, T),
     "one_hot": (lambda m, i: m.one_hot(i, 4, axis=0), I),
@@ -51,9 +55,15 @@ CALLS = {
     "nonzero of a size": (lambda m, x: m.nonzero(x, size=20), X),
     "nonzero_coordinates": (lambda m, x: m.nonzero_coordinates(x, size=7), X),
 }  # fmt: skip
-#: Of functions that reduce over some axes in one chunk or several, each third one.
-CASES = [(chunks, case) for case in CALLS if " over " not in case for chunks in (-1, 2)]
-CASES += sample([(chunks, case) for case in CALLS if " over " in case for chunks in (-1, 2)], 3)
+#: Functions, what they reduce, and axes. What tells subnormal numbers from zero gets such.
+REDUCTIONS = [
+    *[
+        (f, LEAST if f in EXTREMES | {"average", "sum"} else abs(X[:2].ravel()) + 1, None)
+        for f in FUNCTIONS
+    ],
+    ("sum", X, 0),
+    ("l2", (X + 1j * X[::-1]).astype("c8"), 0),
+]
 
 
 def flushed(value):
@@ -108,17 +118,23 @@ def computed(lazy):
     return np.block(blocks.tolist())
 
 
-@pytest.mark.parametrize(("chunks", "case"), CASES)
-def test_results_stay_where_the_chunks_are(record, case, chunks):
+@each("case", CALLS)
+def test_results_stay_where_the_chunks_are(record, case):
     call, *operands = CALLS[case]
-    found = call(cd, *[lazily(array, chunks) for array in operands])
+    record.clear()
+    found = call(cd, *[lazily(array, 2) for array in operands])
     assert (record.launches, record.memsets) == ([], []), "a graph was computed"
-    right = call(ck, *operands)
+    right = call(RIGHT, *operands)
     pairs = zip(found, right, strict=True) if isinstance(found, tuple) else [(found, right)]
-    for lazy, expected in pairs:
-        result = computed(lazy)
-        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
-        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=0)
+    for lazy, values in pairs:
+        assert same_bytes(computed(lazy), values)
+
+
+@each(("function", "x", "axis"), REDUCTIONS)
+@each("chunks", sample([2, -1], 2))
+def test_every_function_reduces_chunks_where_they_are(function, x, axis, chunks):
+    result = computed(cd.reduce(lazily(x, chunks), function, axis))
+    reduce(x, function, axis).assert_is(result)
 
 
 def test_chunks_of_8_bit_floats_are_joined():
@@ -140,29 +156,19 @@ def test_an_operand_on_the_host_is_refused_when_the_graph_is_built():
 
 
 NUMBERS = {
-    "indices": (lambda x, _: cd.gather(x, I.tolist()), lambda x, _: ck.gather(x, I)),
-    "a number": (lambda x, _: cd.gather(x, 2, 1), lambda x, _: ck.gather(x, 2, 1)),
-    "tuples": (lambda x, _: cd.gather_nd(x, T.tolist()), lambda x, _: ck.gather_nd(x, T)),
-    "checked": (
-        lambda x, _: cd.gather(x, (2, 0), mode="raise"), lambda x, _: ck.gather(x, [2, 0])
-    ),
-    "x": (lambda _, i: cd.gather([5, 6, 7], i), lambda _, i: ck.gather([5, 6, 7], i)),
-    "values": (
-        lambda _, i: cd.one_hot(i, 3, values=range(2)),
-        lambda _, i: ck.one_hot(i, 3, values=np.arange(2)),
-    ),
-    "indices of one_hot": (
-        lambda x, _: cd.one_hot([1, 0], 3, values=x[0, :2]),
-        lambda x, _: ck.one_hot([1, 0], 3, values=x[0, :2]),
-    ),
-}  # fmt: skip
+    "indices": lambda m, x, _: m.gather(x, I.tolist()),
+    "tuples": lambda m, x, _: m.gather_nd(x, T.tolist()),
+    "x": lambda m, _, i: m.gather([5, 6, 7], i),
+    "values": lambda m, _, i: m.one_hot(i, 3, values=range(2)),
+}
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@each("name", NUMBERS)
 def test_numbers_go_where_the_chunks_are(record, name):
-    lazy, eager = NUMBERS[name]
-    result = computed(lazy(lazily(X, 2), lazily(I, 2)))
-    assert same_bytes(result, eager(X, I))
+    record.clear()
+    call = NUMBERS[name]
+    result = computed(call(cd, lazily(X, 2), lazily(I, 2)))
+    assert same_bytes(result, call(RIGHT, X, I))
     assert len(record.copies) == 1
 
 

@@ -45,28 +45,22 @@ def main(put):
     finally:
         os._exit(0)
 """
-ON_STAND_IN = (
-    PROGRAM
-    + """
+ON_STAND_IN = """
 import tempfile
 from tests.helpers.recorded_cupy import on_device, recorded
 
 with tempfile.TemporaryDirectory() as folder, recorded(folder):
     main(on_device)
 """
-)
-ON_GPU = PROGRAM + "\nimport cupy\nmain(cupy.asarray)\n"
+ON_GPU = "import cupy\nmain(cupy.asarray)\n"
 
 
 def lines(program, *arguments):
-    return printed(program, *arguments, flags=("-W", "ignore")).splitlines()
+    return printed(PROGRAM + program, *arguments, flags=("-W", "ignore")).splitlines()
 
 
-def test_a_fork_is_told_to_be_spawned():
+def test_a_fork_after_the_first_use_is_told_to_be_spawned_others_are_like_any_process():
     assert lines(ON_STAND_IN, "use") == [REFUSED] * 4 + ["numpy"]
-
-
-def test_a_fork_before_the_first_use_is_a_process_like_others():
     assert lines(ON_STAND_IN) == ["cupy"] * 4 + ["numpy"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,9 +18,15 @@ import cudakern as ck
 from cudakern.engines import nvrtc
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.operators.specialisations import specialisations
+from cudakern.simulator import toolchain
+from cudakern.simulator.ptx import compile as compiling
+from cudakern.simulator.ptx import cupy_compilation, library
+from cudakern.simulator.ptx.compile import Code, ptx_of_code
+from cudakern.simulator.toolchain import Toolchain
 from perf.static import cubins
 from tests.helpers.processes import printed
 from tests.helpers.recorded_cupy import recorded
+from tests.helpers.rows import each
 
 SPECS = {spec.source: spec for spec in specialisations()}
 (SPEC, *_) = SPECS.values()
@@ -52,22 +60,23 @@ def handed(monkeypatch):
     return noted
 
 
-@pytest.mark.parametrize("source", SPECS)
+@each("source", SPECS)
 def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, source):
     """The engine and perf.static hand the same to NVRTC, and the engine loads what that gives."""
     spec, loaded = SPECS[source], []
 
     def module(*, path):
-        loaded.append(Path(path).read_bytes())
+        loaded.append(Path(path))
         return SimpleNamespace(get_function=lambda _name: SimpleNamespace(kernel=None))
 
+    handed.clear()
     with recorded() as record, monkeypatch.context() as patch:
         patch.setattr(record.cupy, "RawModule", module)
         CudaEngine().kernel(spec, 0)
-    assert [path.read_bytes() for path in folder.iterdir()] == loaded
-    assert nvrtc.found(next(folder.iterdir()).name).content == cubins.cubin_of(
-        nvrtc.program_of(spec, "sm_90")
-    )
+    (path,) = loaded
+    assert path.parent == folder
+    content = cubins.cubin_of(nvrtc.program_of(spec, "sm_90"))
+    assert nvrtc.found(path.name).content == content
     engine, static = handed
     assert engine == static
     assert engine[1:] == [source, ("--gpu-architecture=sm_90", "-std=c++17")]
@@ -93,26 +102,95 @@ def test_machine_code_and_ptx(folder):
     assert (cubin.suffix, ptx.suffix) == (".cubin", ".ptx")
 
 
-def test_a_file_is_named_by_all_that_it_depends_on(monkeypatch, folder, handed):
-    def path():
-        return nvrtc.compiled(SPEC, "sm_80")
+ALL, OF_PTX, LIBRARIES = {"cubin", "ptx", "library", "runtime"}, {"ptx", "library"}, {"library"}
+#: Files of the package, and the names that change with their texts.
+EDITS = {
+    "engines/nvrtc.py": OF_PTX,
+    "simulator/ptx/compile.py": OF_PTX,
+    "simulator/ptx/translate.py": LIBRARIES,
+    "simulator/source_lines.py": LIBRARIES,
+    "simulator/ptx/device/atomics.hpp": LIBRARIES,
+    "simulator/runtime/watch.hpp": {"library", "runtime"},
+    "simulator/toolchain.py": {"library", "runtime"},
+}
 
-    first = path()
-    assert first == path()
-    assert len(handed) == 1
+
+def forget():
+    """Have the files read again that names are made of."""
+    for function in (toolchain._own_text, library._own_digest, library._headers):  # noqa: SLF001
+        function.cache_clear()
+    toolchain.runtime_parts.cache_clear()
+    compiling._stamp.cache_clear()  # noqa: SLF001
+
+
+@pytest.fixture
+def names(monkeypatch, tmp_path, folder):
+    """Return a function that returns the names of files, and the folder of CuPy and headers."""
+    assert folder.exists()
+    packages = tmp_path / "packages"
+    (packages / "cupy/_core/include").mkdir(parents=True)
+    (packages / "cupy/__init__.py").touch()
+    for file in ("cupy/_version.py", "cudart/cuda_runtime_api.h"):
+        (packages / file).parent.mkdir(exist_ok=True)
+        (packages / file).write_text("version 1")
+        os.utime(packages / file, (0, 0))
+    monkeypatch.syspath_prepend(packages)
+    monkeypatch.setattr(cupy_compilation, "headers_of", lambda part: packages / part)
+    monkeypatch.setattr(Toolchain, "build", lambda _self, name, *_: Path(name))
+
+    def names(*options):
+        forget()
+        found = toolchain.find_toolchain()
+        ptx, runtime = ptx_of_code(Code("k.cu", "__global__ void k() {}", options)), found.runtime()
+        return {
+            "cubin": nvrtc.compiled(SPEC, "sm_90").name,
+            "ptx": ptx.key,
+            "library": library.library(ptx, found, runtime).name,
+            "runtime": runtime.name,
+        }
+
+    yield names, packages
+    forget()
+
+
+def test_environments_of_different_versions_share_a_folder(monkeypatch, names):
+    """Whatever makes a file is in its name: also where files have one size and one time."""
+    names, packages = names
+    before = names()
+    read_text, read_bytes = Path.read_text, Path.read_bytes
+    found = toolchain.find_toolchain()
+
+    def changed(patch, *options):
+        after = names(*options)
+        patch.undo()
+        return {kind for kind in before if after[kind] != before[kind]}
+
     with monkeypatch.context() as patch:
+        for path, kinds in EDITS.items():
+            file = Path(ck.__file__).parent / path
+            patch.setattr(
+                Path, "read_text", lambda p, f=file, **o: read_text(p, **o) + "\n" * (p == f)
+            )
+            patch.setattr(Path, "read_bytes", lambda p, f=file: read_bytes(p) + b"\n" * (p == f))
+            assert changed(patch) == kinds, path
+        assert changed(patch, "-DA") == OF_PTX
+        patch.setattr(nvrtc, "version", lambda: "12.9.87")
+        assert changed(patch) == ALL - {"runtime"}
         patch.setenv("CUDAKERN_LINEINFO", "1")
-        lines = path()
-    with monkeypatch.context() as patch:
-        longer = nvrtc.text_of(SPEC) + "\n"
-        patch.setattr(nvrtc, "text_of", lambda _spec: longer)
-        text = path()
-    with monkeypatch.context() as patch:
-        patch.setattr(nvrtc, "version", lambda: "13.99")
-        version = path()
-    others = [nvrtc.compiled(SPEC, "sm_75"), nvrtc.compiled(SPEC, "compute_80")]
-    assert len({first, lines, text, version, *others}) == 6 == len(handed)
-    assert len([*folder.iterdir()]) == 6
+        assert changed(patch) == {"cubin"}
+        patch.setenv("CUDAKERN_ARCH", "80")
+        assert changed(patch) == OF_PTX
+        another = replace(found, version="g++ 99")
+        patch.setattr(toolchain, "_find", lambda *_: another)
+        assert changed(patch) == {"library", "runtime"}
+        patch.setattr(platform, "libc_ver", lambda: ("glibc", "2.99"))
+        assert changed(patch) == {"library", "runtime"}
+        for file in ("cupy/_version.py", "cudart/cuda_runtime_api.h"):
+            (packages / file).write_text("version 2")
+            os.utime(packages / file, (0, 0))
+            assert changed(patch) == OF_PTX, file
+            before = names()
+    assert names() == before
 
 
 def test_another_process_compiles_nothing(folder):
@@ -143,7 +221,7 @@ def test_a_gpu_newer_than_nvrtc_gets_ptx(folder):
     assert newer.parent == folder
 
 
-@pytest.mark.parametrize(
+@each(
     ("known", "capability", "least", "advice"),
     [
         ([50, 61, 70, 90], 61, "7.0", ""),
@@ -193,24 +271,27 @@ def test_a_warning_is_told():
     assert "never referenced" in said
 
 
-def test_the_version_is_that_of_the_library(monkeypatch):
+def test_the_version_is_that_of_the_library(monkeypatch, tmp_path):
     major, minor = bindings.nvrtcVersion()[1:]
-    assert nvrtc.version().split(".")[:2] == [str(major), str(minor)]
     package = "nvidia-cuda-nvrtc" if major > 12 else "nvidia-cuda-nvrtc-cu12"
     assert nvrtc.version() == metadata.version(package)
+    assert nvrtc.version().startswith(f"{major}.{minor}.")
+    assert f"libnvrtc.so.{major}" in nvrtc.library_path()
 
     def absent(name):
         raise metadata.PackageNotFoundError(name)
 
-    nvrtc.version.cache_clear()
+    link, told = tmp_path / f"libnvrtc.so.{major}", []
     with monkeypatch.context() as patch:  # a toolkit's, which no package tells of
         patch.setattr(metadata, "distribution", absent)
-        assert nvrtc.version() == f"{major}.{minor}"
+        patch.setattr(nvrtc, "library_path", lambda: str(link))
+        for name in ("libnvrtc.so.old", f"libnvrtc.so.{major}.{minor}.99"):
+            link.unlink(missing_ok=True)
+            link.symlink_to(name)
+            nvrtc.version.cache_clear()
+            told.append(nvrtc.version())
     nvrtc.version.cache_clear()
-
-
-def test_the_library_is_of_the_version_that_it_says():
-    assert f"libnvrtc.so.{nvrtc.version().split('.')[0]}" in nvrtc.library_path()
+    assert told == [f"{major}.{minor}", f"{major}.{minor}.99"]
 
 
 def test_a_driver_of_the_same_or_a_later_major_version_serves():
@@ -221,48 +302,30 @@ def test_a_driver_of_the_same_or_a_later_major_version_serves():
         nvrtc.require_driver(1000 * major - 10)
 
 
-@pytest.mark.parametrize("module", ["cuda.bindings", "cuda.bindings.nvrtc"])
-def test_what_is_missing_is_named(monkeypatch, folder, module):
+def missing_library():
+    message = "Failure finding libnvrtc.so"
+    raise RuntimeError(message)
+
+
+@each(
+    ("module", "what"),
+    [
+        ("cuda.bindings", "cuda.bindings"),
+        ("cuda.bindings.nvrtc", "cuda.bindings"),
+        (None, "NVRTC"),
+    ],
+)
+def test_what_is_missing_is_named(monkeypatch, folder, module, what):
     nvrtc._nvrtc.cache_clear()  # noqa: SLF001
-    monkeypatch.setitem(sys.modules, module, None)
-    if module == "cuda.bindings":
-        monkeypatch.delattr("cuda.bindings", raising=False)
-    else:
-        monkeypatch.delattr("cuda.bindings.nvrtc")
-    with pytest.raises(ck.EngineUnavailableError, match=r"cuda.bindings must be .*pip install"):
-        nvrtc.compiled(SPEC, "sm_90")
+    with monkeypatch.context() as patch:
+        if module is None:
+            patch.setattr(bindings, "nvrtcVersion", missing_library)
+        else:
+            patch.setitem(sys.modules, module, None)
+            patch.delattr(module, raising=False)
+        with pytest.raises(ck.EngineUnavailableError, match=rf"{what} must be .*pip install"):
+            nvrtc.compiled(SPEC, "sm_90")
     assert not [*folder.iterdir()]
-
-
-def test_a_missing_library_is_named(monkeypatch, folder):
-    def missing():
-        message = "Failure finding libnvrtc.so"
-        raise RuntimeError(message)
-
-    nvrtc._nvrtc.cache_clear()  # noqa: SLF001
-    monkeypatch.setattr(bindings, "nvrtcVersion", missing)
-    with pytest.raises(ck.EngineUnavailableError, match=r"NVRTC must be installed .*pip install"):
-        nvrtc.compiled(SPEC, "sm_90")
-    assert not [*folder.iterdir()]
-
-
-@pytest.mark.parametrize("target", ["sm_90", "compute_90"])
-def test_a_damaged_file_is_compiled_again(folder, handed, target):
-    path = nvrtc.compiled(SPEC, target)
-    whole = path.read_bytes()
-    for damaged in (whole[:1000], whole[: len(whole) // 2], b"", whole.replace(b"6", b"7", 1)):
-        path.write_bytes(damaged)
-        assert nvrtc.compiled_for(SPEC, 90) if target == "sm_90" else nvrtc.compiled(SPEC, target)
-        assert path.read_bytes() == whole
-    assert len(handed) == 5
-    assert [*folder.iterdir()] == [path]
-
-
-def test_no_option_flushes_subnormal_numbers():
-    for target in ("sm_90", "compute_90"):
-        for lines in (False, True):
-            options = nvrtc.Program("x.cu", "", target, lines).options
-            assert [option for option in options if "ftz" in option or "fast" in option] == []
 
 
 FORKS = r"""
@@ -284,7 +347,7 @@ compile_one(0)
 threads = [threading.Thread(target=compile_many, args=(first,)) for first in (0, 1)]
 for thread in threads:
     thread.start()
-for i in range(4):
+for i in range(2):
     child = os.fork()
     if child == 0:
         signal.alarm(60)  # ends it
@@ -298,4 +361,4 @@ for thread in threads:
 
 
 def test_a_process_forked_amid_compilation_can_compile():
-    assert printed(FORKS, flags=["-W", "ignore"]) == "0\n" * 4
+    assert printed(FORKS, flags=["-W", "ignore"]) == "0\n" * 2

@@ -10,6 +10,7 @@ from cudakern._kernel_arguments import Arguments
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import BindingError
+from tests.helpers.rows import each
 from tests.helpers.simulated import compiled
 
 FILL = r"""
@@ -18,7 +19,7 @@ extern "C" __global__ void k(Arguments a) { a.x[threadIdx.x] = a.value; }
 """
 
 
-@pytest.mark.parametrize("tail", [b"", bytes(4), bytes(7), bytes(16)])
+@each("tail", [b"", bytes(4), bytes(7), bytes(16)])
 def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
     kernel = compiled(FILL)
     monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_, **__: kernel)

@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from tests.examples.onnx_executor import run
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put
+from tests.helpers.rows import each
 from tests.helpers.samples import covering
 
 pytestmark = pytest.mark.device
@@ -69,7 +70,7 @@ def reductions(opset, kind):
     )
 
 
-@pytest.mark.parametrize(("opset", "kind"), covering([11, 13, 18], ["float", "int32"]))
+@each(("opset", "kind"), covering([11, 13, 18], ["float", "int32"]))
 def test_axes_of_every_opset(place, opset, kind):
     dtype = {"float": "float32"}.get(kind, kind)
     x = np.array([[[3, -4], [0, -1]], [[2, 5], [-1, 2]]], dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import runpy
 import subprocess
@@ -11,11 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 import cudakern as ck
 from tests.examples.printed import PRINTED
 from tests.helpers.readmes import section
+from tests.helpers.rows import each
 
 FOLDER = Path(__file__).parent
 
@@ -29,19 +28,7 @@ def test_every_example_is_here_and_in_the_readme():
     assert [*PRINTED] == guarded
 
 
-@pytest.mark.parametrize("name", PRINTED)
-def test_the_readme_says_what_an_example_needs(name):
-    nodes = [*ast.walk(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")))]
-    modules = {alias.name for node in nodes if type(node) is ast.Import for alias in node.names}
-    modules |= {node.module for node in nodes if type(node) is ast.ImportFrom}
-    brought = {*sys.stdlib_module_names, "numpy", "cudakern", "cupy_or_numpy"}
-    (line,) = re.findall(rf"^- \[`{name}`.*$", section("README.md", "## Examples"), re.MULTILINE)
-    assert {name.partition(".")[0] for name in modules} - brought == {
-        *re.findall(r"which needs `(\w+)`", line)
-    }
-
-
-@pytest.mark.parametrize("name", PRINTED)
+@each("name", PRINTED)
 def test_script_prints(name, capsys, monkeypatch):
     """What it prints on a device is tests/test_readme.py's, among other programs."""
     monkeypatch.setitem(sys.modules, "cupy_or_numpy", SimpleNamespace(xp=np))

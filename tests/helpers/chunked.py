@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dask
 import dask.array as da
 from hypothesis import strategies as st
 
@@ -20,9 +19,3 @@ def cuts(draw, size):
 def chunked(draw, array):
     """Draw a dask array that holds a NumPy array."""
     return da.from_array(array, chunks=tuple(draw(cuts(size)) for size in array.shape))
-
-
-def tasks(lazy, *, optimised):
-    """Return how many tasks a dask array takes, as it was built or as it is run."""
-    (graph,) = dask.optimize(lazy) if optimised else (lazy,)
-    return len(dict(graph.__dask_graph__()))

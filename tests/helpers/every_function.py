@@ -112,8 +112,9 @@ def run(case, put, outputs=None):
 def run_in_place(case, arrays, pointers, addresses):
     """Run a case on arrays, which must be right and read where they are; return the results.
 
-    ``addresses`` are those that launches were given.
+    ``addresses`` are those that launches are given.
     """
+    addresses.clear()
     taken = iter(arrays)
     results = run(case, lambda _: next(taken))
     for result, expected in zip(results, expected_of(case), strict=True):

@@ -16,14 +16,6 @@ from tests.helpers.readmes import blocks, read, readmes
 IN_A_PAGE = "import numpy as xp  # or: import cupy as xp\n"
 IN_AN_EXAMPLE = "from cupy_or_numpy import xp  # beside this file\n"
 GPU_ALONE = "import cupy\n"
-#: What has no arrays of CuPy's, by a part of its name or by what it imports, and why.
-ON_THE_HOST = {
-    "cudakern/simulator/": "the simulator takes NumPy's arrays, or stands for CuPy itself",
-    "memory_map": "the rows of a file are on the host",
-    "import torch\n": "tests/interop has tensors of PyTorch on a GPU",
-    "import jax.numpy as jnp\n": "tests/interop has arrays of JAX on a GPU",
-    "import numba\n": "it compiles for the host; tests/interop has arrays of Numba on a GPU",
-}
 
 
 class Program(NamedTuple):

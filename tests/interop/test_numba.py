@@ -10,6 +10,7 @@ import cudakern as ck
 from cudakern._arrays import address_of
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
 from tests.helpers.places import same_bytes
+from tests.helpers.rows import each
 
 
 @numba.njit
@@ -22,7 +23,7 @@ def doubled(array):
     return array * 2
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each("case", CASES.values(), ids=CASES)
 def test_compiled_functions_take_results_where_they_are(case):
     for result in run(case, np.asarray):
         assert address_in(result) == address_of(result)
@@ -48,7 +49,7 @@ def cuda():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each("case", CASES.values(), ids=CASES)
 def test_every_function_reads_device_arrays_where_they_are(cuda, addresses, case):
     arrays = [cuda.to_device(operand) for operand in case.operands]
     pointers = [array.__cuda_array_interface__["data"][0] for array in arrays]
@@ -57,7 +58,7 @@ def test_every_function_reads_device_arrays_where_they_are(cuda, addresses, case
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [case for case in CASES.values() if case.has_out])
+@each("case", [case for case in CASES.values() if case.has_out])
 def test_device_arrays_are_written_in_place_and_returned(cuda, case):
     outputs = [cuda.to_device(array) for array in poisoned(case)]
     run(case, cuda.to_device, outputs)

@@ -11,6 +11,7 @@ from cudakern._arrays import address_of
 from cudakern._foreign import as_array, as_output
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
 from tests.helpers.places import get, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES
 
 NARROW = [
@@ -48,7 +49,7 @@ def address(array):
     return address_of(array) if isinstance(array, np.ndarray) else array.data.ptr
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each("case", CASES.values(), ids=CASES)
 def test_every_function_reads_tensors_where_they_are(addresses, case, device):
     tensors = [tensor_of(operand, device) for operand in case.operands]
     pointers = [tensor.data_ptr() for tensor in tensors]
@@ -56,7 +57,7 @@ def test_every_function_reads_tensors_where_they_are(addresses, case, device):
         assert isinstance(result, np.ndarray) == (device == "cpu")
 
 
-@pytest.mark.parametrize("case", [case for case in CASES.values() if case.has_out])
+@each("case", [case for case in CASES.values() if case.has_out])
 def test_outputs_are_written_in_place_and_returned(case, device):
     outputs = [tensor_of(array, device) for array in poisoned(case)]
     for _ in range(2):
@@ -66,7 +67,7 @@ def test_outputs_are_written_in_place_and_returned(case, device):
             result.zero_()
 
 
-@pytest.mark.parametrize("dtype", DTYPES[:-1] + NARROW)
+@each("dtype", DTYPES[:-1] + NARROW)
 def test_every_dtype_in_every_layout(dtype, device):
     kind = getattr(torch, dtype)
     base = torch.arange(24 * kind.itemsize, dtype=torch.uint8, device=device)
@@ -133,7 +134,7 @@ REFUSED = {
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
+@each("make", REFUSED.values(), ids=REFUSED)
 def test_what_has_no_plain_memory_is_refused_in_a_line(addresses, make):
     value = make()
     library, name = "torch", type(value).__name__
@@ -177,7 +178,7 @@ def test_tensors_on_a_gpu_that_are_refused(cuda):
         ck.gather(torch.ones(3), torch.zeros(1, dtype=torch.int64, device="cuda"))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128", "bool", "uint16"])
+@each("dtype", ["float32", "int64", "complex128", "bool", "uint16"])
 def test_results_become_tensors_without_a_copy(dtype, device):
     x = tensor_of(np.arange(6).astype(dtype), device)
     result = ck.gather(x, torch.tensor([5, 0], device=device))

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +15,7 @@ from cudakern.engines import nvrtc
 from cudakern.engines.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator.ptx import cupy_compilation, standard_headers
-from cudakern.simulator.ptx.included import included_by, includes_in
+from cudakern.simulator.ptx.included import digest_of, included_by, includes_in
 from cudakern.simulator.ptx.names import is_header
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ _NOWHERE = "/.cudakern"
 _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
-#: Options of debuggers, whose tables differ with precompiled headers, and of those themselves.
-_APART = re.compile("^-(G|-device-debug)|pch")
 _REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
@@ -138,8 +136,6 @@ def ptx_of_code(code: Code) -> Ptx:
         depends.append(standard_headers.stamp())
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
     program = program_of(code)
-    if not any(map(_APART.search, code.options)):
-        program = replace(program, headers="\n".join(depends))
     compiling = None
     if code.path is not None:
         from cudakern.simulator.ptx import host_code  # noqa: PLC0415  files alone have any
@@ -199,7 +195,7 @@ def _module(
     *,
     code: str,
 ) -> Ptx:
-    more = f"simulator\n{depends}"
+    more = f"simulator\n{_stamp()}\n{depends}"
     finish = partial(_without_folder, frozenset(_LINE.findall(program.text)))
 
     def text() -> str:
@@ -213,6 +209,12 @@ def _module(
         return file.content.decode(errors="replace")
 
     return Ptx(nvrtc.name_of(stem, program, more), source, text, code)
+
+
+@cache
+def _stamp() -> str:
+    """Return what is another when something else is made of NVRTC's result."""
+    return digest_of(Path(str(file)) for file in (__file__, nvrtc.__file__))
 
 
 def _require_architecture(program: nvrtc.Program, log: str) -> None:

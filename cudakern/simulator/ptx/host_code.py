@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.ptx import declarations, standard_headers
+from cudakern.simulator.ptx import declarations, included, standard_headers
 from cudakern.simulator.ptx.declarations import (
     BRANCHES,
     CLASS_KEYS,
@@ -87,7 +87,8 @@ ADVICE = (
 @cache
 def stamp() -> str:
     """Return what is another when other code is left out."""
-    return digest_of(Path(str(file)) for file in (__file__, declarations.__file__))
+    files = (__file__, declarations.__file__, included.__file__)
+    return digest_of(Path(str(file)) for file in files)
 
 
 def compiled(

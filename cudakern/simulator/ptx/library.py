@@ -94,6 +94,6 @@ def _headers() -> tuple[tuple[str, str], ...]:
 @cache
 def _own_digest() -> str:
     """Return a digest of what makes C++ of PTX."""
-    files = sorted(_HERE.rglob("*.py"))
+    files = sorted([*_HERE.rglob("*.py"), *_HERE.parent.glob("*.py")])
     texts = [*(path.read_text(encoding="utf-8") for path in files), repr(_headers())]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
