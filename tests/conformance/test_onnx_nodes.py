@@ -17,6 +17,7 @@ from onnx.reference import ReferenceEvaluator
 from tests.examples.onnx_executor import OPERATORS, run
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
 pytestmark = pytest.mark.device
@@ -74,14 +75,14 @@ def results(place, case):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize("case", COPYING, ids=lambda case: case.name)
+@each("case", COPYING, ids=lambda case: case.name)
 def test_copying_node(place, case):
     for found, expected, reference in results(place, case):
         assert same_bytes(found, expected)
         assert same_bytes(found, reference)
 
 
-@pytest.mark.parametrize("case", sample(REDUCING, 6), ids=lambda case: case.name)
+@each("case", sample(REDUCING, 6), ids=lambda case: case.name)
 def test_reducing_node(place, case):
     for found, *others in results(place, case):
         for expected in others:

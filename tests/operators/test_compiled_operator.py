@@ -29,12 +29,13 @@ from tests.helpers.bindings import (
 )
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import HOST
+from tests.helpers.rows import each
 from tests.operators.descriptors import Tensors, integers
 
 pytestmark = PLAIN_UNLESS_THOROUGH
 
 
-@pytest.mark.parametrize("flat", [*product([False, True], repeat=3)], ids=str)
+@each("flat", [*product([False, True], repeat=3)])
 def test_arrays_with_the_sizes_and_strides_or_flat_buffers(flat):
     tensors = Tensors(STRIDED, HOST, integers(1, -99, 99), integers(2, 0, 3))
     ways = zip(tensors.arrays, tensors.flat, strict=True)
@@ -44,7 +45,7 @@ def test_arrays_with_the_sizes_and_strides_or_flat_buffers(flat):
     tensors.assert_written(tensors.arrays[0][tensors.arrays[1][0]])
 
 
-@pytest.mark.parametrize("position", range(3), ids=FIELDS)
+@each("position", range(3))
 def test_t17_flat_buffer_holds_the_total_size(position):
     field = FIELDS[position]
     desc = change(DESC, field, total_tensor_size_in_bytes=100)
@@ -117,8 +118,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
-@pytest.mark.parametrize(("position", "given", "rule"), REFUSED)
+@each("warm", [False, True])
+@each(("position", "given", "rule"), REFUSED)
 def test_array_that_does_not_fit_is_refused(position, given, rule, warm):
     operator = ck.compile_operator(DESC)
     if warm:
@@ -128,7 +129,7 @@ def test_array_that_does_not_fit_is_refused(position, given, rule, warm):
     assert_refused(operator, arrays, FIELDS[position], rule)
 
 
-@pytest.mark.parametrize(
+@each(
     ("offsets", "level"),
     [
         *product([(16, 32, 48), (0, 0, 16), (240, 16, 208)], [FeatureLevel.LEVEL_6_4]),
@@ -145,8 +146,8 @@ def test_t15_addresses_that_are_accepted(offsets, level):
     assert np.all(buffers[2][offsets[2] + 64 :] == POISON)
 
 
-@pytest.mark.parametrize("made", ["view", "as_strided"])
-@pytest.mark.parametrize("position", range(3), ids=FIELDS)
+@each("made", ["view", "as_strided"])
+@each("position", range(3))
 def test_t14_offset_in_the_buffer_is_a_multiple_of_what_is_guaranteed(position, made):
     desc = change(DESC, FIELDS[position], guaranteed_base_offset_alignment=32)
     operator = ck.compile_operator(desc)
@@ -182,7 +183,7 @@ class Subclass(np.ndarray):
     pass
 
 
-@pytest.mark.parametrize("kind", [np.ndarray, Subclass])
+@each("kind", [np.ndarray, Subclass])
 def test_out_itself_is_returned(kind):
     out = operands()[2].view(kind)
     operator = ck.compile_operator(DESC)
@@ -192,8 +193,8 @@ def test_out_itself_is_returned(kind):
         np.testing.assert_array_equal(np.asarray(out), EXPECTED)
 
 
-@pytest.mark.parametrize("strides", [None, (4, 1), (1, 4), (7, 1), (1, 5), (9, 2)], ids=str)
-@pytest.mark.parametrize("kind", ["INT8", "FLOAT16", "FLOAT32", "INT64"])
+@each("strides", [None, (4, 1), (1, 4), (7, 1), (1, 5), (9, 2)])
+@each("kind", ["INT8", "FLOAT16", "FLOAT32", "INT64"])
 def test_out_is_allocated_with_the_sizes_and_strides_of_the_descriptor(kind, strides):
     desc = change(typed(DESC, kind), "output_tensor", strides=strides)
     least = ck.minimum_tensor_size_in_bytes(desc.output_tensor)
@@ -233,9 +234,7 @@ def test_t16_initialize_leaves_the_operator_as_it_was():
     assert_refused(operator, [INDICES, operands()[2]], "input_tensor", "T16")
 
 
-@pytest.mark.parametrize(
-    ("position", "given", "rule"), [row for row in REFUSED if row.values[0] != OUT_IS]
-)
+@each(("position", "given", "rule"), [row for row in REFUSED if row.values[0] != OUT_IS])
 def test_t16_owned_input_must_fit(position, given, rule):
     operator = ck.compile_operator(change(DESC, FIELDS[position], flags=OWNED))
     with pytest.raises(ck.BindingError) as caught:
@@ -243,7 +242,7 @@ def test_t16_owned_input_must_fit(position, given, rule):
     assert (caught.value.field, caught.value.rule) == (FIELDS[position], rule)
 
 
-@pytest.mark.parametrize("name", ["desc", "feature_level"])
+@each("name", ["desc", "feature_level"])
 def test_operator_is_immutable(name):
     operator = ck.compile_operator(DESC, feature_level=FeatureLevel.LEVEL_5_0)
     assert operator.desc == DESC

@@ -24,11 +24,13 @@ from tests.helpers.nonzero import expected_coordinates
 from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, same_bytes
 from tests.helpers.reduce import OF_NOTHING, is_legal
 from tests.helpers.refused import assert_refused
+from tests.helpers.rows import each
 from tests.helpers.samples import covering
 from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
 
 #: Kernels whose accesses are checked find what is misaligned on the host too.
 CHECKED = PLAIN_AND_CHECKED
+FLAT = each("flat", [False, True])
 
 
 @pytest.fixture(params=[HOST, "stand-in", pytest.param(CUDA, marks=pytest.mark.gpu)])
@@ -57,10 +59,10 @@ def special_values():
         count = dtype.itemsize // real.itemsize
         for part in parts[: None if count == 2 else 4]:  # two parts are for complex numbers
             elements = np.array([part[0], part[-1]][:count], real)
-            yield pytest.param(elements.view(dtype)[0], id=f"{dtype}-{elements.tobytes().hex()}")
+            yield elements.view(dtype)[0]
 
 
-@pytest.mark.parametrize("value", list(special_values()))
+@each("value", special_values())
 def test_an_empty_axis_is_filled_with_the_bits_asked_for(memory, value):
     x = memory.put(np.empty((2, 0, 3), value.dtype))
     calls = (ck.gather, (4,)), (ck.gather_nd, (2, 4, 1))
@@ -72,7 +74,7 @@ def test_an_empty_axis_is_filled_with_the_bits_asked_for(memory, value):
         assert np.array_equal(buffer.bytes(), written(there, repeated(there.shape, value)))
 
 
-@pytest.mark.parametrize("dtype", copyable(), ids=str)
+@each("dtype", copyable())
 def test_results_may_have_any_dtype_that_is_copied(memory, dtype):
     """CuPy makes no new arrays of most 8-bit floats, and has no kernels for them."""
     x = random_bytes(np.random.default_rng(1), (4, 6), dtype)
@@ -99,22 +101,27 @@ def test_values_of_8_bit_floats_are_not_converted_on_a_gpu(tmp_path):
             )
 
 
-@pytest.mark.parametrize("mode", ["fill", "raise"])
-@pytest.mark.parametrize(("source", "target"), list(zip(WHERE, reversed(WHERE), strict=True)))
-@pytest.mark.parametrize("dtype", ["bool", "float32", "complex128"])
-@pytest.mark.parametrize(
-    ("shape", "index_shape", "batch"),
-    [
-        ((3, 5), (2, 0), 0),
-        ((2, 3, 2), (2, 3, 2, 0), 2),
-        ((2, 3, 2), (2, 0), 1),
-        ((2, 1, 3, 1, 2, 1, 2, 3), (3, 0), 0),
-        ((4,), (0,), 0),
-    ],
+#: Shapes of x and of indices, and the batch.
+NO_COMPONENTS = [
+    ((3, 5), (2, 0), 0),
+    ((2, 3, 2), (2, 3, 2, 0), 2),
+    ((2, 3, 2), (2, 0), 1),
+    ((2, 1, 3, 1, 2, 1, 2, 3), (3, 0), 0),
+    ((4,), (0,), 0),
+]
+
+
+@each(
+    ("case", "places", "dtype", "mode"),
+    covering(
+        NO_COMPONENTS,
+        zip(WHERE, reversed(WHERE), strict=True),
+        ["bool", "float32", "complex128"],
+        ["fill", "raise"],
+    ),
 )
-def test_tuples_of_no_component_copy_the_bytes_of_their_batch(
-    memory, shape, index_shape, batch, dtype, source, target, mode
-):
+def test_tuples_of_no_component_copy_the_bytes_of_their_batch(memory, case, places, dtype, mode):
+    (shape, index_shape, batch), (source, target) = case, places
     values = random_bytes(np.random.default_rng(len(shape)), shape, dtype)
     indices = np.empty(index_shape, np.int64)
     expected = nd_oracle.gather_nd(values, indices, batch)
@@ -139,7 +146,7 @@ def of_nothing(function, dtype):
     return np.array(complex(nan, nan) if both else OF_NOTHING[function], dtype)
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "where", "dtype"),
     [(f, *row) for f in OF_NOTHING for row in REDUCED if is_legal(f, row[1])],
 )
@@ -152,7 +159,7 @@ def test_a_reduction_of_nothing_is_its_constant(memory, function, where, dtype):
     assert np.array_equal(buffer.bytes(), written(there, expected))
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "offset", "dtype"),
     [
         (f, *row)
@@ -161,7 +168,7 @@ def test_a_reduction_of_nothing_is_its_constant(memory, function, where, dtype):
         if is_legal(f, row[1])
     ],
 )
-@pytest.mark.parametrize("flat", [False, True])
+@FLAT
 def test_a_compiled_reduction_of_nothing_is_its_constant(memory, function, offset, dtype, flat):
     value = of_nothing(function, dtype)
     kind, item = DataType.from_numpy(value.dtype), value.itemsize
@@ -177,9 +184,9 @@ def test_a_compiled_reduction_of_nothing_is_its_constant(memory, function, offse
     assert np.array_equal(buffer.bytes(), written(there, repeated(there.shape, value)))
 
 
-@pytest.mark.parametrize("flat", [False, True])
-@pytest.mark.parametrize("strides", [None, (9, 2), (1, 3)])
-@pytest.mark.parametrize(("offset", "dtype"), [(8, "complex128"), (1, "complex128"), (2, "<f4")])
+@FLAT
+@each("strides", [None, (9, 2), (1, 3)])
+@each(("offset", "dtype"), [(8, "complex128"), (1, "complex128"), (2, "<f4")])
 def test_owned_inputs_are_copied_from_any_alignment(memory, offset, dtype, strides, flat):
     kind, item = DataType.from_numpy(np.dtype(dtype)), np.dtype(dtype).itemsize
     values = random_bytes(np.random.default_rng(3), (3, 4), dtype)
@@ -202,9 +209,7 @@ def test_owned_inputs_are_copied_from_any_alignment(memory, offset, dtype, strid
 
 
 @CHECKED
-@pytest.mark.parametrize(
-    ("where", "dtype"), covering(WHERE, ["int16", "uint16", "int32", "int64", "uint64"])
-)
+@each(("where", "dtype"), covering(WHERE, ["int16", "int32", "int64"]))
 def test_indices_may_have_any_alignment(memory, dtype, where):
     x = np.arange(10, dtype=np.int32)
     i = np.array([[3, 9, 0], [7, 7, 11]], dtype)
@@ -220,7 +225,7 @@ def test_indices_may_have_any_alignment(memory, dtype, where):
 
 
 @CHECKED
-@pytest.mark.parametrize(
+@each(
     ("where", "wanted", "dtype"),
     covering(WHERE, ["complex64", "complex128", "float16"], ["complex64", "float32", "int16"]),
 )
@@ -235,7 +240,7 @@ def test_values_of_one_hot_may_have_any_alignment(memory, dtype, wanted, where):
 
 
 @CHECKED
-@pytest.mark.parametrize(("where", "dtype"), covering(WHERE, ["int16", "float32", "complex128"]))
+@each(("where", "dtype"), covering(WHERE, ["int16", "float32", "complex128"]))
 def test_what_is_reduced_or_searched_may_have_any_alignment(memory, dtype, where):
     x = np.array([[0, 3, 0, -2], [5, 0, 0, 1]], dtype)
     given = memory.put(x, where)
@@ -255,9 +260,7 @@ def poison(shape, dtype):
 
 
 @CHECKED
-@pytest.mark.parametrize(
-    ("where", "dtype"), covering(WHERE, ["int16", "float32", "int64", "complex64", "complex128"])
-)
+@each(("where", "dtype"), covering(WHERE, ["int16", "float32", "complex128"]))
 def test_results_may_have_any_alignment(memory, dtype, where):
     x = np.array([[0, 3, 0, -2], [5, 0, 0, 1]], dtype)
     i = np.array([1, 0, 1], np.int32)
@@ -283,8 +286,8 @@ def test_results_may_have_any_alignment(memory, dtype, where):
 
 
 @CHECKED
-@pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("dtype", ["uint32", "int64"])
+@each("where", WHERE)
+@each("dtype", ["uint32", "int64"])
 def test_coordinates_may_have_any_alignment(memory, where, dtype):
     """Rows beyond the count are as they were."""
     for x in (np.eye(3, 4, 1, np.int16), np.zeros((0, 3), np.int16)):
@@ -339,12 +342,9 @@ def test_misaligned_arrays_must_be_apart_and_writeable():
     assert_refused(ck.BindingError, text, call)
 
 
-FLAT = pytest.mark.parametrize("flat", [False, True])
-
-
 @CHECKED
 @FLAT
-@pytest.mark.parametrize("offset", [1, 2, 9])
+@each("offset", [1, 2, 9])
 def test_tensors_may_have_any_alignment_at_the_extended_level(memory, offset, flat):
     def tensor(kind, sizes, strides=None, values=None):
         """Return a descriptor, what lies where, and an array of poison or values."""
@@ -389,7 +389,7 @@ def test_tensors_may_have_any_alignment_at_the_extended_level(memory, offset, fl
     check(desc, [indices, pair], [out], hot)
 
 
-@pytest.mark.parametrize("fill", [-7, 0])
+@each("fill", [-7, 0])
 def test_coordinates_of_nothing_are_the_fill_value(memory, fill):
     x = memory.put(np.empty((0, 3), np.float32))
     assert [get(a).tolist() for a in ck.nonzero(x, size=2, fill_value=fill)] == [[fill] * 2] * 2

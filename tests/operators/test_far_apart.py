@@ -12,6 +12,7 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, overwrite, put, same_bytes
+from tests.helpers.rows import each
 
 #: Arrays are of so many bytes in a row and one row more than that: on a GPU 4 GiB and 64 KiB.
 SIDES = {HOST: 2**8, CUDA: 2**16}
@@ -93,7 +94,7 @@ def test_gather_writes_far_apart(place, side):
         assert same_bytes(out[row], np.tile(x[0], side // 16))
 
 
-@pytest.mark.parametrize("columns", [False, True])
+@each("columns", [False, True])
 def test_gather_nd_reads_far_apart(place, side, columns):
     memory, x = matrix(place)
     last = drawn(1, 256, side)

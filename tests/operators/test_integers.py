@@ -13,6 +13,7 @@ import pytest
 import cudakern as ck
 from tests.helpers.libraries import ABSENT
 from tests.helpers.refused import assert_refused
+from tests.helpers.rows import each
 from tests.operators.gather.rules import LEGAL as GATHER
 from tests.operators.gather_nd.rules import BATCH
 from tests.operators.gather_nd.rules import LEGAL as GATHER_ND
@@ -68,7 +69,7 @@ TAKES_FLAG = {
 MODULES = {"ck": ck}
 if "dask" not in ABSENT:
     MODULES["dask"] = import_module("cudakern.dask")
-LIBRARIES = pytest.mark.parametrize("library", MODULES.values(), ids=MODULES)
+LIBRARIES = each("library", MODULES.values())
 
 
 @LIBRARIES
@@ -87,8 +88,8 @@ def test_the_tables_have_all_parameters(library):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-@pytest.mark.parametrize("name", TAKES_INTEGER)
+@each("value", NO_INTEGERS)
+@each("name", TAKES_INTEGER)
 def test_a_flag_is_no_integer(launches, library, name, value):
     requirement = "an int, a tuple of ints or None" if name == "reduce: axis" else "an int"
     text = f"{name} must be {requirement}; got {value!r}"
@@ -97,8 +98,8 @@ def test_a_flag_is_no_integer(launches, library, name, value):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-@pytest.mark.parametrize("make", OF_TUPLES.values(), ids=OF_TUPLES)
+@each("value", NO_INTEGERS)
+@each("make", OF_TUPLES.values())
 def test_a_flag_is_no_axis_among_several(library, make, value):
     axes = make(value)
     text = f"reduce: axis must be an int, a tuple of ints or None; got {axes!r}"
@@ -106,16 +107,16 @@ def test_a_flag_is_no_axis_among_several(library, make, value):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", INTEGERS, ids=repr)
-@pytest.mark.parametrize("name", TAKES_INTEGER)
+@each("value", INTEGERS)
+@each("name", TAKES_INTEGER)
 def test_integers_of_all_kinds_are_integers(library, name, value):
     found, expected = (np.asarray(TAKES_INTEGER[name](library, v)) for v in (value, 1))
     assert np.array_equal(found, expected)
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", NO_FLAGS, ids=repr)
-@pytest.mark.parametrize("name", TAKES_FLAG)
+@each("value", NO_FLAGS)
+@each("name", TAKES_FLAG)
 def test_an_integer_is_no_flag(launches, library, name, value):
     TAKES_FLAG[name](library, bool(np.any(value)))  # an equal flag has a plan already
     launches.clear()
@@ -125,8 +126,8 @@ def test_an_integer_is_no_flag(launches, library, name, value):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("flag", [False, True])
-@pytest.mark.parametrize("name", TAKES_FLAG)
+@each("flag", [False, True])
+@each("name", TAKES_FLAG)
 def test_flags_of_numpy_are_flags(library, name, flag):
     expected = TAKES_FLAG[name](ck, flag)
     found = np.asarray(TAKES_FLAG[name](library, np.bool_(flag)))
@@ -142,7 +143,7 @@ WRONG_AXES = {
 
 
 @LIBRARIES
-@pytest.mark.parametrize("name", WRONG_AXES)
+@each("name", WRONG_AXES)
 def test_a_wrong_axis_is_numpys_error_too(library, name):
     for axis in WRONG_AXES[name]:
         text = f"{name} must  ... ; got  ... "
@@ -155,7 +156,7 @@ def test_a_wrong_axis_is_numpys_error_too(library, name):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("flag", [False, True])
+@each("flag", [False, True])
 def test_a_flag_is_a_scalar(library, flag):
     found = library.gather(X, [9], mode="fill", fill_value=flag)
     assert np.array_equal(np.asarray(found), np.full((1, 4), flag))
@@ -164,7 +165,7 @@ def test_a_flag_is_a_scalar(library, flag):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
+@each("value", NO_INTEGERS)
 def test_a_flag_is_no_function(library, value):
     text = f"reduce: function must be one of  ... ; got {value!r}"
     assert_refused(ck.ArgumentError, text, lambda: library.reduce(X, value))
@@ -183,10 +184,8 @@ FIELDS = [
 BY_RULE = {"function": "R1", "axis_direction": None}
 
 
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-@pytest.mark.parametrize(
-    ("desc", "field", "kind"), FIELDS, ids=[f"{type(d).__name__}-{f}" for d, f, _ in FIELDS]
-)
+@each("value", NO_INTEGERS)
+@each(("desc", "field", "kind"), FIELDS)
 def test_a_flag_is_no_field_of_a_descriptor(desc, field, kind, value):
     value = (value,) if kind.startswith("tuple") else value
     if field in BY_RULE:
@@ -199,7 +198,7 @@ def test_a_flag_is_no_field_of_a_descriptor(desc, field, kind, value):
         assert_refused(ck.DTypeError, text, lambda: replace(desc, **{field: value}))
 
 
-@pytest.mark.parametrize("value", [*NO_INTEGERS, float(ck.FeatureLevel.LEVEL_6_4)], ids=repr)
+@each("value", [*NO_INTEGERS, float(ck.FeatureLevel.LEVEL_6_4)])
 def test_a_flag_is_no_feature_level(value):
     for call in (GATHER.validate, lambda level: ck.compile_operator(GATHER, level)):
         with pytest.raises(ck.ArgumentError, match="feature_level must be a FeatureLevel, such as"):

@@ -6,7 +6,6 @@ from functools import partial
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import cudakern as ck
 from cudakern import DataType, TensorDesc
@@ -14,6 +13,7 @@ from cudakern import _dtypes as dtypes
 from cudakern._dtypes import known
 from tests.helpers.bindings import DESC, INDICES, OWNED, X, change
 from tests.helpers.refused import assert_refused, refusals
+from tests.helpers.rows import each
 
 I = np.array([0, -1], np.int32)  # noqa: E741  as in the operators' formulas
 KNOWN = (
@@ -74,7 +74,7 @@ UNFIT = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "value", "why"), UNFIT)
+@each(("dtype", "value", "why"), UNFIT)
 def test_a_scalar_that_does_not_fit_is_an_error(launches, dtype, value, why):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
     x, tuples = np.ones(3, dtype), I[:, None]
@@ -111,7 +111,7 @@ FIT = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "value", "expected"), FIT)
+@each(("dtype", "value", "expected"), FIT)
 def test_a_scalar_that_fits_is_rounded(dtype, value, expected):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
     found = ck.gather(np.ones(3, dtype), [7], mode="fill", fill_value=value)
@@ -119,7 +119,7 @@ def test_a_scalar_that_fits_is_rounded(dtype, value, expected):
     assert found.tobytes() == np.array([expected], dtype).tobytes()
 
 
-@pytest.mark.parametrize("kind", [">f4", ">i8", ">c8"])
+@each("kind", [">f4", ">i8", ">c8"])
 def test_scalars_of_another_byte_order_are_scalars(kind):
     off, on = np.array([2, 7], kind)[:1].reshape(()), np.array(7, kind)
     native = np.dtype(kind).newbyteorder("=")
@@ -194,7 +194,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(launches, error, text, call):
     assert_refused(error, text, call)
     assert not launches

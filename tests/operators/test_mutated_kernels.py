@@ -22,6 +22,7 @@ from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked
 from tests.helpers.bound import forget
+from tests.helpers.rows import each
 from tests.helpers.samples import sample
 from tests.planted_faults import texts_of
 
@@ -161,14 +162,14 @@ def small(monkeypatch):
     forget(monkeypatch)
 
 
-@pytest.mark.parametrize("call", dict.fromkeys(m.call for m in SOME))
+@each("call", dict.fromkeys(m.call for m in SOME))
 def test_nothing_is_found_in_the_kernels_as_they_are(call):
     with checked(SEED, strict=True) as report:
         CALLS[call]()
     assert report.launches == 1
 
 
-@pytest.mark.parametrize("mutation", SOME, ids=str)
+@pytest.mark.parametrize("mutation", SOME)
 def test_mutation_is_found(tmp_path, monkeypatch, mutation):
     copy = tmp_path / "kernels"
     shutil.copytree(sources.kernel_folder(), copy)

@@ -6,6 +6,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import FeatureLevel
+from tests.helpers.rows import each
 from tests.helpers.type_table import NAMES, TABLE, expected_rule
 from tests.operators.descriptors import verdict
 from tests.operators.gather import rules as of_gather
@@ -27,11 +28,11 @@ ROOMS = {
     "one_hot": of_one_hot,
     "reduce": of_reduce,
 }
-EACH_ROOM = pytest.mark.parametrize("room", ROOMS.values(), ids=ROOMS.keys())
-EACH_LEVEL = pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.name)
+EACH_ROOM = each("room", ROOMS.values())
+EACH_LEVEL = each("level", FeatureLevel)
 
 
-@pytest.mark.parametrize(
+@each(
     ("room", "case", "desc", "level"),
     [pytest.param(room, *row, id=row[0]) for room in ROOMS.values() for row in room.BROKEN],
 )
@@ -48,7 +49,7 @@ def test_broken_rule_is_reported(room, case, desc, level):
     assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize(
+@each(
     ("desc", "level"),
     [
         pytest.param(*rest, id=f"{operator}-{case}")
@@ -60,7 +61,7 @@ def test_legal_descriptor_is_accepted(desc, level):
     assert desc.validate(level) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "desc", "level"), [(*row, LATE)[:3] for room in ROOMS.values() for row in room.ORDER]
 )
 def test_first_broken_rule_is_reported(rule, desc, level):
@@ -80,7 +81,7 @@ def test_number_of_dimensions(room, level):
 
 
 @EACH_LEVEL
-@pytest.mark.parametrize("room", [r for r in ROOMS.values() if hasattr(r, "of_type")])
+@each("room", [r for r in ROOMS.values() if hasattr(r, "of_type")])
 def test_types_of_each_level(room, level):
     """T2 for what is no data type of a tensor at the level, else the operator's own rule."""
     for kind in NAMES:
@@ -105,7 +106,7 @@ OF_ONE_TYPE = {
 }
 
 
-@pytest.mark.parametrize("operator", OF_ONE_TYPE)
+@each("operator", OF_ONE_TYPE)
 def test_default_feature_level_is_the_last_one_of_directml(operator):
     made = OF_ONE_TYPE[operator]
     assert made("UINT8" if operator == "nonzero" else "INT64").validate() is None
@@ -130,7 +131,7 @@ SINCE = {
 
 
 @EACH_LEVEL
-@pytest.mark.parametrize("since", SINCE)
+@each("since", SINCE)
 def test_an_operator_that_a_level_does_not_have(since, level):
     """Whatever else is wrong: the level is reported first. It may be given as a number."""
     for desc in SINCE[since]:
@@ -158,7 +159,7 @@ TYPES_IN_ORDER = [
 ]
 
 
-@pytest.mark.parametrize(("desc", "kinds", "label", "first"), TYPES_IN_ORDER)
+@each(("desc", "kinds", "label", "first"), TYPES_IN_ORDER)
 def test_type_tables_are_checked_last_and_in_order(desc, kinds, label, first):
     level = FeatureLevel[f"LEVEL_{label}"]
     data = kinds.get("input_tensor") or kinds["values_tensor"]
@@ -193,14 +194,14 @@ MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("text", MESSAGES)
+@each("text", MESSAGES)
 def test_messages_say_what_is_required_and_found(text):
     with pytest.raises(ck.DescriptorError) as caught:
         MESSAGES[text].validate()
     assert str(caught.value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("desc", "fields"),
     [
         (of_nonzero.LEGAL, ["input_tensor", of_nonzero.COUNT, of_nonzero.COORDINATES]),

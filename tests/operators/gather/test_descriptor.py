@@ -11,6 +11,7 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get
+from tests.helpers.rows import each
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.gather.rules import gather
 
@@ -32,10 +33,8 @@ def reference(x, indices, shape, axis, count):
     return result
 
 
-@pytest.mark.parametrize("index", [2, 0, -1, -3, 3, 9, -4, -9])
-@pytest.mark.parametrize(
-    ("axis", "shape"), [(0, (1, 4, 2)), (1, (1, 3, 2)), (2, (1, 3, 4))], ids=["0", "1", "2"]
-)
+@each("index", [2, 0, -1, -3, 3, 9, -4, -9])
+@each(("axis", "shape"), [(0, (1, 4, 2)), (1, (1, 3, 2)), (2, (1, 3, 4))])
 def test_no_index_dimension_selects_one_slice(axis, shape, index):
     x = np.arange(24, dtype=np.int16).reshape(3, 4, 2)
     indices = np.array([[[index]]], np.int32)
@@ -46,7 +45,7 @@ def test_no_index_dimension_selects_one_slice(axis, shape, index):
     np.testing.assert_array_equal(ck.compile_operator(desc)(x, indices), expected, strict=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "indices", "expected"),
     [
         pytest.param("INT32", [-1, -3, -4, -10, 3, 10], [30, 10, 10, 10, 30, 30], id="int32"),
@@ -83,9 +82,9 @@ STRIDED = [
 ]
 
 
-@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
-@pytest.mark.parametrize("kind", ["INT8", "FLOAT64"])
-@pytest.mark.parametrize("strides", STRIDED)
+@each("flat", [False, True])
+@each("kind", ["INT8", "FLOAT64"])
+@each("strides", STRIDED)
 def test_strides_of_the_descriptor(place, strides, kind, flat):
     desc = strided(gather((2, 3, 4), (1, 1, 5), (2, 5, 4), 1, 1, kind, "INT64"), *strides)
     tensors = Tensors(desc, place, integers(7, 1, 100), integers(8, -4, 5))
@@ -94,8 +93,8 @@ def test_strides_of_the_descriptor(place, strides, kind, flat):
     tensors.assert_written(reference(x, indices, out.shape, 1, 1))
 
 
-@pytest.mark.parametrize("out_strides", [None, (1, 8, 2), (50, 9, 2)], ids=str)
-@pytest.mark.parametrize("count", [0, 1, 2])
+@each("out_strides", [None, (1, 8, 2), (50, 9, 2)])
+@each("count", [0, 1, 2])
 def test_padding_dimensions_and_strides_together(count, out_strides):
     """An input padded with a leading 1, of which the output has room for less."""
     indices = np.array([[[2]], [[1, -1, 0]], [[-2, 1], [0, 9]]][count], np.int32)
@@ -110,7 +109,7 @@ def test_padding_dimensions_and_strides_together(count, out_strides):
     np.testing.assert_array_equal(ck.compile_operator(desc)(x, indices), expected)
 
 
-@pytest.mark.parametrize("sizes", [((3, 0), (1, 2), (2, 0)), ((3, 4), (1, 0), (0, 4))], ids=str)
+@each("sizes", [((3, 0), (1, 2), (2, 0)), ((3, 4), (1, 0), (0, 4))])
 def test_empty_tensors_at_the_extended_level(sizes):
     desc = gather(*sizes, 0, 1)
     operator = ck.compile_operator(desc, feature_level=EXTENDED)

@@ -14,6 +14,7 @@ from tests.helpers import oracle
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.oracle import MODES
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples
 from tests.helpers.strategies import (
     DTYPES,
@@ -34,7 +35,7 @@ KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
+@each(("index_dtype", "dtype", "mode"), KINDS)
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_gather_equals_numpy(place, index_dtype, dtype, mode, data):
@@ -59,7 +60,7 @@ def test_gather_equals_numpy(place, index_dtype, dtype, mode, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
+@each(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
 def test_gather_every_dtype_and_index_type(place, dtype, index_dtype, mode):
     rng = np.random.default_rng(7)
     x = random_bytes(rng, (5, 7, 4), dtype)
@@ -74,7 +75,7 @@ def test_gather_takes_lists_and_python_scalars():
     assert ck.gather([[1.5, 2.5]], [], 1).shape == (1, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "axis", "index_shape"),
     [
         ((0, 4), 1, (3,)),
@@ -84,7 +85,7 @@ def test_gather_takes_lists_and_python_scalars():
         ((2, 0, 3), 1, (0, 2)),
     ],
 )
-@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill", "raise"])
+@each("mode", ["clamp", "wrap", "fill", "raise"])
 def test_gather_of_nothing_is_empty(place, shape, axis, index_shape, mode):
     x = np.empty(shape, np.float32)
     indices = np.full(index_shape, 99, np.int64)

@@ -12,6 +12,7 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put
+from tests.helpers.rows import each
 from tests.operators.descriptors import Tensors, change, integers, strided, verdict
 from tests.operators.gather_nd.rules import gather_nd, newer
 
@@ -79,8 +80,8 @@ def test_documented_batches(place):
     np.testing.assert_array_equal(run_poisoned(desc, x, tuples, place), expected, strict=True)
 
 
-@pytest.mark.parametrize("tuple_size", [1, 2])
-@pytest.mark.parametrize("batch", range(7))
+@each("tuple_size", [1, 2])
+@each("batch", range(7))
 def test_batch_dimensions(place, batch, tuple_size):
     """All eight dimensions for a batch of six."""
     random = np.random.default_rng(batch)
@@ -106,8 +107,8 @@ PADDING = [
 ]
 
 
-@pytest.mark.parametrize("rank", [0, 4, 5, 8], ids=lambda rank: f"to-{rank}" if rank else "none")
-@pytest.mark.parametrize(("x_shape", "index_shape", "shape", "batch"), PADDING)
+@each("rank", [0, 4, 5, 8])
+@each(("x_shape", "index_shape", "shape", "batch"), PADDING)
 def test_padding_dimensions(x_shape, index_shape, shape, batch, rank):
     """Each tensor has as many as it needs; ``rank`` 0 means as few as possible."""
     shapes = x_shape, index_shape, shape
@@ -125,8 +126,8 @@ def test_padding_dimensions(x_shape, index_shape, shape, batch, rank):
     np.testing.assert_array_equal(run_poisoned(desc, x, indices), expected, strict=True)
 
 
-@pytest.mark.parametrize("row", [1, 3, 16])
-@pytest.mark.parametrize("kind", ["INT32", "INT64", "UINT32", "UINT64"])
+@each("row", [1, 3, 16])
+@each("kind", ["INT32", "INT64", "UINT32", "UINT64"])
 def test_each_component_clamps_on_its_own_dimension(place, kind, row):
     """All pairs of extremes, for extents of 3 and 5."""
     info = np.iinfo(DataType[kind].numpy)
@@ -185,9 +186,9 @@ STRIDED = [
 ]
 
 
-@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
-@pytest.mark.parametrize("kind", ["INT8", "FLOAT64"])
-@pytest.mark.parametrize("strides", STRIDED)
+@each("flat", [False, True])
+@each("kind", ["INT8", "FLOAT64"])
+@each("strides", STRIDED)
 def test_strides_of_the_descriptor(place, strides, kind, flat):
     desc = strided(gather_nd(*SIZES, (4, 3), 1, kind, "INT64"), *strides)
     tensors = Tensors(desc, place, integers(7, 1, 113), integers(8, -6, 7))
@@ -208,7 +209,7 @@ EMPTY = [
 ]
 
 
-@pytest.mark.parametrize(("x", "indices", "out", "counts", "batch"), EMPTY)
+@each(("x", "indices", "out", "counts", "batch"), EMPTY)
 def test_empty_tensors_at_the_extended_level(x, indices, out, counts, batch):
     desc = gather_nd(x, indices, out, counts, batch)
     assert verdict(desc) == "T4"

@@ -11,6 +11,7 @@ from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import random_tuples
 from tests.helpers.oracle import MODES, options
 from tests.helpers.places import get, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, sample
 from tests.helpers.strategies import random_bytes
 
@@ -29,7 +30,7 @@ ENDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "mode"), covering(ENDS, MODES), ids=str)
+@each(("case", "mode"), covering(ENDS, MODES))
 def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, case, mode):
     x, indices, batch_dims = case
     rng = np.random.default_rng(len(x) + indices[-1])
@@ -40,7 +41,7 @@ def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, case, mode):
     assert same_bytes(ck.gather_nd(*arrays, batch_dims, **options(mode, 5)), expected)
 
 
-@pytest.mark.parametrize("bad", sample(range(8), 2))
+@each("bad", sample(range(8), 2))
 def test_gather_nd_holds_each_component_against_its_own_axis(place, bad):
     extents = (2, 3, 4, 5, 6, 7, 2, 3)
     x = np.arange(np.prod(extents), dtype=np.int32).reshape(extents)
@@ -55,7 +56,7 @@ def test_gather_nd_holds_each_component_against_its_own_axis(place, bad):
         assert same_bytes(result, expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "index_shape", "batch_dims"),
     [
         ((3, 0), (2, 1), 0),
@@ -68,7 +69,7 @@ def test_gather_nd_holds_each_component_against_its_own_axis(place, bad):
         ((3, 4), (0, 0), 0),
     ],
 )
-@pytest.mark.parametrize("mode", [*MODES, "raise"])
+@each("mode", [*MODES, "raise"])
 def test_gather_nd_of_nothing_is_empty(place, shape, index_shape, batch_dims, mode):
     x = np.empty(shape, np.float32)
     indices = np.full(index_shape, 99, np.int64)
@@ -78,7 +79,7 @@ def test_gather_nd_of_nothing_is_empty(place, shape, index_shape, batch_dims, mo
     assert result.size == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "index_shape", "batch_dims", "axis", "count"),
     [((0, 4), (3, 1), 0, 0, 3), ((2, 5, 0, 3), (2, 3, 2), 1, 2, 12), ((0, 0), (2,), 0, 0, 2)],
 )

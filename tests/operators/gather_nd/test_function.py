@@ -15,6 +15,7 @@ from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUG
 from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
 from tests.helpers.oracle import MODES, options
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples
 from tests.helpers.strategies import (
     DTYPES,
@@ -33,7 +34,7 @@ KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
+@each(("index_dtype", "dtype", "mode"), KINDS)
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
@@ -58,7 +59,7 @@ def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
+@each(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
 def test_gather_nd_every_dtype_and_index_type(place, dtype, index_dtype, mode):
     rng = np.random.default_rng(7)
     indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
@@ -77,7 +78,7 @@ def test_gather_nd_takes_lists():
 
 
 @PLAIN  # a checked launch walks along all of the axis
-@pytest.mark.parametrize("step", [1, -1])
+@each("step", [1, -1])
 def test_gather_nd_in_64_bit_offsets(place, step):
     # An axis of 2^33 elements that all lie in one place: 64-bit positions without the memory.
     buffer = Buffer(np.arange(16, dtype=np.uint8), place)
@@ -112,7 +113,7 @@ def test_gather_nd_in_64_bit_offsets_reads_far_apart():
         assert same_bytes(batches, source[np.arange(5), rows])
 
 
-@pytest.mark.parametrize(("columns", "dtype"), [(48, np.float32), (25, np.uint8), (1, np.float32)])
+@each(("columns", "dtype"), [(48, np.float32), (25, np.uint8), (1, np.float32)])
 def test_gather_nd_poisoned_result_of_many_blocks(place, columns, dtype):
     rng = np.random.default_rng(3)
     x = random_bytes(rng, (40, 25, columns), dtype)

@@ -31,6 +31,7 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 
@@ -50,7 +51,7 @@ def run_poisoned(x, outputs, place):
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH)
+@each(("dtype", "kind"), OF_BOTH)
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_equals_numpy(place, dtype, kind, data):
@@ -65,7 +66,7 @@ def plan_anew(monkeypatch, **limits):
 
 
 @pytest.mark.cudakern_checked(seeds=(None, *ORDERS), resident_blocks=3)
-@pytest.mark.parametrize(("dtype", "kind"), sample(OF_BOTH, 3))
+@each(("dtype", "kind"), sample(OF_BOTH, 3))
 @settings(max_examples=examples(20))
 @given(data=st.data())
 def test_few_blocks(monkeypatch, dtype, kind, data):
@@ -81,7 +82,7 @@ def test_few_blocks(monkeypatch, dtype, kind, data):
 
 
 @PLAIN
-@pytest.mark.parametrize("dtype", sample(OF_EACH_WIDTH, 4))
+@each("dtype", sample(OF_EACH_WIDTH, 4))
 @settings(max_examples=examples(10))
 @given(data=st.data())
 def test_64_bit_offsets(monkeypatch, place, dtype, data):
@@ -92,7 +93,7 @@ def test_64_bit_offsets(monkeypatch, place, dtype, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "density"), covering(DTYPES, DENSITIES))
+@each(("dtype", "density"), covering(DTYPES, DENSITIES))
 def test_every_dtype_and_density(place, dtype, density):
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(7)
@@ -105,7 +106,7 @@ def test_every_dtype_and_density(place, dtype, density):
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN
-@pytest.mark.parametrize(
+@each(
     ("dtype", "density"),
     covering(["uint8", "float16", "float32", "int64", "complex128"], [0.01, 1, "last tile"]),
 )
@@ -120,10 +121,9 @@ def test_sizes_around_the_limits(place, dtype, density):
                 run_poisoned(x, Outputs.packed(x.shape, kind, place), place)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "shape", "kind"),
     covering(COORDINATE_STRIDES, [(300,), (9, 70), (2, 3, 150), (2,) * 8], KINDS),
-    ids=str,
 )
 def test_every_layout_of_coordinates(place, kind, shape, name):
     x = random_elements(np.random.default_rng(9), shape, "float32", 0.5)
@@ -134,7 +134,7 @@ def test_every_layout_of_coordinates(place, kind, shape, name):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("rank", "kind"), sample(covering(range(1, 9), KINDS), 2, 1))
+@each(("rank", "kind"), sample(covering(range(1, 9), KINDS), 2, 1))
 def test_every_rank_in_any_order_of_axes(place, rank, kind):
     shape = (3, 2, 4, 2, 1, 3, 2, 3)[:rank]
     x = random_elements(np.random.default_rng(rank), shape, "int16", 0.5)
@@ -146,9 +146,7 @@ def test_every_rank_in_any_order_of_axes(place, rank, kind):
             assert_found(result, expected_coordinates(turned, kind), turned.shape)
 
 
-@pytest.mark.parametrize(
-    "dtype", sample(["bool", "int16", "float32", "complex64", "complex128"], 2)
-)
+@each("dtype", sample(["bool", "int16", "float32", "complex64", "complex128"], 2))
 def test_every_address(place, dtype):
     """Also such as are no multiple of the element's size, which only a host has."""
     dtype = np.dtype(dtype)
@@ -162,8 +160,8 @@ def test_every_address(place, dtype):
             assert_found(result, expected, x.shape)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("value", "count"), [(0.0, 0), (-0.0, 0), (1.5, 1), (np.nan, 1)])
+@each("kind", KINDS)
+@each(("value", "count"), [(0.0, 0), (-0.0, 0), (1.5, 1), (np.nan, 1)])
 def test_a_scalar_has_the_coordinate_0(place, value, count, kind):
     result = ck.nonzero_coordinates(put(np.array(value), place), dtype=kind)
     assert_found(result, np.zeros((count, 1), kind), ())
@@ -173,7 +171,7 @@ BROADCAST = [((40, 50), (0, 8)), ((40, 50), (8, 0)), ((9000,), (0,)), ((2, 3, 4,
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("shape", "strides"), BROADCAST, ids=str)
+@each(("shape", "strides"), BROADCAST)
 def test_repeated_elements_count_each_time(place, shape, strides):
     for value in (0, 1):
         x = put(np.arange(value, 800 + value), place)
@@ -202,7 +200,7 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("dtype", SPECIAL)
+@each("dtype", SPECIAL)
 def test_signs_of_zero_are_ignored_and_no_other_bit_is(place, dtype):
     if dtype == "bfloat16" and bfloat16() is None:
         pytest.skip("ml_dtypes is not installed")
@@ -222,7 +220,7 @@ def test_halves_of_complex128_are_looked_at_both(place):
     assert_found(ck.nonzero_coordinates(put(x, place)), np.array([[2], [3]], np.uint32), (5,))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, np.uint32, np.int64, np.dtype("int64")], ids=str)
+@each("kind", [*KINDS, np.uint32, np.int64, np.dtype("int64")])
 def test_takes_lists_and_any_name_of_a_dtype(kind):
     result = ck.nonzero_coordinates([[0, 3], [1, 0]], dtype=kind)
     assert_found(result, np.array([[0, 1], [1, 0]], kind), (2, 2))
@@ -233,8 +231,8 @@ def test_takes_lists_and_any_name_of_a_dtype(kind):
     assert ck.nonzero_coordinates(True).coordinates.dtype == "uint32"  # noqa: FBT003
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 4), (0,) * 8, (0, 2**40)], ids=str)
+@each("kind", KINDS)
+@each("shape", [(0,), (0, 3), (2, 0, 4), (0,) * 8, (0, 2**40)])
 def test_nothing_to_search(place, shape, kind):
     x = put(np.zeros(shape, np.float32), place)
     none = np.zeros((0, len(shape)), kind)
@@ -249,7 +247,7 @@ def test_nothing_to_search(place, shape, kind):
 
 # 5 GB of address space of which a few pages are touched.
 @PLAIN
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_reads_far_apart(kind):
     memory = np.zeros(5 * 2**30, np.uint8)
     for step in (2**30, -(2**30)):
@@ -264,8 +262,8 @@ def test_reads_far_apart(kind):
 
 
 @PLAIN
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("apart", ["rows", "axes"])
+@each("kind", KINDS)
+@each("apart", ["rows", "axes"])
 def test_writes_far_apart(kind, apart):
     memory = np.zeros(5 * 2**30, np.uint8)
     itemsize = np.dtype(kind).itemsize
@@ -299,7 +297,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "dtype"), sample(PARTS, 3), ids=str)
+@each(("shape", "dtype"), sample(PARTS, 3))
 def test_a_tile_uses_some_rows_of_its_vectors(place, shape, dtype):
     x = random_elements(np.random.default_rng(len(shape)), shape, dtype, 0.03)
     turned = x.swapaxes(-1, -2)
@@ -307,9 +305,7 @@ def test_a_tile_uses_some_rows_of_its_vectors(place, shape, dtype):
     assert_found(result, expected_coordinates(turned, np.uint32), turned.shape)
 
 
-@pytest.mark.parametrize(
-    ("shape", "dtype"), sample([((5000, 16), "float32"), ((9000, 24), "float16")], 2)
-)
+@each(("shape", "dtype"), sample([((5000, 16), "float32"), ((9000, 24), "float16")], 2))
 def test_dense_tiles_follow_each_other_in_a_block(monkeypatch, shape, dtype):
     # More places than there is room for: warps read masks for as long as they write rows, while
     # others make the masks of the tile after the next one.
@@ -323,7 +319,7 @@ def test_dense_tiles_follow_each_other_in_a_block(monkeypatch, shape, dtype):
 
 
 @PLAIN
-@pytest.mark.parametrize(("shape", "dtype"), PARTS, ids=str)
+@each(("shape", "dtype"), PARTS)
 def test_the_cases_are_read_in_parts(shape, dtype):
     turned = np.empty(shape, dtype).swapaxes(-1, -2)
     x = Layout(turned.shape, turned.strides, turned.itemsize)

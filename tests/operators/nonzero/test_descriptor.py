@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import Buffer, get, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import examples
 from tests.helpers.type_table import MORE, SMALL
 from tests.operators.descriptors import change, element_strides
@@ -96,7 +96,7 @@ def rows_of(desc, x):
     return rows[:, rows.shape[1] - desc.output_coordinates_tensor.sizes[-1] :]
 
 
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@each("level", LEVELS)
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_any_legal_descriptor(place, level, data):
@@ -128,7 +128,7 @@ def test_any_legal_descriptor(place, level, data):
         assert all(n == 1 or a == b for n, a, b in steps)
 
 
-@pytest.mark.parametrize("shape", [(5, 7), (2, 3, 400)], ids=str)
+@each("shape", [(5, 7), (2, 3, 400)])
 def test_low_halves_of_64_bit_coordinates(place, shape):
     """How users of DirectML get ONNX's int64 result of {rank, count}: high halves cleared first."""
     x = random_elements(np.random.default_rng(8), shape, "float16", 0.3)
@@ -146,8 +146,8 @@ def test_low_halves_of_64_bit_coordinates(place, shape):
     assert not found[:, expected.shape[1] :].any()
 
 
-@pytest.mark.parametrize("sizes", [(0,), (3, 0), (1, 0, 1), (1, 1, 0, 4, 0)], ids=str)
-@pytest.mark.parametrize("coordinate_kind", ["UINT32", "INT64"])
+@each("sizes", [(0,), (3, 0), (1, 0, 1), (1, 1, 0, 4, 0)])
+@each("coordinate_kind", ["UINT32", "INT64"])
 def test_nothing_to_search_at_the_extended_level(place, sizes, coordinate_kind):
     width = len(sizes)
     desc = nonzero(sizes, (1, 1), (1, 0, width), "INT64", coordinate_kind=coordinate_kind)

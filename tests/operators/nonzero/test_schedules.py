@@ -17,6 +17,7 @@ from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked, observation
 from tests.helpers.bound import forget
 from tests.helpers.places import HOST, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, is_thorough, sample
 
 pytestmark = pytest.mark.timeout(300)
@@ -103,7 +104,7 @@ def assert_right(x, variant="stream", size=None):
     assert np.array_equal(workspace(), after)
 
 
-@pytest.mark.parametrize(("resident", "variant"), covering(RESIDENT, ELEMENTS))
+@each(("resident", "variant"), covering(RESIDENT, ELEMENTS))
 def test_every_order_gives_the_same(small, resident, variant):
     for seed in sample(SEEDS, len(SEEDS), RESIDENT.index(resident)):
         rng = np.random.default_rng(seed)
@@ -114,7 +115,7 @@ def test_every_order_gives_the_same(small, resident, variant):
         assert not report.findings, seed
 
 
-@pytest.mark.parametrize("resident", RESIDENT)
+@each("resident", RESIDENT)
 def test_every_order_fills_what_is_missing(small, resident):
     for seed in sample(SEEDS, len(SEEDS), RESIDENT.index(resident)):
         rng = np.random.default_rng(seed)
@@ -145,7 +146,7 @@ def leave_behind(rng, epoch):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("seed", [None, *sample(range(10), 4)])
+@each("seed", [None, *sample(range(10), 4)])
 def test_epochs_begin_anew(seed):
     def three_launches():
         for tiles, size in ((TILES, None), (TILES // 2, None), (TILES, 9000), (TILES + 3, None)):

@@ -10,6 +10,7 @@ from cudakern import FeatureLevel
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected
 from tests.helpers.places import get, same_bytes
+from tests.helpers.rows import each
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.one_hot.rules import one_hot
 
@@ -25,10 +26,8 @@ def reference(indices, values, shape, axis):
     return expected(indices.squeeze(axis), shape[axis], axis, off_on)
 
 
-@pytest.mark.parametrize("reverse", [False, True], ids=["packed", "reversed"])
-@pytest.mark.parametrize(
-    "shape", [(1, 1, 2), (2, 1, 1), (1, 3, 1), (3, 2, 1), (2, 3, 1), (2, 1, 3), (4, 4, 4)], ids=str
-)
+@each("reverse", [False, True])
+@each("shape", [(1, 1, 2), (2, 1, 1), (1, 3, 1), (3, 2, 1), (2, 3, 1), (2, 1, 3), (4, 4, 4)])
 def test_off_and_on_lie_along_the_last_dimension_with_two(shape, reverse):
     """Not the first two elements: those of the last dimension that has as many, by its stride."""
     order = "F" if reverse else "C"
@@ -58,9 +57,9 @@ STRIDED = [
 ]
 
 
-@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
-@pytest.mark.parametrize("kind", ["INT8", "FLOAT64", "COMPLEX128"])
-@pytest.mark.parametrize("strides", STRIDED)
+@each("flat", [False, True])
+@each("kind", ["INT8", "FLOAT64", "COMPLEX128"])
+@each("strides", STRIDED)
 def test_strides_of_the_descriptor(place, strides, kind, flat):
     desc = strided(one_hot((2, 1, 5), (1, 3, 1), (2, 4, 5), 1, kind, "INT64"), *strides)
     tensors = Tensors(desc, place, integers(7, -5, 6), integers(8, 1, 100))
@@ -69,7 +68,7 @@ def test_strides_of_the_descriptor(place, strides, kind, flat):
     tensors.assert_written(reference(indices, values, out.shape, 1))
 
 
-@pytest.mark.parametrize("axis", range(8))
+@each("axis", range(8))
 def test_eight_dimensions(axis):
     shape = (2, 1, 2, 3, 1, 2, 2, 2)
     indices = (np.arange(96).reshape(shape) * 5 % 16 - 8).take([0], axis)
@@ -80,9 +79,7 @@ def test_eight_dimensions(axis):
     assert same_bytes(found, reference(indices, values, sizes, axis))
 
 
-@pytest.mark.parametrize(
-    "sizes", [((3, 1), (1, 2), (3, 0)), ((0, 1), (1, 2), (0, 4)), ((0, 1), (2, 2), (0, 0))], ids=str
-)
+@each("sizes", [((3, 1), (1, 2), (3, 0)), ((0, 1), (1, 2), (0, 4)), ((0, 1), (2, 2), (0, 0))])
 def test_empty_tensors_at_the_extended_level(sizes):
     desc = one_hot(*sizes, 1)
     with pytest.raises(ck.DescriptorError):

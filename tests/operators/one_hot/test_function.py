@@ -16,6 +16,7 @@ from tests.helpers.bound import forget
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected, one_hot_shapes
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import (
     DTYPES,
@@ -33,7 +34,7 @@ pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("index_dtype", "dtype"), covering(INDEX_DTYPES, OF_EACH_WIDTH))
+@each(("index_dtype", "dtype"), covering(INDEX_DTYPES, OF_EACH_WIDTH))
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
@@ -65,7 +66,7 @@ def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "index_dtype"), covering(DTYPES, INDEX_DTYPES))
+@each(("dtype", "index_dtype"), covering(DTYPES, INDEX_DTYPES))
 def test_one_hot_every_dtype_and_index_type(place, dtype, index_dtype):
     rng = np.random.default_rng(7)
     values = random_bytes(rng, (2,), dtype)
@@ -84,8 +85,8 @@ EXTREMES = {
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("axis", "negative"), [(0, "from_end"), (1, "from_end"), (1, "invalid")])
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@each(("axis", "negative"), [(0, "from_end"), (1, "from_end"), (1, "invalid")])
+@each("index_dtype", INDEX_DTYPES)
 def test_one_hot_compares_whole_indices(place, index_dtype, axis, negative):
     indices = np.array(EXTREMES[index_dtype], index_dtype)
     end = 5 if negative == "from_end" else 0
@@ -123,7 +124,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("values", "dtype", "result"), TYPES)
+@each(("values", "dtype", "result"), TYPES)
 def test_one_hot_has_the_dtype_of_its_values(values, dtype, result):
     found = ck.one_hot([1], 2, values=values, dtype=dtype)
     assert found.dtype == result
@@ -131,7 +132,7 @@ def test_one_hot_has_the_dtype_of_its_values(values, dtype, result):
     assert found.tolist() == [[off, on]]
 
 
-@pytest.mark.parametrize("offset", [0, 8])
+@each("offset", [0, 8])
 def test_one_hot_of_complex_numbers_on_8_bytes(place, offset):
     pair = np.array([1 + 2j, -3 - 4j])
     values = Buffer(bytes(8) + pair.tobytes(), place).view((2,), pair.dtype, offset=8)
@@ -143,10 +144,8 @@ def test_one_hot_of_complex_numbers_on_8_bytes(place, offset):
 
 
 @PLAIN
-@pytest.mark.parametrize("offset", [0, 4])
-@pytest.mark.parametrize(
-    ("columns", "depth", "dtype"), [(129, 22, np.float32), (901, 37, np.uint8)]
-)
+@each("offset", [0, 4])
+@each(("columns", "depth", "dtype"), [(129, 22, np.float32), (901, 37, np.uint8)])
 def test_one_hot_of_planes_that_share_vectors(place, columns, depth, dtype, offset):
     """Rows of the output begin and end within vectors, too."""
     indices = np.random.default_rng(0).integers(-depth, depth, (2, columns))
@@ -158,7 +157,7 @@ def test_one_hot_of_planes_that_share_vectors(place, columns, depth, dtype, offs
     assert same_bytes(out, result)
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "depth", "axis"),
     [((0,), 5, 0), ((3,), 0, 1), ((2, 0, 3), 4, 1), ((), 0, 0), ((0,), 2**40, 1), ((0, 2), 0, 0)],
 )
@@ -192,7 +191,7 @@ WIDE = [((900,), 33, 1), ((2, 700), 40, 1), ((3, 4, 5), 6, 2)]
 
 @pytest.mark.device(on=False)  # of kernels
 @pytest.mark.usefixtures("wide")
-@pytest.mark.parametrize(("case", "index_dtype"), sample(covering(WIDE, INDEX_DTYPES), 2))
+@each(("case", "index_dtype"), sample(covering(WIDE, INDEX_DTYPES), 2))
 def test_one_hot_in_64_bit_offsets(place, index_dtype, case):
     shape, depth, axis = case
     rng = np.random.default_rng(1)

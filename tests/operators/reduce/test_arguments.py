@@ -11,6 +11,7 @@ from tests.helpers import fake_cupy
 from tests.helpers.places import get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS
 from tests.helpers.refused import assert_refused, nothing_allocated, refusals
+from tests.helpers.rows import each
 
 pytestmark = pytest.mark.device
 
@@ -218,7 +219,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(launches, error, text, call):
     with nothing_allocated():
         caught = assert_refused(error, f"reduce: {text}", call)
@@ -226,7 +227,7 @@ def test_answer(launches, error, text, call):
     assert not launches
 
 
-@pytest.mark.parametrize("name", MADE)
+@each("name", MADE)
 def test_what_takes_the_place_of_functions_of_numpy(name):
     _, formula = MADE[name]
     for x in (np.array([[3.0, 0, -2, 5]]), np.array([0.0, 0]), np.array([1.0, np.nan, 4])):
@@ -234,12 +235,12 @@ def test_what_takes_the_place_of_functions_of_numpy(name):
             np.testing.assert_allclose(formula(x), getattr(np, name)(x), rtol=1e-15)
 
 
-@pytest.mark.parametrize("name", ABSENT)
+@each("name", ABSENT)
 def test_what_is_said_to_be_in_numpy_is_there(name):
     assert callable(getattr(np, name))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
+@each("dtype", ["int8", "int16", "uint8"])
 def test_the_largest_index_fits(dtype):
     n = np.iinfo(dtype).max + 1
     x = np.zeros(n, np.int8)
@@ -273,7 +274,7 @@ WARM = {
 }
 
 
-@pytest.mark.parametrize(("error", "text", "options"), refusals(WARM))
+@each(("error", "text", "options"), refusals(WARM))
 def test_a_warm_call_refuses_what_a_cold_one_would(place, error, text, options):
     arguments = {"x": put(X, place), "function": "sum", "axis": 0, "out": put(X[0], place)}
     for _ in range(2):

@@ -12,6 +12,7 @@ from cudakern import DataType, _layout
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, POISON, get, put, same_bytes
 from tests.helpers.refused import assert_refused
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, sample
 from tests.operators.reduce.rules import ARG_DESCS, DECREASING, arg, reduce
 
@@ -89,10 +90,9 @@ CALLS = [(f, o) for f in FUNCTIONS for o in OPTIONS[: None if f in ARG_DESCS els
 
 
 @pytest.mark.usefixtures("sharing")
-@pytest.mark.parametrize(
+@each(
     ("name", "call", "dtype", "parts"),
     covering(CASES, CALLS, KINDS, PARTS),
-    ids=str,
 )
 def test_every_variant_has_the_bits_of_numpy(place, plans, name, call, dtype, parts):
     (function, options), (variant, shape, axis, view) = call, CASES[name]
@@ -104,7 +104,7 @@ def test_every_variant_has_the_bits_of_numpy(place, plans, name, call, dtype, pa
 
 
 @pytest.mark.usefixtures("sharing")
-@pytest.mark.parametrize(("name", "call"), sample(covering(CASES, CALLS), 3), ids=str)
+@each(("name", "call"), sample(covering(CASES, CALLS), 3))
 def test_offsets_of_64_bits_and_every_order(monkeypatch, plans, name, call):
     (function, options), (_, shape, axis, view) = call, CASES[name]
     monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
@@ -152,7 +152,7 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(("row", "function", "options", "expected"), EDGES)
+@each(("row", "function", "options", "expected"), EDGES)
 def test_edges(place, row, function, options, expected):
     """Columns, so that all have one kind of kernel."""
     x = put(np.array([row] * 3, "complex64").T.copy(), place)
@@ -161,7 +161,7 @@ def test_edges(place, row, function, options, expected):
     assert same_bytes(found, np.array([expected] * 3, dtype))
 
 
-@pytest.mark.parametrize(("function", "kind"), [*product(["max", "min"], KINDS)])
+@each(("function", "kind"), [*product(["max", "min"], KINDS)])
 def test_initial_values_have_the_bits_of_numpy(place, function, kind):
     rng = np.random.default_rng(42)
     for parts in ("few", "zeros", "NaN"):
@@ -198,7 +198,7 @@ def test_real_numbers_with_a_complex_initial_value(place):
         assert same_bytes(result, get(x).astype("c8").max(1, initial=initial))
 
 
-@pytest.mark.parametrize(("function", "kind"), covering(FUNCTIONS, KINDS))
+@each(("function", "kind"), covering(FUNCTIONS, KINDS))
 def test_descriptors_take_nan_as_absent(place, function, kind):
     x = numbers(np.random.default_rng(44), (9, 5), kind, "NaN")
     x[:, 0] = NAN

@@ -16,6 +16,7 @@ from tests.helpers import reduce as oracle
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, Buffer, get, put
 from tests.helpers.reduce_cases import random_values
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, is_thorough, sample
 from tests.helpers.type_table import MORE
 from tests.operators.descriptors import Tensors, change, element_strides, strided
@@ -94,7 +95,7 @@ def assert_written(desc, tensors):
     assert (tensors.outside() == POISON).all()
 
 
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@each("level", LEVELS)
 @settings(max_examples=examples(30))
 @given(data=st.data())
 def test_any_legal_descriptor(place, level, data):
@@ -125,11 +126,9 @@ INPUT_STRIDES = {
 OUTPUT_STRIDES = {"packed": None, "padded": (50, 0, 7, 99), "transposed": (1, 7, 2, 0)}
 
 
-@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
-@pytest.mark.parametrize("output_strides", OUTPUT_STRIDES)
-@pytest.mark.parametrize(
-    ("input_strides", "operator"), covering(INPUT_STRIDES, ["sum", "max", "argmin"])
-)
+@each("flat", [False, True])
+@each("output_strides", OUTPUT_STRIDES)
+@each(("input_strides", "operator"), covering(INPUT_STRIDES, ["sum", "max", "argmin"]))
 def test_strides_of_the_descriptor(place, input_strides, output_strides, operator, flat):
     desc = arg(operator, SIZES, AXES, DECREASING) if operator in ARG_DESCS else reduce(
         operator, SIZES, AXES
@@ -141,8 +140,8 @@ def test_strides_of_the_descriptor(place, input_strides, output_strides, operato
     assert_written(desc, tensors)
 
 
-@pytest.mark.parametrize("kind", ["FLOAT16", "FLOAT32"])
-@pytest.mark.parametrize("function", sorted(oracle.EXTREMES))
+@each("kind", ["FLOAT16", "FLOAT32"])
+@each("function", sorted(oracle.EXTREMES))
 def test_nan_counts_as_absent(place, function, kind):
     x = np.array([[np.nan, 2, 1], [3, np.nan, 3], [np.nan] * 3], DataType[kind].numpy)
     result = get(ck.compile_operator(reduce(function, (3, 3), (1,), kind))(put(x, place)))[:, 0]
@@ -154,7 +153,7 @@ def test_nan_counts_as_absent(place, function, kind):
         assert get(last)[:, 0].tolist() == [expected[0], 2, 0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "hint"),
     [
         ("SUM", "; did you mean 'sum'?"),
@@ -173,14 +172,14 @@ def test_what_stands_for_a_function_that_is_none(function, hint):
     assert re.fullmatch(f"{found}[^;]+{re.escape(hint)} \\[R1\\]", str(caught.value))
 
 
-@pytest.mark.parametrize("result", ["INT64", "UINT8", "FLOAT32"])
+@each("result", ["INT64", "UINT8", "FLOAT32"])
 def test_l1_of_the_least_integer_is_exact(place, result):
     x = put(np.array([[-128, 1]], np.int8), place)
     desc = reduce("l1", (1, 2), (1,), "INT8", result)
     assert get(ck.compile_operator(desc, EXTENDED)(x)).tolist() == [[129]]
 
 
-@pytest.mark.parametrize("function", oracle.FUNCTIONS)
+@each("function", oracle.FUNCTIONS)
 def test_nothing_from_nothing_at_the_extended_level(place, function):
     desc = reduce(function, (2, 0, 3), (0, 2))
     result = ck.compile_operator(desc, EXTENDED)(Buffer(b"", place).view((2, 0, 3), np.float32))

@@ -13,6 +13,7 @@ import cudakern as ck
 from cudakern._dtypes import bfloat16
 from tests.helpers.places import Buffer, get, put, same_bytes
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, OF_NOTHING, is_legal, reduce, result_dtype
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, sample
 from tests.helpers.strategies import DTYPES, random_bytes
 
@@ -265,13 +266,13 @@ def check(place, x, dtype, function, options, expected):
     np.testing.assert_array_equal(values, np.stack([expected] * 3, -1))
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-@pytest.mark.parametrize(("x", "function", "options", "expected"), TIES)
+@each("dtype", ["uint8", "float32"])
+@each(("x", "function", "options", "expected"), TIES)
 def test_ties(place, x, function, options, expected, dtype):
     check(place, x, dtype, function, options, expected)
 
 
-@pytest.mark.parametrize("start", range(5))
+@each("start", range(5))
 def test_every_element_of_a_row_is_taken_once(place, start):
     """A row may begin and end anywhere in a vector of 16 bytes."""
     for size in range(5000, 5005):
@@ -282,9 +283,7 @@ def test_every_element_of_a_row_is_taken_once(place, start):
 FAR = [(1, (2, 90_000)), (0, (900, 5))]
 
 
-@pytest.mark.parametrize(
-    ("far", "call"), covering(FAR, [("argmax", -INF), ("argmin", INF), ("argmin", 1)]), ids=str
-)
+@each(("far", "call"), covering(FAR, [("argmax", -INF), ("argmin", INF), ("argmin", 1)]))
 def test_ties_far_apart(place, far, call):
     """No value is worse than an infinity, not even that of threads without an element."""
     (axis, shape), (function, value) = far, call
@@ -293,7 +292,7 @@ def test_ties_far_apart(place, far, call):
     assert (get(ck.reduce(x, function, axis, last_index=True)) == shape[axis] - 1).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "function", "options", "expected", "dtype"),
     [
         (*case, dtype)
@@ -311,16 +310,12 @@ SUBNORMALS += [(dtype, *case) for dtype in ("complex64", "complex128") for case 
                complex_subnormals(np.finfo(dtype).smallest_normal)]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 6), ids=str
-)
+@each(("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 6))
 def test_subnormal_numbers(place, dtype, x, function, options, expected):
     check(place, x, dtype, function, options, expected)
 
 
-@pytest.mark.parametrize(
-    ("far", "call"), covering(FAR, [("max", {}), ("argmax", {}), ("argmin", BOTH)]), ids=str
-)
+@each(("far", "call"), covering(FAR, [("max", {}), ("argmax", {}), ("argmin", BOTH)]))
 def test_one_nan_among_many(place, far, call):
     (axis, shape), (function, options) = far, call
     rng = np.random.default_rng(6)
@@ -331,7 +326,7 @@ def test_one_nan_among_many(place, far, call):
         reduce(x, function, axis, **options).assert_is(result)
 
 
-@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 6, 5))
+@each(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 6, 5))
 def test_limits_of_types(place, x, dtype, function, options, expected):
     check(place, x, dtype, function, options, expected)
 
@@ -345,7 +340,7 @@ def test_bool_is_true_if_any_bit_is_set(place):
 
 
 @pytest.mark.device(on=False)  # of kernels
-@pytest.mark.parametrize(("function", "dtype"), LEGAL, ids=str)
+@each(("function", "dtype"), LEGAL)
 def test_no_elements(place, function, dtype, launches):
     x = put(np.empty((3, 0, 2), dtype), place)
     for axis, shape in ((1, (3, 2)), (None, ()), ((0, 1), (2,)), ((1, 2), (3,))):
@@ -364,8 +359,8 @@ def test_no_elements(place, function, dtype, launches):
     assert not launches
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("function", ["max", "min", "multiply", "sum"])
+@each("dtype", DTYPES)
+@each("function", ["max", "min", "multiply", "sum"])
 def test_results_of_no_elements_have_its_bytes(place, function, dtype, launches):
     if not is_legal(function, dtype):
         dtype = np.dtype(dtype).type(0).real.dtype
@@ -415,7 +410,7 @@ def test_a_value_is_planned_once(place, plans):
     assert len(plans) == 1 + len(signs)
 
 
-@pytest.mark.parametrize("kind", [int, float, "i8", "f2", "u1", ml_dtypes.bfloat16, np.array])
+@each("kind", [int, float, "i8", "f2", "u1", ml_dtypes.bfloat16, np.array])
 def test_any_scalar_will_do(place, kind):
     initial = kind(3) if callable(kind) else np.dtype(kind).type(3)
     assert get(ck.reduce(put(np.ones(4, np.float32), place), "sum", initial=initial)).item() == 7

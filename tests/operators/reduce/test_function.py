@@ -25,6 +25,7 @@ from tests.helpers.reduce_cases import (
     small_shapes,
     subnormal_values,
 )
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
 from tests.helpers.small_floats import BF16, HALF
 from tests.helpers.strategies import DTYPES, memory_layouts
@@ -64,8 +65,8 @@ def call(x, function, axis, options, *, keepdims=False, out=None):
 
 
 @pytest.mark.device(on=False)  # of kernels
-@pytest.mark.parametrize("shapes", [small_shapes, large_shapes])
-@pytest.mark.parametrize("combination", sample(COMBINATIONS, 2), ids=str)
+@each("shapes", [small_shapes, large_shapes])
+@each("combination", sample(COMBINATIONS, 3))
 @settings(max_examples=examples(40))
 @given(data=st.data())
 def test_reduce_is_right_for_any_layout(place, combination, shapes, data):
@@ -109,10 +110,9 @@ OTHER_RESULTS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "dtype", "options"),
     [row for row in SOME_DTYPES + OTHER_RESULTS if is_legal(*row[:2])],
-    ids=str,
 )
 @settings(max_examples=examples(10))
 @given(data=st.data())
@@ -125,7 +125,7 @@ def test_reduce_is_right_for_any_values(place, function, dtype, options, data):
     call(x, function, 1, options, keepdims=data.draw(st.booleans(), "keepdims"))
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float16", "float32"])
+@each("dtype", sample(["uint8", "int16", "int32", "float16", "float32"], 2))
 def test_log_sum_exp_in_float64_takes_each_element_of_a_vector(place, dtype):
     rng = np.random.default_rng(7)
     x = put(random_values(rng, (2003,), dtype, "log_sum_exp"), place)
@@ -137,9 +137,7 @@ TIES += [(f, "float32", kind) for kind in (HALF, BF16) for f in HALFWAY_OF_FLOAT
 
 
 @pytest.mark.device(on=False)  # of kernels
-@pytest.mark.parametrize(
-    ("function", "dtype", "kind"), sample(TIES, 4), ids=lambda v: getattr(v, "name", v)
-)
+@each(("function", "dtype", "kind"), sample(TIES, 6))
 @given(data=st.data())
 def test_reduce_rounds_ties_to_even(place, function, dtype, kind, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32), "seed"))
@@ -157,7 +155,7 @@ def test_reduce_rounds_ties_to_even(place, function, dtype, kind, data):
     np.testing.assert_array_equal(result.astype(np.float64), even)
 
 
-@pytest.mark.parametrize("kind", [HALF, BF16], ids=lambda kind: kind.name)
+@each("kind", [HALF, BF16])
 def test_doubles_are_rounded_once(place, kind):
     """As floats they would be ties."""
     ties = np.array([1, 3, -5, -7]) / 2 ** (kind.mantissa + 1) + [1, 1, -1, -1]
@@ -186,7 +184,7 @@ BIG = {
 
 
 @pytest.mark.device(on=False)  # of kernels
-@pytest.mark.parametrize(("case", "combination"), sample(covering(BIG, COMBINATIONS[:6]), 2))
+@each(("case", "combination"), sample(covering(BIG, COMBINATIONS[:6]), 3))
 def test_reduce_big(place, case, combination):
     function, dtype, options = combination
     shape, axis = BIG[case]
@@ -210,14 +208,15 @@ VIEWS = {
 
 
 @pytest.mark.device(on=False)  # of kernels
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("axis", [0, (0, 2), (2, 1), None], ids=str)
-def test_reduce_big_views(place, axis, view):
-    for function, dtype, columns in (("sum", "float32", 72), ("argmax", "int64", 70)):
-        values = random_values(np.random.default_rng(12), (60, 60, columns), "float32", "sum")
+@each("view", VIEWS)
+def test_reduce_big_views(place, view):
+    for function, dtype, columns in (("sum", "float32", 40), ("argmax", "int64", 38)):
+        values = random_values(np.random.default_rng(12), (30, 32, columns), "float32", "sum")
         x = VIEWS[view](put(values, place))
-        shape = reduced_shape(x.shape, axis, keepdims=False)
-        call(x, function, axis, {}, out=put(np.zeros((*shape[::-1], 2), dtype), place)[..., 1].T)
+        for axis in (0, (0, 2), (2, 1), None):
+            shape = reduced_shape(x.shape, axis, keepdims=False)
+            out = put(np.zeros((*shape[::-1], 2), dtype), place)[..., 1].T
+            call(x, function, axis, {}, out=out)
 
 
 #: Variant, shape, axis, and view of the array of this shape.
@@ -234,7 +233,7 @@ SUBNORMALS += [("sum", bfloat16() or "float16"), ("max", "float16"), ("argmin", 
 SUBNORMALS += [("average", "complex64"), ("l2", "complex64"), ("log_sum", "complex64")]
 
 
-@pytest.mark.parametrize(("variant", "wanted"), sample(covering(VARIANTS, SUBNORMALS), 2), ids=str)
+@each(("variant", "wanted"), sample(covering(VARIANTS, SUBNORMALS), 2))
 def test_reduce_subnormal_numbers(place, plans, variant, wanted):
     function, dtype = wanted
     shape, axis, view = VARIANTS[variant]
@@ -249,7 +248,7 @@ def test_reduce_subnormal_numbers(place, plans, variant, wanted):
         values[one] = numbers
     x = put(values, place)[view]
     call(x, function, axis, {})
-    assert plans[0].variant == variant
+    assert plans[-1].variant == variant
 
 
 @pytest.mark.device(on=False)  # of kernels
@@ -285,7 +284,7 @@ def test_wrong_results_are_seen():
         assert expected.wrong(exact[:, None]).all()
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@each("function", FUNCTIONS)
 def test_the_dtype_of_out_is_as_good_as_dtype(plans, function):
     with use(NullEngine()):
         for kind, result in product(DTYPES, DTYPES):
@@ -309,7 +308,7 @@ LEAST = [(f"int{n}", r) for n in (8, 16, 32, 64) for r in (f"int{n}", f"uint{n}"
 LEAST += [("int8", "float16"), ("int16", "float32"), ("int32", "float64"), ("int64", "float64")]
 
 
-@pytest.mark.parametrize(("kinds", "variant"), covering(LEAST, VARIANTS), ids=str)
+@each(("kinds", "variant"), sample(covering(LEAST, VARIANTS), 3))
 def test_l1_of_the_least_integers(place, kinds, variant):
     (dtype, result), (shape, axis, view) = kinds, VARIANTS[variant]
     least = np.iinfo(dtype).min
@@ -333,9 +332,9 @@ CALLS += [(f, {"dtype": "int64"}) for f in ("sum", "l1", "sum_square")]
 CALLS += [(f, {"dtype": "float64"}) for f in ("l1", "average")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "case", "dtype"),
-    covering(CALLS, OF_BYTES, [np.int8, np.uint8, np.bool_]),
+    covering(sample(CALLS, 2), OF_BYTES, [np.int8, np.uint8, np.bool_]),
 )
 def test_elements_of_one_byte(wanted, case, dtype):
     """Kernels take many at a time; true ones are any byte but 0."""

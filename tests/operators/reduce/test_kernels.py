@@ -16,6 +16,7 @@ from cudakern.simulator import checked
 from tests.helpers.places import HOST, Buffer, get, put, same_bytes
 from tests.helpers.reduce import category, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import random_values
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, is_thorough, sample
 from tests.helpers.strategies import DTYPES
 
@@ -63,7 +64,7 @@ def make(name, function):
     return put(np.where(np.isfinite(values), values, 1).astype(np.float32), HOST)[view]
 
 
-@pytest.mark.parametrize(("name", "function"), RUNS)
+@each(("name", "function"), RUNS)
 def test_every_order_gives_the_same_bits(plans, name, function):
     variant, _, axis, _, shared = CASES[name]
     x, options = make(name, function), OPTIONS.get(function, {})
@@ -92,7 +93,7 @@ def test_more_blocks_than_one_has_threads_are_folded_in_groups(plans, monkeypatc
     assert not counters(plans[0]).any()
 
 
-@pytest.mark.parametrize(("name", "aligned"), covering(sample(CASES, 2, 1), [True, False]))
+@each(("name", "aligned"), covering(sample(CASES, 2, 1), [True, False]))
 def test_complex128_may_lie_on_8_bytes(name, aligned):
     _, shape, axis, view, _ = CASES[name]
     rng = np.random.default_rng(5)
@@ -113,7 +114,7 @@ def on_8_bytes(shape):
 OF_INITIAL = ["max", "min", "multiply", "sum"]
 
 
-@pytest.mark.parametrize(("name", "function"), sample(covering(CASES, OF_INITIAL), 2))
+@each(("name", "function"), sample(covering(CASES, OF_INITIAL), 2))
 def test_initial_values_in_every_variant(place, plans, name, function):
     """Each variant takes one or two dtypes, all together take all; sums take float32, too."""
     variant, shape, axis, view, shared = CASES[name]
@@ -132,7 +133,7 @@ def test_initial_values_in_every_variant(place, plans, name, function):
             assert "_initial_" in plans[-1].kernel.entry
 
 
-@pytest.mark.parametrize(("name", "dtype"), covering(sample(CASES, 2, 1), ["float32", "int32"]))
+@each(("name", "dtype"), covering(sample(CASES, 2, 1), ["float32", "int32"]))
 def test_initial_value_takes_part_once(place, plans, name, dtype):
     variant, shape, axis, view, shared = CASES[name]
     ones = np.ones(shape, dtype)
@@ -145,7 +146,7 @@ def test_initial_value_takes_part_once(place, plans, name, dtype):
 FLOATS = [dtype for dtype in DTYPES if category(np.dtype(dtype)) > 1]
 
 
-@pytest.mark.parametrize(("name", "dtype"), covering(CASES, FLOATS), ids=str)
+@each(("name", "dtype"), covering(CASES, FLOATS))
 def test_negative_zeros_leave_the_sign_to_the_initial_value(place, name, dtype):
     """As NumPy's: -0.0 if all are that, and the initial value; without one it is 0.0."""
     _, shape, axis, view, _ = CASES[name]

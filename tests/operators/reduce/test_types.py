@@ -14,6 +14,7 @@ from cudakern import DataType, FeatureLevel, ReduceFunction
 from cudakern.operators.reduce.types import as_function, result_type
 from tests.helpers import reduce as oracle
 from tests.helpers.refused import assert_refused
+from tests.helpers.rows import each
 from tests.helpers.type_table import FLOATS, INDEX, MORE, NAMES, SMALL, expected_rule
 from tests.operators.descriptors import verdict
 from tests.operators.reduce.rules import (
@@ -42,8 +43,8 @@ INPUTS = {
     "multiply": ADDED, "sum": ADDED, "sum_square": NORM,
 }  # fmt: skip
 SIZES, AXES = (1, 2, 3, 4), (1, 3)
-EACH_FUNCTION = pytest.mark.parametrize("function", INPUTS)
-EACH_LEVEL = pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.name)
+EACH_FUNCTION = each("function", INPUTS)
+EACH_LEVEL = each("level", FeatureLevel)
 
 
 def is_legal(function, kind):
@@ -68,7 +69,7 @@ def test_inputs_of_each_level(function, level):
     assert rules == expected
 
 
-@pytest.mark.parametrize("function", ARG_DESCS)
+@each("function", ARG_DESCS)
 @EACH_LEVEL
 def test_indices_of_each_level(function, level):
     legal = {"UINT32"} if level < FeatureLevel.LEVEL_3_0 else INDEX
@@ -134,8 +135,8 @@ def test_directions_have_the_values_of_directml():
     assert arg("argmax", (3, 4), (1,), 1).axis_direction is DECREASING
 
 
-@pytest.mark.parametrize("operator", ARG_DESCS)
-@pytest.mark.parametrize("direction", [2, -1, None, "increasing"])
+@each("operator", ARG_DESCS)
+@each("direction", [2, -1, None, "increasing"])
 def test_axis_direction_is_one_of_two(operator, direction):
     with pytest.raises(ck.DescriptorError) as caught:
         arg(operator, (3, 4), (1,), direction).validate()
@@ -144,7 +145,7 @@ def test_axis_direction_is_one_of_two(operator, direction):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("axes", [[1, 0], (1, 0), np.array([1, 0], np.uint32), iter((1, 0))])
+@each("axes", [[1, 0], (1, 0), np.array([1, 0], np.uint32), iter((1, 0))])
 def test_axes_are_kept_as_given(axes):
     desc = replace(LEGAL, axes=axes)
     assert desc.axes == (1, 0)
@@ -153,8 +154,8 @@ def test_axes_are_kept_as_given(axes):
     assert desc != replace(LEGAL, axes=(0, 1))
 
 
-@pytest.mark.parametrize("axes", [1, None, (0.5,), (1.0,), "01", ((0,),)])
-@pytest.mark.parametrize("desc", [LEGAL, ARGMAX, ARGMIN], ids=lambda desc: desc.operator)
+@each("axes", [1, None, (0.5,), (1.0,), "01", ((0,),)])
+@each("desc", [LEGAL, ARGMAX, ARGMIN])
 def test_axes_are_integers(desc, axes):
     text = f"{type(desc).__name__}: axes must be a sequence of integers; got {axes!r}"
     assert_refused(ck.DTypeError, text, lambda: replace(desc, axes=axes))
