@@ -7,7 +7,7 @@ import pytest
 import cudakern as ck
 from cudakern import FeatureLevel
 from tests.helpers.rows import each
-from tests.helpers.type_table import NAMES, TABLE, expected_rule
+from tests.helpers.type_table import NAMES, expected_rule
 from tests.operators.descriptors import verdict
 from tests.operators.gather import rules as of_gather
 from tests.operators.gather.rules import gather
@@ -51,11 +51,7 @@ def test_broken_rule_is_reported(room, case, desc, level):
 
 @each(
     ("desc", "level"),
-    [
-        pytest.param(*rest, id=f"{operator}-{case}")
-        for operator, room in ROOMS.items()
-        for case, *rest in room.LEGAL_CASES
-    ],
+    [pytest.param(*rest, id=case) for room in ROOMS.values() for case, *rest in room.LEGAL_CASES],
 )
 def test_legal_descriptor_is_accepted(desc, level):
     assert desc.validate(level) is None
@@ -90,10 +86,6 @@ def test_types_of_each_level(room, level):
             if level < type(desc).introduced:
                 expected = "feature_level"
             assert verdict(desc, level) == expected, desc
-
-
-def test_type_table_has_every_level():
-    assert set(TABLE) == set(FeatureLevel.__members__)
 
 
 #: An operator, legal except for a data type; the types that it may have at no DirectML level.
@@ -149,9 +141,7 @@ def test_an_operator_that_a_level_does_not_have(since, level):
 TYPES_IN_ORDER = [
     (of_gather.LEGAL_4, {"input_tensor": "INT32", "indices_tensor": "INT32"}, "1_0", "input"),
     (of_gather.LEGAL_4, {"input_tensor": "INT32", "indices_tensor": "INT32"}, "2_1", "indices"),
-    (of_gather.LEGAL_4, {"input_tensor": "INT32", "indices_tensor": "INT32"}, "3_0", None),
     (of_gather_nd.LEGAL_4, {"input_tensor": "INT64", "indices_tensor": "INT32"}, "2_1", "input"),
-    (of_gather_nd.LEGAL_4, {"input_tensor": "INT16", "indices_tensor": "INT32"}, "2_1", "indices"),
     (of_gather_nd.LEGAL_4, {"input_tensor": "INT16", "indices_tensor": "INT32"}, "3_0", None),
     (of_one_hot.LEGAL_4, {"indices_tensor": "INT32", "values_tensor": "INT64"}, "2_1", "indices"),
     (of_one_hot.LEGAL_4, {"indices_tensor": "INT32", "values_tensor": "INT64"}, "3_0", "values"),

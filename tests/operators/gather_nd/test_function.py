@@ -16,12 +16,13 @@ from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
 from tests.helpers.oracle import MODES, options
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.rows import each
-from tests.helpers.samples import covering, examples
+from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import (
-    DTYPES,
+    COPIED,
     INDEX_DTYPES,
     OF_EACH_WIDTH,
     fill_values,
+    lookups,
     memory_layouts,
     random_bytes,
 )
@@ -34,7 +35,7 @@ KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@each(("index_dtype", "dtype", "mode"), KINDS)
+@each(("index_dtype", "dtype", "mode"), sample(KINDS, 2))
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
@@ -59,13 +60,91 @@ def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@each(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
-def test_gather_nd_every_dtype_and_index_type(place, dtype, index_dtype, mode):
+@each("dtype", COPIED)
+def test_gather_nd_every_dtype(place, dtype):
     rng = np.random.default_rng(7)
-    indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
     x = random_bytes(rng, (2, 5, 7, 3), dtype)
-    result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, 1))
-    assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, 1))
+    for index_dtype, mode in lookups(KINDS, dtype):
+        indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
+        for fill in fill_values(dtype):
+            result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, fill))
+            assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, fill))
+
+
+ENDS = [
+    ((2, 1, 3, 2, 2, 1, 2, 3), (2, 1, 3, 2, 2, 1, 2, 1), 7),
+    ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 3, 2), 6),
+    ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 1), 6),
+    ((3, 2, 2, 1, 2, 3, 2, 2), (9, 8), 0),
+    ((3, 2, 2, 1, 2, 3, 2, 2), (3, 5, 7), 1),
+    ((3, 2, 2, 1, 2, 3, 2, 2), (2, 1, 2, 1, 2, 1, 2, 1), 0),
+    ((3, 2, 5), (3,), 0),
+    ((4,), (1,), 0),
+]  # fmt: skip
+
+
+@each(("case", "mode"), covering(ENDS, ["clamp", "fill"]))
+def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, case, mode):
+    x, indices, batch_dims = case
+    rng = np.random.default_rng(len(x) + indices[-1])
+    values = random_bytes(rng, x, np.int32)
+    tuples = random_tuples(rng, indices, np.int64, x[batch_dims : batch_dims + indices[-1]])
+    expected = oracle.gather_nd(values, tuples, batch_dims, mode, 5)
+    arrays = put(values, place), put(tuples, place)
+    assert same_bytes(ck.gather_nd(*arrays, batch_dims, **options(mode, 5)), expected)
+
+
+def test_gather_nd_holds_each_component_against_its_own_axis(place):
+    extents = (2, 3, 4, 5, 6, 7, 2, 3)
+    x = np.arange(np.prod(extents), dtype=np.int32).reshape(extents)
+    inside = np.array([1, 2, 3, 4, 5, 6, 1, 2])
+    beyond, below = (np.tile(side, (8, 1)) for side in (inside, -inside))
+    np.fill_diagonal(beyond, extents)
+    np.fill_diagonal(below, -np.array(extents) - 1)
+    indices = np.concatenate([[inside, -inside], beyond, below])
+    for mode in MODES:
+        expected = oracle.gather_nd(x, indices, 0, mode, -9)
+        assert mode != "fill" or (expected == -9).tolist() == [False] * 2 + [True] * 16
+        result = ck.gather_nd(put(x, place), put(indices, place), **options(mode, -9))
+        assert same_bytes(result, expected)
+
+
+OF_NOTHING = [
+    ((3, 0), (2, 1), 0),
+    ((3, 4), (0, 2), 0),
+    ((0, 4), (0, 1), 1),
+    ((2, 0, 3), (2, 0, 1), 1),
+    ((2, 3, 0), (2, 3, 5, 0), 2),
+    ((3, 4), (0, 0), 0),
+]
+
+
+@each(("shape", "index_shape", "batch_dims"), OF_NOTHING)
+def test_gather_nd_of_nothing_is_empty(place, shape, index_shape, batch_dims):
+    x, indices = put(np.empty(shape, np.float32), place), put(np.full(index_shape, 99), place)
+    expected = index_shape[:-1] + shape[batch_dims + index_shape[-1] :]
+    for mode in (*MODES, "raise"):
+        result = ck.gather_nd(x, indices, batch_dims, **options(mode, 0))
+        assert result.shape == expected
+        assert result.size == 0
+
+
+@each(
+    ("shape", "index_shape", "batch_dims", "axis", "count"),
+    [((0, 4), (3, 1), 0, 0, 3), ((2, 5, 0, 3), (2, 3, 2), 1, 2, 12), ((0, 0), (2,), 0, 0, 2)],
+)
+def test_gather_nd_from_an_empty_axis_fills_or_raises(
+    place, shape, index_shape, batch_dims, axis, count
+):
+    x = put(np.empty(shape, np.float32), place)
+    indices = put(np.zeros(index_shape, np.int64), place)
+    filled = ck.gather_nd(x, indices, batch_dims, mode="fill", fill_value=3)
+    assert filled.shape == index_shape[:-1] + shape[batch_dims + index_shape[-1] :]
+    assert (get(filled) == 3).all()
+    message = rf"^gather_nd: x.shape\[{axis}\] must be at least 1 for {count} indices; got 0$"
+    for mode in ("clamp", "wrap", "raise"):
+        with pytest.raises(ck.IndexRangeError, match=message):
+            ck.gather_nd(x, indices, batch_dims, mode=mode)
 
 
 def test_gather_nd_takes_lists():

@@ -84,7 +84,7 @@ def test_few_blocks_do_it_all(monkeypatch, case, mode):
     assert run(monkeypatch, case, mode).startswith(f"{case.kernel}_")
 
 
-@each(("case", "mode"), sample(covering(CASES, MODES), 2), ids=str)
+@each(("case", "mode"), sample(covering(CASES, MODES), 4), ids=str)
 def test_64_bit_offsets(monkeypatch, case, mode):
     monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
     kernel = run(monkeypatch, case, mode)

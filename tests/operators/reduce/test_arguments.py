@@ -98,7 +98,7 @@ TABLES = {
         **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, v in MEANT.items()},
         **{
             f"{UNKNOWN}{name!r}": call(function=name)
-            for name in ("kurtosis", "", "x" * 58, 12, -1, 10.0, ["sum"])
+            for name in ("kurtosis", "", "x" * 58, 12, -1, 10.0, ["sum"], True, np.True_)
         },
         **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, (v, _) in MADE.items()},
         **{
