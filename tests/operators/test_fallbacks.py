@@ -246,7 +246,7 @@ def test_what_is_reduced_or_searched_may_have_any_alignment(memory, dtype, where
     given = memory.put(x, where)
     assert same_bytes(ck.reduce(given, "sum", 1), np.array([1, 6], dtype))
     coordinates = expected_coordinates(x)
-    count, rows = ck.nonzero_coordinates(given)
+    count, rows = ck.nonzero_coordinates(given, dtype="int64")
     assert get(count).tolist() == [len(coordinates)]
     assert np.array_equal(get(rows)[: len(coordinates)], coordinates)
     assert same_bytes(ck.argwhere(given), np.argwhere(x))

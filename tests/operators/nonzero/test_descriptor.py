@@ -21,7 +21,7 @@ from tests.helpers.nonzero import (
 )
 from tests.helpers.places import Buffer, get, same_bytes
 from tests.helpers.rows import each
-from tests.helpers.samples import examples
+from tests.helpers.samples import examples, is_thorough
 from tests.helpers.type_table import MORE, SMALL
 from tests.operators.descriptors import change, element_strides
 from tests.operators.nonzero.rules import nonzero
@@ -44,6 +44,7 @@ def effective_rank(sizes):
 def descriptors(draw, level):
     """Draw a legal descriptor: every number of coordinates, tensors of different ranks."""
     extended = level is EXTENDED
+    kinds = sorted(MORE if extended else SMALL) if is_thorough() else ["FLOAT32", "FLOAT16"]
     rank = draw(st.integers(0 if extended else 1, 8))
     leading = draw(st.integers(0, rank))
     longest = {0: 1, 1: 3000, 2: 70, 3: 15}.get(rank - leading, 4 if rank - leading < 6 else 3)
@@ -56,7 +57,7 @@ def descriptors(draw, level):
         sizes,
         (1,) * draw(st.integers(1, 8)),
         shape,
-        draw(st.sampled_from(sorted(MORE if extended else SMALL))),
+        draw(st.sampled_from(kinds)),
         coordinate_kind=draw(st.sampled_from(["UINT32", "INT64"] if extended else ["UINT32"])),
     )
     if draw(st.booleans()):
@@ -126,24 +127,6 @@ def test_any_legal_descriptor(place, level, data):
     if tensor.strides is not None and coordinates.size:
         steps = zip(tensor.sizes, coordinates.strides, layout_of(tensor).strides, strict=True)
         assert all(n == 1 or a == b for n, a, b in steps)
-
-
-@each("shape", [(5, 7), (2, 3, 400)])
-def test_low_halves_of_64_bit_coordinates(place, shape):
-    """How users of DirectML get ONNX's int64 result of {rank, count}: high halves cleared first."""
-    x = random_elements(np.random.default_rng(8), shape, "float16", 0.3)
-    desc = nonzero(shape, (1,), (x.size, x.ndim), "FLOAT16")
-    desc = change(desc, COORDINATES, strides=(2, 2 * x.size))
-    result = Buffer(bytes(8 * x.size * x.ndim), place)
-    count = Buffer(bytes(4), place).view((1,), np.uint32)
-    operator = ck.compile_operator(desc)
-    given = Buffer(x.tobytes(), place).view(x.shape, x.dtype)
-    operator(given, out=(count, result.view((2 * x.size * x.ndim,), np.uint32)))
-    found = get(result.view((x.ndim, x.size), np.int64))
-    expected = np.array(np.nonzero(x))
-    assert get(count).tolist() == [expected.shape[1]]
-    assert np.array_equal(found[:, : expected.shape[1]], expected)
-    assert not found[:, expected.shape[1] :].any()
 
 
 @each("sizes", [(0,), (3, 0), (1, 0, 1), (1, 1, 0, 4, 0)])
