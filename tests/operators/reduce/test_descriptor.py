@@ -52,9 +52,9 @@ def descriptors(draw, level):
     axes = draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))]
     kinds = MORE if extended else [*INPUTS[function].values()][-1]
     legal = [kind for kind in sorted(kinds) if oracle.is_legal(function, DataType[kind].numpy)]
-    kind = draw(st.sampled_from(sample(legal, 4)))
+    kind = draw(st.sampled_from(legal if is_thorough() else ["FLOAT32"]))
     if function in ARG_DESCS:
-        result = draw(st.sampled_from(["UINT32", "INT32", "INT64", "UINT64"]))
+        result = draw(st.sampled_from(sample(["UINT32", "INT32", "INT64", "UINT64"], 4)))
         direction = draw(st.sampled_from([None, INCREASING, DECREASING]))
         if direction is not None:
             desc = arg(function, sizes, axes, direction, kind, result)
@@ -140,16 +140,15 @@ def test_strides_of_the_descriptor(place, input_strides, output_strides, operato
     assert_written(desc, tensors)
 
 
-@each("kind", ["FLOAT16", "FLOAT32"])
 @each("function", sorted(oracle.EXTREMES))
-def test_nan_counts_as_absent(place, function, kind):
-    x = np.array([[np.nan, 2, 1], [3, np.nan, 3], [np.nan] * 3], DataType[kind].numpy)
-    result = get(ck.compile_operator(reduce(function, (3, 3), (1,), kind))(put(x, place)))[:, 0]
+def test_nan_counts_as_absent(place, function):
+    x = np.array([[np.nan, 2, 1], [3, np.nan, 3], [np.nan] * 3], np.float32)
+    result = get(ck.compile_operator(reduce(function, (3, 3), (1,)))(put(x, place)))[:, 0]
     expected = {"max": [2, 3, np.nan], "min": [1, 3, np.nan], "argmax": [1, 0, 0],
                 "argmin": [2, 0, 0]}[function]  # fmt: skip
     np.testing.assert_array_equal(result, np.array(expected, result.dtype))
     if function in ARG_DESCS:
-        last = ck.compile_operator(arg(function, (3, 3), (1,), DECREASING, kind))(put(x, place))
+        last = ck.compile_operator(arg(function, (3, 3), (1,), DECREASING))(put(x, place))
         assert get(last)[:, 0].tolist() == [expected[0], 2, 0]
 
 
@@ -170,13 +169,6 @@ def test_what_stands_for_a_function_that_is_none(function, hint):
         replace(LEGAL, function=function).validate()
     found = re.escape(f"reduce: function must be one of {words}; got ")
     assert re.fullmatch(f"{found}[^;]+{re.escape(hint)} \\[R1\\]", str(caught.value))
-
-
-@each("result", ["INT64", "UINT8", "FLOAT32"])
-def test_l1_of_the_least_integer_is_exact(place, result):
-    x = put(np.array([[-128, 1]], np.int8), place)
-    desc = reduce("l1", (1, 2), (1,), "INT8", result)
-    assert get(ck.compile_operator(desc, EXTENDED)(x)).tolist() == [[129]]
 
 
 @each("function", oracle.FUNCTIONS)

@@ -28,61 +28,42 @@ BOTH = {**IGNORE, **LAST}
 
 TIES = [
     ([3, 2, 1, 2, 3], "argmax", LAST, 4),
-    ([1, 2, 3, 2, 1], "argmin", {}, 0),
     ([1, 2, 3, 2, 1], "argmin", LAST, 4),
-    ([7, 7, 7], "argmax", LAST, 2),
-    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmax", {"axis": 0}, [1, 2, 1]),
     ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmin", {"axis": 1}, [0, 1, 0]),
     # Positions count row by row within the reduced axes, in whatever order these are given.
     ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (0, 2)}, [1, 0]),
-    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (2, 0)}, [1, 0]),
     ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (2, 0), **LAST}, [1, 2]),
-    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", LAST, 6),
     ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmin", {"axis": (1, 0), **LAST}, [0, 1]),
 ]
 
 NANS = [
     ([1, NAN, 3], "max", {}, NAN),
     ([1, NAN, 3, NAN], "argmax", {}, 1),
-    ([1, NAN, 3, NAN, 0], "argmax", LAST, 3),
     ([1, NAN, 3, NAN], "max", IGNORE, 3),
-    ([NAN, 1, NAN, 3, 3], "argmax", IGNORE, 3),
     ([NAN, 1, NAN, 3, 1, NAN], "argmin", BOTH, 4),
-    ([NAN, -INF, NAN], "max", IGNORE, -INF),
     ([NAN, -INF, NAN, -INF, NAN], "argmax", BOTH, 3),
     ([NAN, NAN], "max", IGNORE, NAN),
     ([NAN, NAN], "argmax", {}, 0),
-    ([NAN, NAN], "argmax", LAST, 1),
-    ([NAN, NAN], "argmax", IGNORE, 0),
     ([NAN, NAN], "argmin", BOTH, 0),
-    ([-INF, -INF], "argmax", LAST, 1),
     ([INF, INF], "argmin", BOTH, 1),
     ([[NAN, 2], [1, NAN], [NAN, NAN]], "max", {"axis": 1, **IGNORE}, [2, 1, NAN]),
-    ([[NAN, 2], [1, NAN], [NAN, NAN]], "argmin", {"axis": 1, **IGNORE}, [1, 0, 0]),
     ([-INF, NAN], "log_sum_exp", {}, NAN),
     ([0, NAN], "multiply", {}, NAN),
     *(([1, NAN], f, {}, NAN) for f in FUNCTIONS if f not in EXTREMES),
 ]
 ZEROS_AND_INFINITIES = [
-    ([-0.0, 0.0], "argmax", {}, 0),
     ([0.0, -0.0], "argmin", {}, 0),
     ([-0.0, 0.0, -0.0], "argmin", LAST, 2),
     ([-0.0, 0.0], "max", {}, 0),
     ([1, INF, -INF], "sum", {}, NAN),
-    ([INF, -INF], "average", {}, NAN),
     ([1, -INF, INF], "l1", {}, INF),
-    ([1, -INF], "l2", {}, INF),
     ([1, -INF], "log_sum", {}, NAN),
     ([INF, -INF], "log_sum_exp", {}, INF),
-    ([-INF, -INF], "log_sum_exp", {}, -INF),
     ([-INF, 3], "log_sum_exp", {}, 3),
     ([0, -INF], "multiply", {}, NAN),
-    ([1, -INF, INF], "min", {}, -INF),
     ([1, -INF, INF], "argmin", {}, 1),
     ([0, 0], "log_sum", {}, -INF),
     ([-1, -3], "log_sum", {}, NAN),
-    ([0, -0.0], "l2", {}, 0),
-    ([3, -4], "l2", {}, 5),
     # Over no axes, each element is reduced.
     *(([-2.5], f, {"axis": ()}, [-2.5]) for f in ("sum", "average", "multiply", "max", "min")),
     *(([-2.5], f, {"axis": ()}, [2.5]) for f in ("l1", "l2")),
@@ -100,23 +81,18 @@ def subnormals(least):
     return [
         ([-a, 0, -b], "argmax", {}, 1),
         ([NAN, 0, a], "argmax", IGNORE, 2),
-        ([0, -a, -b], "argmin", {}, 2),
-        ([a, b], "max", {}, b),
         ([-a, -b], "max", {}, -a),
         ([a, b], "min", {}, a),
-        ([-a, -b], "min", {}, -b),
         ([a, b], "sum", {}, a + b),
         ([c, -least], "sum", {}, b),
         ([a, b, -least], "l1", {}, a + b + least),
         ([least, 0], "average", {}, b),
         ([b, 4], "multiply", {}, 2 * least),
-        ([root, root], "multiply", {}, a),
         ([root, -root, root], "sum_square", {}, a + b),
         ([root, root, -root, root], "l2", {}, 2 * root),
         ([a], "log_sum_exp", {}, a),
         ([a, -b], "sum", {"initial": least}, c - a - b),
         ([a, -b], "max", {"initial": 0.0}, a),
-        ([b, b], "min", {"initial": a}, a),
         ([a, 1], "multiply", {"initial": -2}, -b),
     ]
 
@@ -143,23 +119,16 @@ LIMITS = [
     *((NONE_SOME_ALL, "bool", f, {"axis": 1, "dtype": "bool"}, [0, 1, 1]) for f in COUNTING),
     (NONE_SOME_ALL, "bool", "average", {"axis": 1}, [0, 2 / 3, 1]),
     (NONE_SOME_ALL, "bool", "argmax", {"axis": 1}, [0, 1, 0]),
-    ([1] * 256, "bool", "sum", {"dtype": "bool"}, True),
     ([1e30, 1e30], "float32", "l2", {}, INF),
     ([3e38, 3e38], "float32", "average", {}, INF),
     ([3e38, -3e38], "float32", "log_sum_exp", {}, np.float32(3e38)),
-    ([60_000, 60_000], "float16", "average", {}, 60_000),
     ([65_504, 16], "float16", "sum", {}, INF),
-    ([300, 400], "float16", "l2", {}, 500),
     ([300, 300], "float16", "sum_square", {"dtype": "float32"}, 180_000),
-    ([2**-12, 2**-12], "float16", "multiply", {}, 2**-24),
     ([256, 1, 1], bfloat16() or "float32", "sum", {}, 258),
     ([256, 1], bfloat16() or "float64", "sum", {}, 256 if bfloat16() else 257),
-    ([1, 2.0**-53], "float64", "sum", {"dtype": "float32"}, 1),
     ([1, 2.0**-24, -1], "float32", "sum", {"dtype": "float64"}, 2.0**-24),
     ([2051, 0], "int32", "max", {"dtype": "float16"}, 2052),
-    ([2**62 + 1, 1], "int64", "max", {"dtype": "float64"}, 2.0**62),
     ([257, 259], "int32", "min", {"dtype": bfloat16() or "float32"}, 256 if bfloat16() else 257),
-    ([70_000, 0], "int32", "max", {"dtype": "float16"}, INF),
     # Half a unit in the last place of the narrow type and a bit: one rounding, not two.
     ([1 + 2.0**-11 + 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1 + 2.0**-10),
     ([1 + 2.0**-11 - 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1),
@@ -169,80 +138,48 @@ LIMITS = [
     ([3 * 2.0**-150], "float64", "sum", {"dtype": "float32"}, 2.0**-148),
     ([2**31 - 1, 1], "int32", "sum", {}, -(2**31)),
     ([2**31 - 1, 1], "int32", "sum", {"dtype": "float32"}, 2.0**31),
-    ([2**32 - 1, 2], "uint32", "sum", {}, 1),
     ([2**63 - 1, 1], "int64", "sum", {}, -(2**63)),
-    ([2**64 - 1, 2], "uint64", "sum", {}, 1),
     ([127, 1], "int8", "sum", {"dtype": "int16"}, 128),
-    ([255, 2], "uint8", "sum", {}, 1),
-    ([16, -8], "int8", "multiply", {}, -128),
     ([2**32, 2**32], "int64", "multiply", {}, 0),
     ([2**16, 3], "uint32", "sum_square", {}, 9),
     ([-(2**31), 3], "int32", "sum_square", {"dtype": "int64"}, 2**62 + 9),
     # The sum of |x| is exact, and wraps in the type of the result.
-    ([-128, 1], "int8", "l1", {}, -127),
     ([-128, 1], "int8", "l1", {"dtype": "int64"}, 129),
-    ([-128, 1], "int8", "l1", {"dtype": "uint8"}, 129),
-    ([-128, -1], "int8", "l1", {"dtype": "float16"}, 129),
-    ([-(2**15), 1], "int16", "l1", {"dtype": "int32"}, 2**15 + 1),
-    ([-(2**15), -1], "int16", "l1", {"dtype": "int8"}, 1),
-    ([-(2**31), 1], "int32", "l1", {"dtype": "int64"}, 2**31 + 1),
-    ([-(2**31), 1], "int32", "l1", {"dtype": "uint32"}, 2**31 + 1),
-    ([-(2**31), -1], "int32", "l1", {"dtype": "float64"}, 2.0**31 + 1),
-    ([-(2**63)], "int64", "l1", {}, -(2**63)),
     ([-(2**63), -1], "int64", "l1", {"dtype": "uint64"}, 2**63 + 1),
     ([2**63, 2**63], "uint64", "average", {}, 2.0**63),
-    ([-128, 127], "int8", "min", {}, -128),
-    ([2**63, 1], "uint64", "max", {}, 2**63),
     ([-1, 3], "int32", "min", {"dtype": "uint8"}, 255),
-    ([300, 3], "int32", "max", {"dtype": "int8"}, 44),
     ([2**53, 2**53 + 1], "int64", "argmax", {}, 1),
-    ([2**53 + 1, 2**53], "uint64", "argmin", {"dtype": "uint8"}, 1),
     ([1e-40, 2e-40], "float64", "argmax", {"dtype": "int8"}, 1),
     ([3 + 4j, -6j], "complex64", "l1", {}, 11),
     ([3 + 4j, 12j - 0], "complex128", "l2", {"dtype": "float64"}, 13),
     ([3 + 4j, 2j], "complex64", "sum_square", {}, -11 + 24j),
-    ([3 + 4j, 2j], "complex64", "sum", {"dtype": "complex128"}, 3 + 6j),
-    ([2, 3], "float32", "sum", {"dtype": "complex64"}, 5),
 ]
 
 #: With the dtype of x, and the initial value.
 INITIAL = [
     # Integers wrap, in the type of the result.
     ([100, 100], "int8", "sum", 100, {}, 44),
-    ([100, 100], "int8", "sum", 2**40, {"dtype": "int64"}, 2**40 + 200),
     ([5, 7], "int8", "multiply", -3, {}, -105),
-    ([2**63, 1], "uint64", "sum", 2**63, {}, 1),
     ([1, 1, 1], "bool", "sum", 40, {}, 43),
     ([0, 0], "bool", "sum", True, {"dtype": "bool"}, True),
-    ([0, 0], "bool", "max", True, {}, True),
     ([1, 0], "bool", "min", 0.5, {"dtype": "float32"}, 0),
     # Values of the result's type are compared.
     ([1, -5], "int8", "max", 1.5, {"dtype": "float64"}, 1.5),
-    ([1, -5], "int8", "min", -5.5, {"dtype": "float16"}, -5.5),
-    ([300, 3], "int32", "max", 40, {"dtype": "int8"}, 44),
     ([-1, -2], "int64", "max", 5, {"dtype": "uint64"}, 2**64 - 1),
-    ([2**63 + 1, 1], "uint64", "max", 2**63, {}, 2**63 + 1),
     # One rounding: what is added up has more digits than the result.
     ([2048, 1], "float16", "sum", 1, {}, 2050),
-    ([256, 1], bfloat16() or "float64", "sum", 1, {}, 258),
     ([60_000, 60_000], "float16", "sum", -60_000, {}, 60_000),
     ([1, 2.0**-24], "float64", "sum", 2.0**-24, {"dtype": "float32"}, 1 + 2.0**-23),
     ([2.0**24, 1], "int32", "sum", 1, {"dtype": "float32"}, 2.0**24 + 2),
     # Complex numbers, of which nothing is lost if x is real.
     ([1j, 2], "complex64", "sum", 3 + 1j, {}, 5 + 2j),
-    ([1j, 2], "complex64", "sum", 2.0**-30 * 1j, {"dtype": "complex128"}, 2 + (1 + 2.0**-30) * 1j),
     ([2, 3], "float32", "sum", 1 - 2j, {"dtype": "complex64"}, 6 - 2j),
-    ([2, 3], "int8", "multiply", 1 - 2j, {"dtype": "complex64"}, 6 - 12j),
     ([2, 3], "float16", "max", 5, {"dtype": "complex64"}, 5),
     # NaN and infinities.
     ([1, 2], "float32", "max", NAN, {}, NAN),
-    ([1, 2], "float32", "min", NAN, IGNORE, 1),
     ([1, NAN], "float32", "max", 5, {}, NAN),
     ([NAN, NAN], "float32", "max", 5, IGNORE, 5),
-    ([NAN, NAN], "float64", "min", NAN, IGNORE, NAN),
     ([1, 2], "int32", "max", NAN, {"dtype": "float32"}, NAN),
-    ([1, 2], "float32", "max", -INF, {}, 2),
-    ([1, 2], "float32", "sum", NAN, {}, NAN),
     ([1, INF], "float32", "sum", -INF, {}, NAN),
     ([0, 3], "float32", "multiply", INF, {}, NAN),
     ([3e38, 1], "float32", "sum", 3e38, {}, INF),
@@ -266,7 +203,7 @@ def check(place, x, dtype, function, options, expected):
     np.testing.assert_array_equal(values, np.stack([expected] * 3, -1))
 
 
-@each("dtype", ["uint8", "float32"])
+@each("dtype", sample(["float32", "uint8"], 2))
 @each(("x", "function", "options", "expected"), TIES)
 def test_ties(place, x, function, options, expected, dtype):
     check(place, x, dtype, function, options, expected)
@@ -297,7 +234,7 @@ def test_ties_far_apart(place, far, call):
     [
         (*case, dtype)
         for k, case in enumerate(NANS + ZEROS_AND_INFINITIES)
-        for dtype in (["float32"] if case[2] or k % 3 else sample(FLOATS, 3, k % 2))
+        for dtype in (["float32"] if case[2] or k % 6 else sample(FLOATS, 3, k % 4))
     ],
 )
 def test_nan_and_infinities(place, x, function, options, expected, dtype):
@@ -310,7 +247,7 @@ SUBNORMALS += [(dtype, *case) for dtype in ("complex64", "complex128") for case 
                complex_subnormals(np.finfo(dtype).smallest_normal)]  # fmt: skip
 
 
-@each(("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 6))
+@each(("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 7))
 def test_subnormal_numbers(place, dtype, x, function, options, expected):
     check(place, x, dtype, function, options, expected)
 
@@ -326,7 +263,7 @@ def test_one_nan_among_many(place, far, call):
         reduce(x, function, axis, **options).assert_is(result)
 
 
-@each(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 6, 5))
+@each(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 5))
 def test_limits_of_types(place, x, dtype, function, options, expected):
     check(place, x, dtype, function, options, expected)
 

@@ -316,15 +316,6 @@ def test_l1_of_the_least_integers(place, kinds, variant):
     call(put(x, place)[view], "l1", axis, {"dtype": result})
 
 
-def test_reductions_of_nothing_and_initial_values_have_it(place):
-    x = put(np.zeros((3, 0), np.int8), place)
-    out = put(np.full(3, 7, np.float64), place)
-    assert get(ck.reduce(x, "multiply", 1, out=out)).tolist() == [1, 1, 1]
-    assert get(ck.reduce(x, "max", 1, initial=0.5, out=out)).tolist() == [0.5, 0.5, 0.5]
-    one = put(np.ones((3, 2), np.int8), place)
-    assert get(ck.reduce(one, "sum", 1, initial=0.25, out=out)).tolist() == [2.25, 2.25, 2.25]
-
-
 #: Shapes and axes: a row of whole turns and a rest, rows for warps, in tiles, vectors of columns.
 OF_BYTES = [((40_001,), 0), ((560, 600), 1), ((70, 256), 1), ((313, 64), 0), ((3, 99, 32), 1)]
 CALLS = [(f, {"last_index": last}) for f in ("argmax", "argmin") for last in (False, True)]

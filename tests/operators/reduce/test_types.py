@@ -130,19 +130,16 @@ def test_functions_have_names_and_the_values_of_directml():
     assert len(ReduceFunction) == len(INPUTS) == 12
 
 
-def test_directions_have_the_values_of_directml():
-    assert (INCREASING, DECREASING) == (0, 1)
-    assert arg("argmax", (3, 4), (1,), 1).axis_direction is DECREASING
-
-
 @each("operator", ARG_DESCS)
-@each("direction", [2, -1, None, "increasing"])
-def test_axis_direction_is_one_of_two(operator, direction):
-    with pytest.raises(ck.DescriptorError) as caught:
-        arg(operator, (3, 4), (1,), direction).validate()
-    assert (caught.value.operator, caught.value.field) == (operator, "axis_direction")
-    message = f"{operator}: axis_direction must be INCREASING or DECREASING; got {direction!r}"
-    assert str(caught.value) == message
+def test_axis_direction_is_one_of_two(operator):
+    assert (INCREASING, DECREASING) == (0, 1)
+    assert arg(operator, (3, 4), (1,), 1).axis_direction is DECREASING
+    for direction in (2, -1, None, "increasing"):
+        with pytest.raises(ck.DescriptorError) as caught:
+            arg(operator, (3, 4), (1,), direction).validate()
+        assert (caught.value.operator, caught.value.field) == (operator, "axis_direction")
+        text = f"{operator}: axis_direction must be INCREASING or DECREASING; got {direction!r}"
+        assert str(caught.value) == text
 
 
 @each("axes", [[1, 0], (1, 0), np.array([1, 0], np.uint32), iter((1, 0))])
