@@ -155,13 +155,11 @@ def test_a_list_of_arrays_that_numpy_does_not_read(monkeypatch, launches, name, 
 @each("x", [np.zeros((0, 0)), np.zeros(3), np.eye(2), np.ones((2, 3, 1))])
 def test_what_nonzero_returns_is_no_index(x):
     """Whatever the number of elements that are not zero."""
-    found = ck.nonzero(x)
-    expected = x[np.nonzero(x)]
-    for indices in (found, np.nonzero(x)):
+    for indices in (ck.nonzero(x), np.nonzero(x)):
         with pytest.raises(ck.DTypeError, match=r"^gather_nd: indices must be one array; .*stack"):
             ck.gather_nd(x, indices)
-    assert same_bytes(ck.gather_nd(x, np.stack(found, axis=-1)), expected) or not x.size
-    assert same_bytes(ck.gather_nd(x, ck.argwhere(x)), expected) or not x.size
+        if x.size:
+            assert same_bytes(ck.gather_nd(x, np.stack(indices, axis=-1)), x[np.nonzero(x)])
 
 
 UNKNOWN = ["U1", "datetime64[s]", "object", [("f0", "<i4"), ("f1", "<i4")], ">f4", ">i8"]
@@ -366,16 +364,6 @@ INTERLEAVED = {
         lambda m: ck.gather(m[::2], [4, 0, 1], out=m[1::4]),
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
         [0, 8, 2, 3, 4, 0, 6, 7, 8, 2],
-    ),
-    "gather_nd": (
-        lambda m: ck.gather_nd(np.arange(10, 17), m[:8].reshape(4, 2)[:, :1], out=m[1:8:2]),
-        [0, 1, 2, 3, 4, 5, 6, 7],
-        [0, 10, 2, 12, 4, 14, 6, 16],
-    ),
-    "one_hot": (
-        lambda m: ck.one_hot(m[::3], 2, values=(5, 6), dtype="int64", out=m.reshape(2, 3)[:, 1:]),
-        [1, 8, 8, 0, 8, 8],
-        [1, 5, 6, 0, 6, 5],
     ),
     "reduce": (
         lambda m: ck.reduce(m[::2].reshape(2, 2), "max", 0, out=m[1:4:2]),

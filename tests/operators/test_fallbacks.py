@@ -319,27 +319,22 @@ def test_fields_of_records_and_slices_of_buffers_are_written():
 
 def test_misaligned_arrays_must_be_apart_and_writeable():
     memory = Buffer(bytes(range(200)), HOST)
-    x, aligned = memory.view((6,), "f4", offset=1), memory.view((1,), "f4", offset=8)
-    apart, over = memory.view((1,), "f4", offset=25), memory.view((1,), "f4", offset=24)
-    for out in (over, aligned):
+    x, apart, over = (memory.view((n,), "f4", offset=at) for n, at in ((6, 1), (1, 25), (1, 24)))
+    total = partial(ck.reduce, x, "max", 0, keepdims=True)
+    for out in (over, memory.view((1,), "f4", offset=8)):
         for _ in range(2):
             text = "reduce: out must not overlap x; they share memory [T19]"
-            assert_refused(
-                ck.BindingError,
-                text,
-                lambda out=out: ck.reduce(x, "sum", 0, keepdims=True, out=out),
-            )
-    assert get(ck.reduce(x, "max", 0, keepdims=True, out=apart)).tolist() == [x.max()]
-    itself = memory.view((2,), "f4", (2,), 41)
+            assert_refused(ck.BindingError, text, partial(total, out=out))
+    assert get(total(out=apart)).tolist() == [x.max()]
     text = "reduce: out must give each element an address of its own; got strides (2,)"
-    assert_refused(ck.BindingError, text, lambda: ck.reduce(x.reshape(2, 3), "sum", 1, out=itself))
+    call = partial(ck.reduce, x.reshape(2, 3), "sum", 1, out=memory.view((2,), "f4", (2,), 41))
+    assert_refused(ck.BindingError, text, call)
     count, rows = memory.view((1,), "u4", offset=61), memory.view((6, 1), "u4", offset=63)
     text = "nonzero_coordinates: out.coordinates must not overlap out.count; ... "
-    assert_refused(ck.BindingError, text, lambda: ck.nonzero_coordinates(x, out=(count, rows)))
+    assert_refused(ck.BindingError, text, partial(ck.nonzero_coordinates, x, out=(count, rows)))
     apart.flags.writeable = False
     text = "reduce: out must be writeable; got a read-only array"
-    call = partial(ck.reduce, x, "max", 0, keepdims=True, out=apart)
-    assert_refused(ck.BindingError, text, call)
+    assert_refused(ck.BindingError, text, partial(total, out=apart))
 
 
 @CHECKED
@@ -368,28 +363,21 @@ def test_tensors_may_have_any_alignment_at_the_extended_level(memory, offset, fl
 
     f4, i4, u4, i8 = DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.INT64
     values = np.array([[0, 3, 0, -2], [5, 0, 0, 1], [1, 1, 1, 1]], np.float32)
-    x = tensor(f4, (3, 4), (9, 2), values)
-    for function, kind, expected in (("sum", f4, values.sum(1)), ("argmax", i8, values.argmax(1))):
-        out = tensor(kind, (3, 1), (2, 1))
-        desc = ck.ReduceOperatorDesc(function, x[0], out[0], (1,))
-        check(desc, [x], [out], expected[:, None].astype(kind.numpy))
+    x, out = tensor(f4, (3, 4), (9, 2), values), tensor(i8, (3, 1), (2, 1))
+    desc = ck.ReduceOperatorDesc("argmax", x[0], out[0], (1,))
+    check(desc, [x], [out], values.argmax(1)[:, None])
     count, rows = tensor(u4, (1,)), tensor(u4, (12, 2), (3, 1))
     found = poison((12, 2), "u4")
     found[: np.count_nonzero(values)] = np.argwhere(values)
     desc = ck.NonzeroCoordinatesOperatorDesc(x[0], count[0], rows[0])
     check(desc, [x], [count, rows], np.array([np.count_nonzero(values)], "u4"), found)
     i = np.array([[2, 0]], np.int32)
-    indices, out = tensor(i4, (1, 2), (5, 3), i), tensor(f4, (2, 4), (1, 2))
-    check(ck.GatherOperatorDesc(x[0], indices[0], out[0], 0, 1), [x, indices], [out], values[i[0]])
-    tuples, out = tensor(i4, (2, 1), (3, 1), i.T), tensor(f4, (2, 4))
+    tuples, out = tensor(i4, (2, 1), (3, 1), i.T), tensor(f4, (2, 4), (1, 2))
     check(ck.GatherNDOperatorDesc(x[0], tuples[0], out[0], 2, 2), [x, tuples], [out], values[i[0]])
-    pair, out = tensor(f4, (1, 2), None, values[:1, :2]), tensor(f4, (3, 2))
-    desc = ck.OneHotOperatorDesc(indices[0], pair[0], out[0], 0)
-    hot = np.where(np.arange(3)[:, None] == i, *values[0, 1::-1]).astype("f4")
-    check(desc, [indices, pair], [out], hot)
 
 
-@each("fill", [-7, 0])
-def test_coordinates_of_nothing_are_the_fill_value(memory, fill):
+def test_coordinates_of_nothing_are_the_fill_value(memory):
     x = memory.put(np.empty((0, 3), np.float32))
-    assert [get(a).tolist() for a in ck.nonzero(x, size=2, fill_value=fill)] == [[fill] * 2] * 2
+    for fill in (-7, 0):
+        found = ck.nonzero(x, size=2, fill_value=fill)
+        assert [get(a).tolist() for a in found] == [[fill] * 2] * 2

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 import cudakern as ck
-from cudakern import DataType, TensorDesc
+from cudakern import DataType
 from cudakern import _dtypes as dtypes
 from cudakern._dtypes import known
 from tests.helpers.bindings import DESC, INDICES, OWNED, X, change
@@ -193,10 +193,4 @@ def test_a_compiled_operator_shows_what_it_is():
         "<CompiledOperator gather, axis=0, index_dimensions=1; input_tensor (3, 4) FLOAT32; "
         "indices_tensor (1, 4) UINT32; output_tensor (4, 4) FLOAT32; feature level 3_0; "
         "variant rows>"
-    )
-    one = TensorDesc(DataType.FLOAT32, (4, 0))
-    total = ck.ReduceOperatorDesc("sum", one, TensorDesc(DataType.FLOAT32, (1, 1)), (0, 1))
-    assert repr(ck.compile_operator(total, ck.FeatureLevel.EXTENDED)) == (
-        "<CompiledOperator reduce, function=SUM, axes=(0, 1); input_tensor (4, 0) FLOAT32; "
-        "output_tensor (1, 1) FLOAT32; feature level extended; variant empty>"
     )

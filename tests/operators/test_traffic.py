@@ -157,7 +157,6 @@ GATHER = [
     Case("rows", 1.01, gather((5000, 4), 0, 3200)),
     Case("rows", 1.01, gather((5000, 4), 0, 3200, index=I8)),
     Case("rows", 1.03, gather((2000, 12), 0, 3200)),
-    Case("rows", 1.04, gather((1000, 20), 0, 3200)),
     Case("rows", 1.04, gather((40, 1024), 0, 64)),
     Case("rows", 1.13, gather((1000, 16), 0, 1600), x=padded),
     Case("planes", 1.03, gather((5, 500, 4), 1, 704)),
@@ -169,7 +168,6 @@ GATHER = [
     Case("spliced", 1.03, gather((100, 255), 0, 128)),  # of 4
     *rare(Case("spliced", 1.03, gather((500, 99), 0, 256, F2))),  # of 2
     Case("spliced", 1.01, gather((5000, 17), 0, 3072, U1)),  # of 1
-    Case("spliced", 1.03, gather((20, 16001), 0, 32, U1)),
     Case("spliced", 1.03, gather((5, 200, 25), 1, 640)),
     # A thread puts 16 bytes together from pieces as wide as rows are aligned, so the lanes of one
     # instruction lie 16 bytes apart and meet all 16 sectors of the warp's 512 bytes; the next piece
@@ -186,7 +184,6 @@ GATHER = [
 # Blocks take one row each as long as there are less than 4096: every row reads all indices again.
 LAST_AXIS = [
     Case("last_axis", 1.21, gather((16, 20000), 1, 1024, index=I8)),
-    *rare(Case("last_axis", 1.08, gather((16, 8000), 1, 256, F2))),
     *rare(Case("last_axis", 1.10, gather((16, 20000), 1, 1024, F8))),
 ]
 # Rows are read once as a whole, which is less than a sector for each element that is picked.
@@ -195,17 +192,14 @@ STAGED = [
     Case("last_axis_staged", 0.28, gather((32, 1000), 1, 2048)),
     Case("last_axis_staged", 0.19, gather((64, 1000), 1, 1024, U1)),
     *rare(Case("last_axis_staged", 0.69, gather((64, 1000), 1, 512, F8))),
-    *rare(Case("last_axis_staged", 0.55, gather((64, 1000), 1, 512, index=I8))),
 ]
 GATHER_STRIDED = [
     Case("strided", 1.31, gather((1000, 4), 0, 1600), out=padded),
     Case("strided", 1.13, gather((1000, 16), 0, 1600), out=padded),
-    Case("strided", 1.06, gather((100, 256), 0, 100), out=padded),
     # Elements of 4 bytes one by one: an index is read by every warp of its row. Elements of a
     # transposed source lie in a sector each.
     Case("strided", 4.46, gather((1000, 16), 0, 1600), x=transposed),
     Case("strided", 1.10, gather((1000, 16), 0, 1600), x=backwards),
-    Case("strided", 1.13, gather((100, 256), 0, 100), x=backwards),
     # Lanes follow out, where neighbours are of different rows of x: a sector for each element.
     Case("strided", 4.80, gather((1000, 16), 0, 1600), out=transposed),
     Case("strided", 1.19, gather_nd((30, 40, 16), 2, 1600), out=padded),
@@ -217,7 +211,6 @@ STAGED_TUPLES = [
     Case("rows", 1.01, gather_nd((5000, 4), 1, 3200)),
     Case("rows", 1.01, gather_nd((70, 70, 4), 2, 3200)),
     Case("rows", 1.01, gather_nd((70, 70, 4), 2, 3200, index=I8)),
-    Case("rows", 1.01, gather_nd((20, 20, 10, 4), 3, 3200)),
     Case("rows", 1.04, gather_nd((*(3,) * 7, 4), 7, 3200, index=I8)),
     Case("rows", 1.02, gather_nd((50, 50, 12), 2, 3200)),
 ]
@@ -268,20 +261,17 @@ ONE_HOT = [
     # Whole planes of a row, or parts of them. Indices are read once, but for the sector in which
     # two parts of a plane that is no multiple of 32 bytes meet.
     Case("planes", 1.00, one_hot((4, 4096), 21, U1, I8, axis=1)),
-    *rare(Case("planes", 1.02, one_hot((4, 3843), 21, U1, axis=1))),
     Case("planes", 1.01, one_hot((4, 3843), 21, U1, I8, axis=1)),
     Case("planes", 1.01, one_hot((4, 3843), 21, U1, I8, axis=1), out=misaligned),
     Case("planes", 1.02, one_hot((4, 3843), 21, index=I8, axis=1), out=misaligned),
     Case("planes", 1.00, one_hot((2, 1024), 64, index=I8, axis=1)),
     *rare(Case("planes", 1.01, one_hot((2, 751), 33, F8, axis=1))),
-    *rare(Case("planes", 1.01, one_hot((1001,), 9, C16, axis=0))),
     Case("stream", 1.00, one_hot((50, 16), 90, F2, axis=1)),
     Case("stream", 1.01, one_hot((16,), 9000, axis=0)),
     Case("stream", 1.02, one_hot((9, 7), 501, U1, I8, axis=1)),
     # More planes than a tile has: each group of them reads the indices.
     Case("planes", 1.01, one_hot((1000,), 300, index=I8, axis=0)),
     # Seen in the order of memory.
-    *rare(Case("planes", 1.00, one_hot((3000,), 33), out=transposed)),
     Case("planes", 1.00, one_hot((4096,), 33, index=I8), out=transposed),
     Case("stream", 1.01, one_hot((3003,), 33, axis=0), out=transposed),
 ]
@@ -317,20 +307,11 @@ REDUCE = [
     Case("strided", 1.15, reduce((48, 64, 14, 14), (0, 2, 3))),
     Case("warps", 1.21, reduce((32, 256, 7, 7), (0, 2, 3))),
     *rare(
-        Case("stream", 1.03, reduce((80, 90, 100), (0, 1, 2), F2, "argmax")),
         Case("stream", 1.03, reduce((30, 20_000), (1,), F8, "argmax")),
-        Case("stream", 1.03, reduce((MEGA,), (0,), F2, "argmax"), x=misaligned),
-        Case("tiles", 1.03, reduce((2**17, 4), (1,), F8)),
-        Case("tiles", 1.03, reduce((2**15, 33), (1,), I1)),
-        Case("tiles", 1.03, reduce((4096, 257), (1,), F2)),
-        Case("tiles", 1.03, reduce((500, 3001), (1,), I1)),
         Case("tiles", 1.03, reduce((50_000, 2, 3), (1,), F8)),
-        Case("warps", 1.03, reduce((1024, 1024), (1,), F2)),
-        Case("vectors", 1.03, reduce((1024, 1024), (0,), F2)),
         Case("vectors", 1.03, reduce((2**18, 8), (), I1)),
         # A state has 24 bytes, which are three accesses.
         Case("vectors", 1.06, reduce((2**16, 8), (0,), F8, "argmax")),
-        Case("columns", 1.11, reduce((600, 1001), (0,), F8)),
         Case("columns", 1.27, reduce((1024, 1024), (0,), F2), x=misaligned),
         Case("strided", 1.17, reduce((2, 600_001), (0,), F2)),
         Case("strided", 1.44, reduce((96, 64, 14, 14), (0, 2, 3), F2)),
@@ -358,10 +339,7 @@ NONZERO = [
     packed(0.5, (2, 3, 4, 2, 2, 8, 512), kind=I8),
     packed(0.5, (40_000,)),  # one block
     packed(0.5, (4, 100, 100), F4, I8, out=transposed),
-    *rare(
-        *(packed(d, (MEGA // 8,), F8) for d in (0.01, 0.5)),
-        *(packed(d, (16, 128, 128), F4) for d in (0.001, 0.99)),
-    ),
+    *rare(*(packed(d, (MEGA // 8,), F8) for d in (0.01, 0.5))),
 ]
 # Other layouts. A lane reads 16 bytes of a column where 32 move; a cache would keep the rest.
 NONZERO_LAYOUTS = [
@@ -397,23 +375,18 @@ def of(*operators):
     return [case for case in MATRIX if case.workload.operator in operators]
 
 
-def ends_of(case, kernel):
-    """Return how many parts of an output may begin and end off a vector."""
-    if case.workload.operator != "one_hot":
-        return 0
-    planes = "_planes_" in kernel.kernel and case.workload.axis == 1
-    return case.workload.indices_shape[0] if planes else 1
+def check_indexed(case, ends=0):
+    """Hold sectors against the least; each byte is written once, and in vectors.
 
-
-def check_indexed(case):
-    """Hold sectors against the least; each byte is written once, and in vectors."""
+    Of an output, so many parts may begin and end off a vector.
+    """
     kernel, written = run(case)
     assert kernel.sectors <= case.figure * least(case)
     assert kernel.stores.bytes_requested == written
     assert kernel.atomics.requests == 0
     if case.variant == "strided":
         return
-    itemsize, ends = np.dtype(case.workload.dtype).itemsize, ends_of(case, kernel)
+    itemsize = np.dtype(case.workload.dtype).itemsize
     # A thread writes 16 bytes, but of single bytes of the last axis 8.
     vector = min(16, 8 * itemsize) if "last_axis" in kernel.kernel else 16
     assert kernel.stores.sectors <= -(-written // SECTOR_BYTES) + 6 * ends
@@ -427,7 +400,8 @@ def test_lookups(case):
 
 @each("case", of("one_hot") + HOT, ids=str)
 def test_one_hot(case):
-    check_indexed(case)
+    planes = case.variant == "planes" and case.workload.axis == 1
+    check_indexed(case, case.workload.indices_shape[0] if planes else 1)
 
 
 @each("case", of("reduce") + REDUCE, ids=str)
