@@ -146,9 +146,7 @@ def test_reduce_reads_far_apart(place, side):
     last = drawn(1, 200, side)
     last[[7, side - 3]] = 201
     memory.write(last, side * side)
-    positions = {False: side * side + 7, True: side * side + side - 3}
-    for last_index, position in positions.items():
-        assert get(ck.reduce(x, "argmax", last_index=last_index)).item() == position
+    assert get(ck.reduce(x, "argmax")).item() == side * side + 7
     assert get(ck.reduce(x, "sum", dtype="int64")).item() == last.sum()
     assert same_bytes(ck.reduce(x, "max", 0), last)
     assert get(ck.reduce(x, "sum", 1, dtype="int64")).tolist() == [0] * side + [last.sum()]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
+from tests.helpers.checked import PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     LARGEST,
     Outputs,
@@ -80,14 +80,6 @@ def test_every_size_and_fill_value(place, shape, fill_value):
     for density in (0, 0.3, 1):
         x = random_elements(np.random.default_rng(2), shape, "int16", density)
         assert_sizes(x, place, fill_value)
-
-
-@pytest.mark.device(on=False)  # of kernels
-@PLAIN
-@each("density", [0, 0.3, 1])
-def test_every_size_of_many_tiles(place, density):
-    x = random_elements(np.random.default_rng(3), (3, 41_000), "int16", density)
-    assert_sizes(x, place, -1)
 
 
 def test_rows_behind_the_count_of_many_tiles(place):

@@ -147,20 +147,6 @@ def test_one_hot_of_complex_numbers_on_8_bytes(place, offset):
         assert same_bytes(out, expected(indices, 50, 1, held))
 
 
-@PLAIN
-@each("offset", [0, 4])
-@each(("columns", "depth", "dtype"), [(129, 22, np.float32), (901, 37, np.uint8)])
-def test_one_hot_of_planes_that_share_vectors(place, columns, depth, dtype, offset):
-    """Rows of the output begin and end within vectors, too."""
-    indices = np.random.default_rng(0).integers(-depth, depth, (2, columns))
-    values = np.array([3, 7]).astype(dtype)
-    result = expected(indices, depth, 1, values)
-    buffer = Buffer(bytes([POISON]) * (result.nbytes + 16), place)
-    out = buffer.view(result.shape, values.dtype, offset=offset)
-    ck.one_hot(put(indices, place), depth, axis=1, values=tuple(values), out=out)
-    assert same_bytes(out, result)
-
-
 OF_NOTHING = [((0,), 5, 0), ((3,), 0, 1), ((2, 0, 3), 4, 1), ((), 0, 0), ((0,), 2**40, 1)]
 
 

@@ -16,10 +16,7 @@ from perf.engines import NullEngine
 from tests.helpers.places import POISON, get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import (
-    HALFWAY,
-    HALFWAY_OF_FLOAT32,
     NEUTRAL,
-    halfway_row,
     large_shapes,
     random_values,
     small_shapes,
@@ -27,7 +24,6 @@ from tests.helpers.reduce_cases import (
 )
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
-from tests.helpers.small_floats import BF16, HALF
 from tests.helpers.strategies import DTYPES, memory_layouts
 
 pytestmark = pytest.mark.device
@@ -130,39 +126,6 @@ def test_log_sum_exp_in_float64_takes_each_element_of_a_vector(place, dtype):
     rng = np.random.default_rng(7)
     x = put(random_values(rng, (2003,), dtype, "log_sum_exp"), place)
     call(x, "log_sum_exp", 0, {"dtype": "float64"})
-
-
-TIES = [(function, kind.dtype, kind) for kind in (HALF, BF16) for function in HALFWAY]
-TIES += [(f, "float32", kind) for kind in (HALF, BF16) for f in HALFWAY_OF_FLOAT32]
-
-
-@pytest.mark.device(on=False)  # of kernels
-@each(("function", "dtype", "kind"), sample(TIES, 6))
-@given(data=st.data())
-def test_reduce_rounds_ties_to_even(place, function, dtype, kind, data):
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), "seed"))
-    size = data.draw(st.sampled_from([8, 16, 64]), "size")
-    # Squares have twice the exponent. A float16 has few exponents that are those of normal numbers.
-    scale = 2.0 ** data.draw(st.integers(-6, 1) if kind is HALF else st.integers(-30, 30), "scale")
-    rows, ties = zip(
-        *[halfway_row(rng, function, kind, size, scale) for _ in range(6)], strict=True
-    )
-    even = kind.rounded(ties)
-    assert (even != ties).all()
-    x = np.array(rows, dtype)
-    assert (x == rows).all()
-    result = get(ck.reduce(put(x, place), function, 1, dtype=kind.dtype))
-    np.testing.assert_array_equal(result.astype(np.float64), even)
-
-
-@each("kind", [HALF, BF16])
-def test_doubles_are_rounded_once(place, kind):
-    """As floats they would be ties."""
-    ties = np.array([1, 3, -5, -7]) / 2 ** (kind.mantissa + 1) + [1, 1, -1, -1]
-    x = np.stack([ties - 2.0**-40, ties + 2.0**-40])
-    assert (x.astype(np.float32) == ties).all()
-    result = get(ck.reduce(put(x, place), "sum", (), dtype=kind.dtype))
-    np.testing.assert_array_equal(result.astype(np.float64), kind.rounded(x))
 
 
 BIG = {
