@@ -14,7 +14,7 @@ from tests.helpers import gather_nd as oracle
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
 from tests.helpers.oracle import MODES, options
-from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.places import Buffer, get, put, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import (
@@ -69,29 +69,6 @@ def test_gather_nd_every_dtype(place, dtype):
         for fill in fill_values(dtype):
             result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, fill))
             assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, fill))
-
-
-ENDS = [
-    ((2, 1, 3, 2, 2, 1, 2, 3), (2, 1, 3, 2, 2, 1, 2, 1), 7),
-    ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 3, 2), 6),
-    ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 1), 6),
-    ((3, 2, 2, 1, 2, 3, 2, 2), (9, 8), 0),
-    ((3, 2, 2, 1, 2, 3, 2, 2), (3, 5, 7), 1),
-    ((3, 2, 2, 1, 2, 3, 2, 2), (2, 1, 2, 1, 2, 1, 2, 1), 0),
-    ((3, 2, 5), (3,), 0),
-    ((4,), (1,), 0),
-]  # fmt: skip
-
-
-@each(("case", "mode"), covering(ENDS, ["clamp", "fill"]))
-def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, case, mode):
-    x, indices, batch_dims = case
-    rng = np.random.default_rng(len(x) + indices[-1])
-    values = random_bytes(rng, x, np.int32)
-    tuples = random_tuples(rng, indices, np.int64, x[batch_dims : batch_dims + indices[-1]])
-    expected = oracle.gather_nd(values, tuples, batch_dims, mode, 5)
-    arrays = put(values, place), put(tuples, place)
-    assert same_bytes(ck.gather_nd(*arrays, batch_dims, **options(mode, 5)), expected)
 
 
 def test_gather_nd_holds_each_component_against_its_own_axis(place):
@@ -190,26 +167,3 @@ def test_gather_nd_in_64_bit_offsets_reads_far_apart():
         batches = ck.gather_nd(source, indices[:, :1].repeat(5, 0)[:5] % 3, 1)
         rows = indices[:, 0].repeat(5)[:5] % 3
         assert same_bytes(batches, source[np.arange(5), rows])
-
-
-@each(("columns", "dtype"), [(48, np.float32), (25, np.uint8), (1, np.float32)])
-def test_gather_nd_poisoned_result_of_many_blocks(place, columns, dtype):
-    rng = np.random.default_rng(3)
-    x = random_bytes(rng, (40, 25, columns), dtype)
-    indices = random_tuples(rng, (30_000, 2), np.int32, (40, 25), 0)
-    out = put(np.full((30_000, columns), POISON, dtype), place)
-    ck.gather_nd(put(x, place), put(indices, place), out=out)
-    assert same_bytes(out, x[indices[:, 0], indices[:, 1]])
-
-
-@pytest.mark.device(on=False)  # of kernels
-@given(st.data())
-def test_gather_nd_is_fancy_indexing(place, data):
-    shapes = data.draw(gather_nd_shapes(4).filter(lambda s: s.extents))
-    x_shape = shapes.x[shapes.batch_dims :]
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    x = random_bytes(rng, x_shape, np.int32)
-    indices = random_tuples(rng, shapes.indices, np.int32, shapes.extents, 0)
-    expected = np.asarray(x[tuple(np.moveaxis(indices, -1, 0))])
-    for mode in ("clamp", "fill", "raise"):
-        assert same_bytes(ck.gather_nd(put(x, place), put(indices, place), mode=mode), expected)

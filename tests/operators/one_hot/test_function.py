@@ -15,7 +15,7 @@ from cudakern import _layout
 from tests.helpers.bound import forget
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected, one_hot_shapes
-from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.places import POISON, get, put, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import (
@@ -134,17 +134,6 @@ def test_one_hot_has_the_dtype_of_its_values(values, dtype, result):
     assert found.dtype == result
     off, on = np.array(values, dtype=object).ravel()
     assert found.tolist() == [[off, on]]
-
-
-@each("offset", [0, 8])
-def test_one_hot_of_complex_numbers_on_8_bytes(place, offset):
-    pair = np.array([1 + 2j, -3 - 4j])
-    values = Buffer(bytes(8) + pair.tobytes(), place).view((2,), pair.dtype, offset=8)
-    indices = np.arange(-3, 60, dtype=np.int32)
-    out = Buffer(bytes(63 * 50 * 16 + 8), place).view((63, 50), pair.dtype, offset=offset)
-    for given_values, held in ((values, pair), (values[::-1], pair[::-1]), (tuple(pair), pair)):
-        ck.one_hot(put(indices, place), 50, values=given_values, out=out)
-        assert same_bytes(out, expected(indices, 50, 1, held))
 
 
 OF_NOTHING = [((0,), 5, 0), ((3,), 0, 1), ((2, 0, 3), 4, 1), ((), 0, 0), ((0,), 2**40, 1)]

@@ -7,21 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel
+from cudakern import FeatureLevel
 from tests.helpers import reduce as oracle
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, Buffer, get, put
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.rows import each
-from tests.helpers.samples import covering, examples, is_thorough, sample
-from tests.helpers.type_table import MORE
-from tests.operators.descriptors import Tensors, change, element_strides, strided
-from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, LEGAL, arg, reduce
-from tests.operators.reduce.test_types import INPUTS
+from tests.helpers.samples import covering
+from tests.operators.descriptors import Tensors, strided
+from tests.operators.reduce.rules import ARG_DESCS, DECREASING, LEGAL, arg, reduce
 
 pytestmark = PLAIN_UNLESS_THOROUGH
 
@@ -36,38 +32,6 @@ def test_axes_in_any_order_count_through_the_input_in_ascending_order(place):
     for axes in ((1, 3), (3, 1)):
         result = ck.compile_operator(arg("argmax", x.shape, axes))(put(x, place))
         assert get(result).reshape(2, 4).tolist() == [[2 * 5 + 3] * 4, [1 * 5 + 4] * 4]
-
-
-@st.composite
-def descriptors(draw, level):
-    """Draw a legal descriptor: any function, types, axes in any order, strides."""
-    extended = level is EXTENDED
-    functions = oracle.FUNCTIONS if is_thorough() else ["sum", "argmax", "min"]
-    function = draw(st.sampled_from(functions))
-    rank = draw(st.integers(0 if extended else 1, 8))
-    longest = {0: 1, 1: 3000, 2: 70, 3: 15}.get(rank, 5 if rank < 6 else 3)
-    low = 0 if extended and function not in oracle.EXTREMES else 1
-    sizes = tuple(draw(st.integers(max(low, draw(st.sampled_from([0, *[1] * 19]))), longest))
-                  for _ in range(rank))  # fmt: skip
-    axes = draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))]
-    kinds = MORE if extended else [*INPUTS[function].values()][-1]
-    legal = [kind for kind in sorted(kinds) if oracle.is_legal(function, DataType[kind].numpy)]
-    kind = draw(st.sampled_from(legal if is_thorough() else ["FLOAT32"]))
-    if function in ARG_DESCS:
-        result = draw(st.sampled_from(sample(["UINT32", "INT32", "INT64", "UINT64"], 4)))
-        direction = draw(st.sampled_from([None, INCREASING, DECREASING]))
-        if direction is not None:
-            desc = arg(function, sizes, axes, direction, kind, result)
-        else:
-            desc = reduce(function, sizes, axes, kind, result)
-    else:
-        own = oracle.result_dtype(function, DataType[kind].numpy)
-        desc = reduce(function, sizes, axes, kind, DataType.from_numpy(own).name)
-    for field, output in (("input_tensor", False), ("output_tensor", True)):
-        if draw(st.booleans()):
-            strides = draw(element_strides(getattr(desc, field).sizes, output=output))
-            desc = change(desc, field, strides=strides)
-    return desc
 
 
 def function_of(desc):
@@ -93,24 +57,6 @@ def assert_written(desc, tensors):
     x, out = tensors.arrays
     expected_of(desc, get(x)).assert_is(out)
     assert (tensors.outside() == POISON).all()
-
-
-@each("level", LEVELS)
-@settings(max_examples=examples(30))
-@given(data=st.data())
-def test_any_legal_descriptor(place, level, data):
-    draw = data.draw
-    desc = draw(descriptors(level), "descriptor")
-    tensors = tensors_of(desc, place, draw(st.integers(0, 2**32), "seed"))
-    operator = ck.compile_operator(desc, level)
-    x = (tensors.flat if draw(st.booleans(), "flat input") else tensors.arrays)[0]
-    which = draw(st.sampled_from(["none", "array", "flat"]), "output")
-    if which == "none":
-        expected_of(desc, get(tensors.arrays[0])).assert_is(operator(x))
-        return
-    out = (tensors.flat if which == "flat" else tensors.arrays)[1]
-    assert operator(x, out=out) is out
-    assert_written(desc, tensors)
 
 
 SIZES, AXES, REDUCED = (2, 3, 5, 8), (1, 3), (2, 1, 5, 1)

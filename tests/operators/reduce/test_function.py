@@ -10,17 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern._dtypes import bfloat16
 from cudakern.engines import use
 from perf.engines import NullEngine
 from tests.helpers.places import POISON, get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import (
-    NEUTRAL,
     large_shapes,
     random_values,
     small_shapes,
-    subnormal_values,
 )
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
@@ -131,23 +128,17 @@ def test_log_sum_exp_in_float64_takes_each_element_of_a_vector(place, dtype):
 BIG = {
     "long row": ((300_000,), None),
     "few huge rows": ((4, 200_000), 1),
-    "long odd rows": ((7, 50_001), 1),
     "many tiny rows": ((100_000, 3), 1),
-    "rows": ((500, 1000), -1),
     "33 columns": ((9_000, 33), 0),
     "odd columns": ((600, 1001), 0),
-    "64 columns": ((9_000, 64), 0),
-    "few long columns": ((100_000, 3), 0),
     "many short columns": ((3, 100_000), 0),
     "middle": ((40, 150, 50), 1),
-    "two in the middle": ((9, 50, 30, 31), (2, 1)),
     "planes of channels": ((8, 16, 40, 50), (3, 0, 2)),
-    "outer two": ((30, 100, 90), (0, 1)),
 }
 
 
 @pytest.mark.device(on=False)  # of kernels
-@each(("case", "combination"), sample(covering(BIG, COMBINATIONS[:6]), 3))
+@each(("case", "combination"), sample(covering(BIG, COMBINATIONS[:6]), 2))
 def test_reduce_big(place, case, combination):
     function, dtype, options = combination
     shape, axis = BIG[case]
@@ -191,27 +182,6 @@ VARIANTS = {
     "vectors": ((500, 32), 0, np.s_[...]),
     "strided": ((50, 5, 90), (0, 2), np.s_[:, :, ::-2]),
 }
-SUBNORMALS = [(function, "float32") for function in FUNCTIONS]
-SUBNORMALS += [("sum", bfloat16() or "float16"), ("max", "float16"), ("argmin", "float64")]
-SUBNORMALS += [("average", "complex64"), ("l2", "complex64"), ("log_sum", "complex64")]
-
-
-@each(("variant", "wanted"), sample(covering(VARIANTS, SUBNORMALS), 2))
-def test_reduce_subnormal_numbers(place, plans, variant, wanted):
-    function, dtype = wanted
-    shape, axis, view = VARIANTS[variant]
-    rng = np.random.default_rng(15)
-    like = "sum" if function in NEUTRAL else function
-    values = subnormal_values(rng, shape, np.dtype(dtype), like)
-    if function in NEUTRAL:
-        axes = axis if isinstance(axis, tuple) else (axis,)
-        one = tuple(1 if d in axes else np.s_[:] for d in range(len(shape)))
-        numbers = values[one].copy()
-        values[...] = NEUTRAL[function]
-        values[one] = numbers
-    x = put(values, place)[view]
-    call(x, function, axis, {})
-    assert plans[-1].variant == variant
 
 
 @pytest.mark.device(on=False)  # of kernels

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from math import prod
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from cudakern import engines
 from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.operators.reduce.tuning import COUNTER_BYTES
 from cudakern.simulator import checked
-from tests.helpers.places import HOST, Buffer, get, put, same_bytes
+from tests.helpers.places import HOST, get, put, same_bytes
 from tests.helpers.reduce import category, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.rows import each
@@ -90,24 +89,6 @@ def test_more_blocks_than_one_has_threads_are_folded_in_groups(plans, monkeypatc
     assert plans[0].grid[0] > 2 * 256
     np.testing.assert_allclose(results[0], x.sum(1, np.float64), 1e-6)
     assert same_bytes(*results)
-
-
-@each(("name", "aligned"), covering(sample(CASES, 2, 1), [True, False]))
-def test_complex128_may_lie_on_8_bytes(name, aligned):
-    _, shape, axis, view, _ = CASES[name]
-    rng = np.random.default_rng(5)
-    values = rng.integers(-9, 9, shape) + 1j * rng.integers(-9, 9, shape)
-    x = values[view] if aligned else on_8_bytes(shape)[view]
-    x[...] = values[view]
-    out = on_8_bytes(x.sum(axis).shape)
-    with checked(seed=6):
-        ck.reduce(x, "sum", axis, out=out)
-    assert np.array_equal(out, x.sum(axis))
-
-
-def on_8_bytes(shape):
-    """Return an array of complex128 that lies 8 bytes behind a multiple of 16."""
-    return Buffer(bytes(8 + 16 * prod(shape)), HOST).view(shape, np.complex128, offset=8)
 
 
 OF_INITIAL = ["max", "min", "multiply", "sum"]
