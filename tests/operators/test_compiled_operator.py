@@ -9,7 +9,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel, TensorDesc
+from cudakern import DataType, FeatureLevel
 from tests.helpers.bindings import (
     DESC,
     EXPECTED,
@@ -31,6 +31,7 @@ from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import HOST
 from tests.helpers.rows import each
 from tests.operators.descriptors import Tensors, integers
+from tests.operators.gather.rules import gather
 
 pytestmark = PLAIN_UNLESS_THOROUGH
 
@@ -63,14 +64,7 @@ def test_t17_flat_buffer_holds_the_total_size(position):
 
 
 def test_t17_minimum_is_rounded_to_four_bytes():
-    desc = ck.GatherOperatorDesc(
-        TensorDesc(DataType.FLOAT16, (1, 3)),
-        TensorDesc(DataType.UINT32, (1, 3)),
-        TensorDesc(DataType.FLOAT16, (1, 3)),
-        axis=1,
-        index_dimensions=1,
-    )
-    operator = ck.compile_operator(desc)
+    operator = ck.compile_operator(gather((1, 3), (1, 3), (1, 3), 1, 1, "FLOAT16"))
     indices = np.array([[2, 1, 0]], np.uint32)
     out = np.full((1, 3), POISON, np.float16)
     assert_refused(operator, [np.ones(3, np.float16), indices, out], "input_tensor", "T17")
@@ -214,10 +208,9 @@ def test_t16_owned_indices_and_all_inputs_owned():
 
 def test_t16_initialize_leaves_the_operator_as_it_was():
     operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
-    first, second = operator.initialize(X), operator.initialize(X + 100)
-    np.testing.assert_array_equal(first(INDICES), EXPECTED)
-    np.testing.assert_array_equal(second(INDICES), EXPECTED + 100)
-    np.testing.assert_array_equal(first(INDICES), EXPECTED)
+    ready = operator.initialize(X), operator.initialize(X + 100)
+    for one, added in (*zip(ready, (0, 100), strict=True), (ready[0], 0)):
+        np.testing.assert_array_equal(one(INDICES), EXPECTED + added)
     assert_refused(operator, [INDICES, operands()[2]], "input_tensor", "T16")
 
 

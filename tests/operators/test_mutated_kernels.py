@@ -49,7 +49,6 @@ CALLS = {
     "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
     "nonzero": lambda: ck.argwhere(SPARSE),
     "nonzero columns": lambda: ck.argwhere(SPARSE[:1280].reshape(40, 64, 4).transpose(0, 2, 1)),
-    "nonzero dense": lambda: ck.argwhere(np.ones(65536, bool)),
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
     "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
     "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
@@ -129,8 +128,7 @@ SOME = sample(MUTATIONS, 9)
 
 
 def _tiling(_problem, items, _bytes, words):
-    turns = 4 if items == 4096 else 1  # dense: a warp's masks are more than a chunk
-    return turns, -(-items // (turns * THREADS * words))
+    return 1, -(-items // (THREADS * words))
 
 
 @pytest.fixture(autouse=True)
