@@ -41,7 +41,7 @@ HELD = {
         "a rule for NaN": [EDGES + "test_nan_and_infinities", EDGES + "test_one_nan_among_many"],
         "bfloat16 and 8-bit floats": [
             COORDINATES + "test_every_dtype_and_density",
-            "operators/test_bits.py::test_gather",
+            GATHER + "test_gather_every_dtype",
             "operators/test_fallbacks.py::test_results_may_have_any_dtype_that_is_copied",
             "operators/reduce/test_function.py::test_reduce_is_right_for_any_values",
         ],

@@ -197,7 +197,7 @@ CLAIMS = {
     "equal elements, 0.0 and -0.0 among them": equal_elements,
     "reductions of no elements": of_no_elements,
     "an index that the output's type cannot hold": an_index_that_does_not_fit,
-    "output sizes of gatherND": "operators/gather_nd/test_descriptor.py::test_batch_dimensions",
+    "output sizes of gatherND": "operators/gather_nd/test_descriptor.py::test_padding_dimensions",
     "gatherND's example of batches": "operators/gather_nd/test_descriptor.py::"
     "test_documented_batches",
     "gather example 3 of DirectML": "operators/test_documented_examples.py::"

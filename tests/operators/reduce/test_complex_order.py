@@ -100,7 +100,7 @@ def test_every_variant_has_the_bits_of_numpy(place, plans, name, call, dtype):
 
 
 @pytest.mark.usefixtures("sharing")
-@each(("name", "call"), sample(covering(CASES, CALLS), 12))
+@each(("name", "call"), sample(covering(CASES, CALLS), 6))
 def test_offsets_of_64_bits_and_every_order(monkeypatch, plans, name, call):
     (function, options), (_, shape, axis, view) = call, CASES[name]
     monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
