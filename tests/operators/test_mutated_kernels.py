@@ -15,13 +15,13 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import base, simulator, sources
+from cudakern.engines import base, sources
 from cudakern.engines.base import THREADS
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked
-from tests.helpers.bound import forget
+from tests.helpers.bound import limit_blocks
 from tests.helpers.rows import each
 from tests.helpers.samples import sample
 from tests.planted_faults import texts_of
@@ -136,15 +136,13 @@ def small(monkeypatch):
     """Have small arrays take several blocks and turns, and nothing be left of other tests."""
     monkeypatch.setattr(nonzero_plan, "_tiling", _tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
-    monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)
-    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
+    limit_blocks(monkeypatch, 7)
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)
     monkeypatch.setattr(base, "MAX_BLOCKS", 2)
     workspaces = engines.engine_for(engines.HOST)._workspaces  # noqa: SLF001
     monkeypatch.setattr(workspaces, "by_size", {})
-    forget(monkeypatch)
 
 
 @each("call", dict.fromkeys(m.call for m in SOME))

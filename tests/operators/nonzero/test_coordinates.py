@@ -11,11 +11,10 @@ from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
 from cudakern import _layout
-from cudakern.engines import simulator
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.nonzero.plan import plan_nonzero
-from tests.helpers.bound import forget
+from tests.helpers.bound import forget, limit_blocks
 from tests.helpers.checked import ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
@@ -68,13 +67,6 @@ def test_equals_numpy(place, dtype, kind, data):
     assert_any_call(place, dtype, kind, data.draw)
 
 
-def plan_anew(monkeypatch, **limits):
-    """Plan with other limits; no plans of other tests."""
-    for name, value in limits.items():
-        monkeypatch.setattr(nonzero_plan, name, value)
-    forget(monkeypatch)
-
-
 @pytest.mark.cudakern_checked(seeds=(None, *ORDERS), resident_blocks=3)
 @each(("dtype", "kind"), OF_BOTH if is_thorough() else OF_BOTH[:1])
 @settings(max_examples=examples(20))
@@ -86,8 +78,8 @@ def test_few_blocks(monkeypatch, dtype, kind, data):
     def tiling(_problem, items, _item_bytes, turn_words):
         return turns, -(-items // (turns * THREADS * turn_words))
 
-    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
-    plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
+    monkeypatch.setattr(nonzero_plan, "_tiling", tiling)
+    limit_blocks(monkeypatch, data.draw(st.integers(2, 3), "blocks"))
     assert_any_call(HOST, dtype, kind, data.draw, LARGEST // 8)
 
 
@@ -309,8 +301,7 @@ def test_rows_lie_apart_in_memory(place, variant, shape, dtype):
 def test_dense_tiles_follow_each_other_in_a_block(monkeypatch, shape, dtype):
     # More places than there is room for: warps read masks for as long as they write rows, while
     # others make the masks of the tile after the next one.
-    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
-    plan_anew(monkeypatch, TILE_BLOCKS=1)
+    limit_blocks(monkeypatch, 1)
     x = np.ones(shape, dtype)
     x[:, ::3] = -0.0
     expected = expected_coordinates(x.T, np.uint32)

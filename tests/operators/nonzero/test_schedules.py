@@ -10,12 +10,11 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import simulator
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked, observation
 from cudakern.simulator.ways import Way, forced
-from tests.helpers.bound import forget
+from tests.helpers.bound import limit_blocks
 from tests.helpers.places import HOST, put, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, is_thorough, sample
@@ -52,12 +51,10 @@ class Plans:
         self.set(nonzero_plan, "_tiling", tiling)
         self.set(nonzero_plan, "MIN_TILE_BYTES", 0)
         self.set(observation, "_MOST_RESIDENT", 1)
-        self.set(simulator, "MULTIPROCESSORS", 1)
         self.of(7)
 
     def of(self, blocks):
-        self.set(nonzero_plan, "TILE_BLOCKS", blocks)
-        forget(self.monkeypatch)
+        limit_blocks(self.monkeypatch, blocks)
 
 
 @pytest.fixture
