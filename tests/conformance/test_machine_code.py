@@ -23,7 +23,8 @@ from perf.static.budgets_reduce import flushes
 from perf.static.cubins import architectures
 from perf.static.kernels import BudgetedKernel, listed, reduce_kernel
 from perf.static.reading import divides, loads_in_flight
-from tests.helpers.samples import sample
+from tests.helpers.rows import each
+from tests.helpers.samples import covering, sample
 
 VARIANTS: dict[tuple[str, str], list[BudgetedKernel]] = {}
 for kernel in listed():
@@ -52,24 +53,24 @@ def assert_keep_budgets(kernels):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("operator", sample(OPERATORS, 5))
+@each("operator", sample(OPERATORS, 5))
 def test_one_kernel_of_each_variant_keeps_its_budgets(operator):
     assert_keep_budgets(of_each_variant(operator, -1))
 
 
-@pytest.mark.parametrize("function", sample(sorted(INITIAL_FUNCTIONS), 4), ids=lambda f: f.label)
+@each("function", sample(sorted(INITIAL_FUNCTIONS), 4))
 def test_kernels_with_an_initial_value_keep_the_budgets(function):
     """One for each data type, of another variant in turn."""
     given = [replace(r, has_initial=True) for r in reductions() if r.function is function]
     turns = [[BudgetedKernel(spec, r) for spec in kernels_of(r)] for r in given]
-    kernels = [turn[place % len(turn)] for place, turn in enumerate(turns)]
+    kernels = sample([turn[place % len(turn)] for place, turn in enumerate(turns)], 2)
     assert {k.variant for k in kernels} == {k.variant for turn in turns for k in turn}
     assert_keep_budgets(kernels)
 
 
-@pytest.mark.parametrize("operator", sample(OPERATORS, 5))
+@each("operator", sample(OPERATORS, 5, 3))
 def test_kernels_compiled_together_are_the_kernels_that_run(operator):
-    specs = [kernel.spec for kernel in of_each_variant(operator, 0)]
+    specs = sample([kernel.spec for kernel in of_each_variant(operator, 0)], 2)
     together = cubins.compile_kernels(specs, "sm_90")
     code, usage = cubins.sass(together), cubins.resource_usage(together)
     for spec in (specs[0], specs[-1]):
@@ -125,18 +126,22 @@ def test_a_warning_is_an_error(compile_text):
         compile_text(text, "sm_80")
 
 
-@pytest.mark.parametrize("number", ["unsigned", "unsigned long long"])
-@pytest.mark.parametrize("arch", sample(architectures(), 3))
-def test_a_division_is_seen(compile_text, number, arch):
-    text = 'extern "C" __global__ void CK_ENTRY(CK_T* out, CK_T by) { *out /= by; }\n'
-    code = cubins.sass(compile_text(text, arch, (("CK_T", number),)))["ck_made"].code
-    calls = [line for line in code if "__cuda_" in line]
-    assert len(calls) == (number == "unsigned long long")
-    assert all(map(divides, calls)), calls
-    assert sum(map(divides, code)) > len(calls)
+@each("arch", sample(architectures(), 4))
+def test_a_division_is_seen(compile_text, arch):
+    text = """
+        extern "C" __global__ void CK_ENTRY(unsigned* out, unsigned by) { *out /= by; }
+        extern "C" __global__ void wide(unsigned long long* out, unsigned by) { *out /= by; }
+    """
+    listings = cubins.sass(compile_text(text, arch))
+    for kernel, calls in (("ck_made", 0), ("wide", 1)):
+        code = listings[kernel].code
+        found = [line for line in code if "__cuda_" in line]
+        assert len(found) == calls
+        assert all(map(divides, found)), found
+        assert sum(map(divides, code)) > calls
 
 
-@pytest.mark.parametrize(
+@each(
     ("instruction", "is_division"),
     [
         ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_div_u64)", True),
@@ -167,7 +172,7 @@ def test_a_spill_is_seen(compile_text):
     assert "registers" in resource_faults(usage, usage.registers - 1)[1]
 
 
-@pytest.mark.parametrize(("arch", "nbytes"), [("sm_75", 64), ("sm_90", 64 + 1024)])
+@each(("arch", "nbytes"), [("sm_75", 64), ("sm_90", 64 + 1024)])
 def test_static_shared_memory_is_seen(compile_text, arch, nbytes):
     text = """
         extern "C" __global__ void CK_ENTRY(int* out) {
@@ -190,7 +195,7 @@ def test_a_missing_tool_is_named():
 READ = "LDG.E.128.CONSTANT"
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "groups"),
     [
         ([], []),
@@ -279,7 +284,7 @@ def test_worse_code_is_seen(worse, arch, kernel, old, new, fault):
 ROWS = BudgetedKernel(gather("rows", 16, "int32", "clamp", wide=False))
 
 
-@pytest.mark.parametrize(("kernel", "most"), [(ROWS, 64), (STREAM, 72)])
+@each(("kernel", "most"), [(ROWS, 64), (STREAM, 72)])
 def test_a_register_too_many_is_seen(kernel, most):
     limit = max_registers(kernel)
     assert resource_faults(cubins.Usage(most, 0, 0, 0), limit) == []
@@ -293,8 +298,8 @@ FLOATING_PTX = re.compile(r"\s((?!ld|st|mov|set|cvt|sel|shfl)[a-z][a-z0-9.]*)\.f
 FUSED = [
     reduce_kernel("stream", "LOG_SUM_EXP", "FLOAT32", rank=1),
     reduce_kernel("stream", "LOG_SUM_EXP", "FLOAT16", rank=1),
-    reduce_kernel("vectors", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
     reduce_kernel("stream", "L2", "COMPLEX64", rank=1),
+    reduce_kernel("vectors", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
     reduce_kernel("stream", "MULTIPLY", "COMPLEX64", rank=1),
 ]
 #: Kernels whose results have the same bits everywhere.
@@ -302,9 +307,10 @@ REAL = ("ARGMAX", "ARGMIN", "AVERAGE", "L1", "L2", "MAX", "MIN", "MULTIPLY", "SU
 COMPLEX = ("AVERAGE", "L2", "MULTIPLY", "SUM", "SUM_SQUARE")
 SAME = [
     reduce_kernel("tiles", function, kind, width=DataType[kind].itemsize)
-    for kinds, functions in ((("FLOAT32", "FLOAT64"), REAL), (("COMPLEX64", "COMPLEX128"), COMPLEX))
-    for kind in kinds
-    for function in functions
+    for function, kind in [
+        *covering(REAL, ["FLOAT32", "FLOAT64"]),
+        *covering(COMPLEX, ["COMPLEX64", "COMPLEX128"]),
+    ]
 ]
 
 
@@ -327,7 +333,7 @@ def code_of(cubin, kernels):
     return [listings[kernel.entry].code for kernel in kernels]
 
 
-@pytest.mark.parametrize("function", sample([function.name for function in ReduceFunction], 6))
+@each("function", sample([function.name for function in ReduceFunction], 12, 10))
 def test_a_flush_of_subnormals_is_seen(compiled, function):
     kinds = ("FLOAT32",) if function == "LOG_SUM_EXP" else ("FLOAT32", "COMPLEX64")
     kernels = [reduce_kernel("stream", function, kind, rank=1) for kind in kinds]
@@ -345,11 +351,12 @@ def arithmetic(cubin, kernels):
     return [[match[1] for match in found if match] for found in matches]
 
 
-@pytest.mark.parametrize("arch", sample(["sm_90", "sm_80"], 2))
+@each("arch", sample(["sm_90", "sm_80"], 2))
 def test_no_compiler_has_a_choice_between_one_rounding_and_two(compiled, arch):
-    free = arithmetic(compiled(arch, FUSED), FUSED)
+    kernels = sample(FUSED, 2)
+    free = arithmetic(compiled(arch, kernels), kernels)
     assert all(free)
-    assert free == arithmetic(compiled(arch, FUSED, "-fmad=false"), FUSED)
+    assert free == arithmetic(compiled(arch, kernels, "-fmad=false"), kernels)
 
 
 def test_a_choice_is_seen(worse, compiled):

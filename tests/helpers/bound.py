@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cudakern._caches import Table, clear_caches
 from cudakern.engines import engine_for
+from cudakern.engines.base import Launch
 from cudakern.operators import binding
 from cudakern.operators.gather import function as gather
 from cudakern.operators.gather_nd import function as gather_nd
@@ -24,6 +25,17 @@ def forget(monkeypatch):
     """Have functions bind all launches anew until the test ends."""
     for function_binding in BINDINGS:
         monkeypatch.setattr(function_binding, "table", Table())
+
+
+def limit_blocks(monkeypatch, blocks):
+    """Have searches take so many blocks at most; their kernels are those that others have."""
+
+    def grid_on(launch, multiprocessors):
+        del multiprocessors
+        return (min(launch.grid[0], blocks), 1, 1) if launch.most_resident else launch.grid
+
+    monkeypatch.setattr(Launch, "grid_on", grid_on)
+    forget(monkeypatch)
 
 
 class _Listed:

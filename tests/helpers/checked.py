@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from cudakern.simulator import observation
 from tests.helpers.samples import is_thorough
 
 
@@ -18,6 +19,11 @@ def spare(items):
         if is_checked(item):
             by_test.setdefault((item.path, item.originalname), []).append(item)
     return {item for cases in by_test.values() for item in cases[1::2]}
+
+
+def of_checked(rows):
+    """Return the rows of a table that run here: each second one in a checked test, or all."""
+    return rows[::2] if observation.active and not is_thorough() else rows
 
 
 def is_checked(item):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isqrt, prod
+from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -81,52 +81,6 @@ def _floats(rng, shape, function, size):
     if form == 2:
         return signs * np.exp2(rng.uniform(-30, 12, shape))
     return signs * rng.random(shape)
-
-
-#: Functions that can give a number half-way between two 16-bit floats: of such, or of float32.
-HALFWAY = ["average", "l1", "multiply", "sum", "sum_square"]
-HALFWAY_OF_FLOAT32 = [*HALFWAY, "l2", "max", "min"]
-
-
-def halfway_row(rng, function, kind, size, scale):
-    """Return numbers of a 16-bit kind, and a function of them: a tie between two of the kind.
-
-    Float32 has room for all digits, so no order of the elements rounds. Numbers for functions that
-    are in `HALFWAY_OF_FLOAT32` alone are ties themselves. ``size`` is 8 or a greater power of two.
-    """
-    digits = kind.mantissa + 1
-    tie = 2 * int(rng.integers(2 ** (digits - 1), 2**digits)) + 1
-    row = np.zeros(size)
-    if function == "average":
-        row[::2], row[1::2] = tie - 1, tie + 1
-    elif function == "sum_square":
-        rest = tie
-        for k in range(size):
-            row[k] = isqrt(rest)
-            rest -= isqrt(rest) ** 2
-        assert rest == 0
-    elif function == "multiply":
-        factor = 2 * int(rng.integers(1, 2 ** (digits // 2 - 1))) + 1
-        other = 2**digits // factor // 2 * 2 + 3
-        tie = factor * other
-        row[:] = 1
-        row[:4] = factor, other, 0.5, 2
-    elif function in {"sum", "l1"}:
-        part = int(rng.integers(tie - 2**digits, 2**digits + 1))
-        row[:2] = part, tie - part
-        if function == "sum":
-            row[2::2] = rng.integers(-99, 99, row[2::2].size)
-            row[3::2] = -row[2::2]
-    else:
-        row[0] = tie
-        if function == "min":
-            row[1:] = tie + 2
-    if function == "multiply":
-        row[0] *= scale
-        return rng.permutation(row), tie * scale
-    sign = rng.choice([-1, 1]) if function in {"average", "sum"} else 1
-    power = 2 if function == "sum_square" else 1
-    return rng.permutation(row) * sign * scale, tie * sign * scale**power
 
 
 @st.composite

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
-from cudakern._dtypes import bfloat16
+from cudakern._dtypes import bfloat16, copyable
 from tests.helpers.places import POISON, Buffer
 
 DTYPES = [
@@ -22,6 +22,8 @@ OF_EACH_WIDTH = ["float32", "uint8", "float16", "complex64", "complex128"]
 LARGEST = 2**22
 FLOATS = [dtype for dtype in DTYPES if np.dtype(dtype).kind in "fcV"]
 INDEX_DTYPES = ["int32", "int64", "uint32", "uint64"]
+#: With the 8-bit floats.
+COPIED = [*copyable()]
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ def random_bytes(rng, shape, dtype, subnormal=0.1):
 def fill_values(dtype):
     """Return Python numbers that elements of a dtype can be: -0.0 and a subnormal one included."""
     dtype = np.dtype(dtype)
+    if dtype not in DTYPES:
+        return [2, np.nan]
     if dtype not in FLOATS:
         return [0, 1]
     least = 3 * float(ml_dtypes.finfo(dtype).smallest_subnormal)
@@ -154,3 +158,17 @@ def random_indices(rng, shape, dtype, extent):
     for position in np.flatnonzero(rng.random(shape) < 0.1):
         result.reshape(-1)[position] = extremes[rng.integers(len(extremes))]
     return result.astype(dtype)
+
+
+def lookups(kinds, dtype):
+    """Return what ``kinds`` look up elements of this width by: index dtypes and modes, and fill.
+
+    They are rows (index dtype, dtype, mode): kernels are compiled for the width alone.
+    """
+    width = np.dtype(dtype).itemsize
+    return [
+        (index_dtype, mode)
+        for index_dtype, like, first in kinds
+        if np.dtype(like).itemsize == width
+        for mode in dict.fromkeys([first, "fill"])
+    ]

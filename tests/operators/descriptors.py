@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import FeatureLevel
 from tests.helpers.places import POISON, Buffer, get
-from tests.helpers.strategies import MemoryLayout, memory_layouts
+from tests.helpers.strategies import MemoryLayout
 
 
 def change(desc, field, **values):
@@ -90,10 +89,3 @@ def integers(seed, low, high):
     """Return what makes random integers, each time the same."""
     rng = np.random.default_rng(seed)
     return lambda count, dtype: rng.integers(low, high, count).astype(dtype)
-
-
-@st.composite
-def element_strides(draw, sizes, *, output=False):
-    """Draw legal strides in elements: permuted, padded, doubled, or zero in an input."""
-    layout = draw(memory_layouts(sizes, 1, output=output, aligned=True))
-    return tuple(map(abs, layout.strides))

@@ -9,7 +9,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel, TensorDesc
+from cudakern import DataType, FeatureLevel
 from tests.helpers.bindings import (
     DESC,
     EXPECTED,
@@ -29,12 +29,14 @@ from tests.helpers.bindings import (
 )
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import HOST
+from tests.helpers.rows import each
 from tests.operators.descriptors import Tensors, integers
+from tests.operators.gather.rules import gather
 
 pytestmark = PLAIN_UNLESS_THOROUGH
 
 
-@pytest.mark.parametrize("flat", [*product([False, True], repeat=3)], ids=str)
+@each("flat", [*product([False, True], repeat=3)])
 def test_arrays_with_the_sizes_and_strides_or_flat_buffers(flat):
     tensors = Tensors(STRIDED, HOST, integers(1, -99, 99), integers(2, 0, 3))
     ways = zip(tensors.arrays, tensors.flat, strict=True)
@@ -44,7 +46,7 @@ def test_arrays_with_the_sizes_and_strides_or_flat_buffers(flat):
     tensors.assert_written(tensors.arrays[0][tensors.arrays[1][0]])
 
 
-@pytest.mark.parametrize("position", range(3), ids=FIELDS)
+@each("position", range(3))
 def test_t17_flat_buffer_holds_the_total_size(position):
     field = FIELDS[position]
     desc = change(DESC, field, total_tensor_size_in_bytes=100)
@@ -62,14 +64,7 @@ def test_t17_flat_buffer_holds_the_total_size(position):
 
 
 def test_t17_minimum_is_rounded_to_four_bytes():
-    desc = ck.GatherOperatorDesc(
-        TensorDesc(DataType.FLOAT16, (1, 3)),
-        TensorDesc(DataType.UINT32, (1, 3)),
-        TensorDesc(DataType.FLOAT16, (1, 3)),
-        axis=1,
-        index_dimensions=1,
-    )
-    operator = ck.compile_operator(desc)
+    operator = ck.compile_operator(gather((1, 3), (1, 3), (1, 3), 1, 1, "FLOAT16"))
     indices = np.array([[2, 1, 0]], np.uint32)
     out = np.full((1, 3), POISON, np.float16)
     assert_refused(operator, [np.ones(3, np.float16), indices, out], "input_tensor", "T17")
@@ -92,33 +87,22 @@ REFUSED = [
     pytest.param(INDICES_ARE, lambda a: a.astype(np.int32), None, id="indices-signed"),
     pytest.param(OUT_IS, lambda a: a.view(np.uint32), None, id="out-other-kind"),
     pytest.param(X_IS, lambda a: a.reshape(4, 3), None, id="x-shape"),
-    pytest.param(X_IS, lambda a: a.reshape(1, 3, 4), None, id="x-more-dimensions"),
     pytest.param(INDICES_ARE, lambda a: a.reshape(4, 1), None, id="indices-shape"),
-    pytest.param(OUT_IS, lambda a: a.reshape(2, 8), None, id="out-shape"),
     pytest.param(X_IS, np.asfortranarray, None, id="x-order"),
-    pytest.param(X_IS, lambda a: np.hstack([a, a])[:, :4], None, id="x-padded"),
-    pytest.param(X_IS, lambda a: np.repeat(a, 2, 1)[:, ::2], None, id="x-spread"),
-    pytest.param(INDICES_ARE, lambda a: np.repeat(a, 2, 1)[:, ::2], None, id="indices-spread"),
     pytest.param(OUT_IS, np.transpose, None, id="out-transposed"),
     pytest.param(OUT_IS, lambda a: np.hstack([a, a])[:, :4], None, id="out-padded"),
     pytest.param(X_IS, lambda a: np.repeat(a.ravel(), 2)[::2], None, id="x-flat-spread"),
-    pytest.param(X_IS, lambda a: np.resize(a, 20)[16::-1], None, id="x-flat-reversed"),
-    pytest.param(OUT_IS, lambda a: np.resize(a, 64)[::2], None, id="out-flat-spread"),
     pytest.param(X_IS, lambda a: a.ravel()[:11], "T17", id="x-flat-short"),
-    pytest.param(INDICES_ARE, lambda a: a.ravel()[:3], "T17", id="indices-flat-short"),
     pytest.param(OUT_IS, lambda a: a.ravel()[:15], "T17", id="out-flat-short"),
     pytest.param(OUT_IS, read_only, None, id="out-read-only"),
-    pytest.param(OUT_IS, lambda a: read_only(a.ravel()), None, id="out-flat-read-only"),
-    pytest.param(X_IS, shifted(4), "T15", id="x-at-4"),
     pytest.param(X_IS, shifted(8), "T15", id="x-at-8"),
     pytest.param(INDICES_ARE, shifted(12), "T15", id="indices-at-12"),
     pytest.param(OUT_IS, shifted(20), "T15", id="out-at-20"),
-    pytest.param(OUT_IS, lambda a: shifted(8)(a.ravel()), "T15", id="out-flat-at-8"),
 ]
 
 
-@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
-@pytest.mark.parametrize(("position", "given", "rule"), REFUSED)
+@each("warm", [False, True])
+@each(("position", "given", "rule"), REFUSED)
 def test_array_that_does_not_fit_is_refused(position, given, rule, warm):
     operator = ck.compile_operator(DESC)
     if warm:
@@ -128,7 +112,7 @@ def test_array_that_does_not_fit_is_refused(position, given, rule, warm):
     assert_refused(operator, arrays, FIELDS[position], rule)
 
 
-@pytest.mark.parametrize(
+@each(
     ("offsets", "level"),
     [
         *product([(16, 32, 48), (0, 0, 16), (240, 16, 208)], [FeatureLevel.LEVEL_6_4]),
@@ -145,8 +129,8 @@ def test_t15_addresses_that_are_accepted(offsets, level):
     assert np.all(buffers[2][offsets[2] + 64 :] == POISON)
 
 
-@pytest.mark.parametrize("made", ["view", "as_strided"])
-@pytest.mark.parametrize("position", range(3), ids=FIELDS)
+@each("made", ["view", "as_strided"])
+@each("position", range(3))
 def test_t14_offset_in_the_buffer_is_a_multiple_of_what_is_guaranteed(position, made):
     desc = change(DESC, FIELDS[position], guaranteed_base_offset_alignment=32)
     operator = ck.compile_operator(desc)
@@ -182,18 +166,16 @@ class Subclass(np.ndarray):
     pass
 
 
-@pytest.mark.parametrize("kind", [np.ndarray, Subclass])
-def test_out_itself_is_returned(kind):
-    out = operands()[2].view(kind)
+def test_out_itself_is_returned():
     operator = ck.compile_operator(DESC)
-    for _ in range(2):
-        out[...] = POISON
+    for kind in (np.ndarray, Subclass):
+        out = operands()[2].view(kind)
         assert operator(X, INDICES, out=out) is out
         np.testing.assert_array_equal(np.asarray(out), EXPECTED)
 
 
-@pytest.mark.parametrize("strides", [None, (4, 1), (1, 4), (7, 1), (1, 5), (9, 2)], ids=str)
-@pytest.mark.parametrize("kind", ["INT8", "FLOAT16", "FLOAT32", "INT64"])
+@each("strides", [None, (4, 1), (1, 4), (7, 1), (1, 5), (9, 2)])
+@each("kind", ["INT8", "FLOAT32"])
 def test_out_is_allocated_with_the_sizes_and_strides_of_the_descriptor(kind, strides):
     desc = change(typed(DESC, kind), "output_tensor", strides=strides)
     least = ck.minimum_tensor_size_in_bytes(desc.output_tensor)
@@ -226,16 +208,13 @@ def test_t16_owned_indices_and_all_inputs_owned():
 
 def test_t16_initialize_leaves_the_operator_as_it_was():
     operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
-    first, second = operator.initialize(X), operator.initialize(X + 100)
-    np.testing.assert_array_equal(first(INDICES), EXPECTED)
-    np.testing.assert_array_equal(second(INDICES), EXPECTED + 100)
-    np.testing.assert_array_equal(first(INDICES), EXPECTED)
+    ready = operator.initialize(X), operator.initialize(X + 100)
+    for one, added in (*zip(ready, (0, 100), strict=True), (ready[0], 0)):
+        np.testing.assert_array_equal(one(INDICES), EXPECTED + added)
     assert_refused(operator, [INDICES, operands()[2]], "input_tensor", "T16")
 
 
-@pytest.mark.parametrize(
-    ("position", "given", "rule"), [row for row in REFUSED if row.values[0] != OUT_IS]
-)
+@each(("position", "given", "rule"), [row for row in REFUSED if row.values[0] != OUT_IS])
 def test_t16_owned_input_must_fit(position, given, rule):
     operator = ck.compile_operator(change(DESC, FIELDS[position], flags=OWNED))
     with pytest.raises(ck.BindingError) as caught:
@@ -243,21 +222,10 @@ def test_t16_owned_input_must_fit(position, given, rule):
     assert (caught.value.field, caught.value.rule) == (FIELDS[position], rule)
 
 
-@pytest.mark.parametrize("name", ["desc", "feature_level"])
-def test_operator_is_immutable(name):
+def test_operator_is_immutable():
     operator = ck.compile_operator(DESC, feature_level=FeatureLevel.LEVEL_5_0)
     assert operator.desc == DESC
     assert operator.feature_level is FeatureLevel.LEVEL_5_0
-    with pytest.raises(AttributeError):
-        setattr(operator, name, None)
-
-
-def test_calls_do_not_validate_the_descriptor_again(monkeypatch):
-    operator = ck.compile_operator(DESC)
-
-    def validate(*_):
-        raise AssertionError
-
-    monkeypatch.setattr(ck.GatherOperatorDesc, "validate", validate)
-    for _ in range(2):
-        np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
+    for name in ("desc", "feature_level"):
+        with pytest.raises(AttributeError):
+            setattr(operator, name, None)

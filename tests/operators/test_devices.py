@@ -26,6 +26,7 @@ from tests.helpers.every_function import (
     run,
 )
 from tests.helpers.places import same_bytes
+from tests.helpers.rows import each
 
 OFF = np.frombuffer(bytes(4) + X.tobytes(), np.uint8)  # X is misaligned here by four bytes
 EMPTY = X[:, :0]
@@ -88,8 +89,8 @@ def assert_on_device_1(cupy, results, expected):
         assert same_bytes(result.get(), wanted)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("given", [False, True])
+@each("name", CASES)
+@each("given", [False, True])
 def test_results_are_where_the_operands_are(cupy, name, given):
     case = CASES[name]
     for _ in ("cold", "warm") if case.has_out or not given else ():
@@ -98,7 +99,7 @@ def test_results_are_where_the_operands_are(cupy, name, given):
         assert_on_device_1(cupy, found, results_of(case.expected))
 
 
-@pytest.mark.parametrize("name", BESIDES)
+@each("name", BESIDES)
 def test_what_is_no_launch_is_there_too(cupy, name):
     call, *operands = BESIDES[name]
     expected, found = call(*operands), call(*[put(cupy, array) for array in operands])
@@ -106,11 +107,3 @@ def test_what_is_no_launch_is_there_too(cupy, name):
         assert found == expected
     else:
         assert_on_device_1(cupy, results_of(found), results_of(expected))
-
-
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if len(case.operands) > 1])
-def test_operands_on_two_devices_are_refused(cupy, name):
-    x, other = CASES[name].operands
-    text = r" must be where \w+ is, on CUDA device 1; got CUDA device 0$"
-    with pytest.raises(ck.BindingError, match=text):
-        CASES[name].call(put(cupy, x), cupy.asarray(other))

@@ -10,6 +10,7 @@ from cudakern import FeatureLevel
 from cudakern._commands.examples import examples
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, get, put, same_bytes
+from tests.helpers.rows import each
 from tests.operators.descriptors import verdict
 
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
@@ -42,7 +43,7 @@ PRINTED += [[[1, 2, 1]], [[2], [2], [1]], [[7]], [0], [4]]  # argmax
 PRINTED += [[[0, 1, 2]], [[0], [1], [0]], [[4]], [0], [4]]  # argmin
 
 
-@pytest.mark.parametrize(("example", "printed"), [*zip(ALL, PRINTED, strict=True)])
+@each(("example", "printed"), [*zip(ALL, PRINTED, strict=True)])
 def test_result_is_the_printed_one(place, example, printed):
     desc = example.desc
     assert desc.validate(FeatureLevel.LEVEL_6_4) is None

@@ -12,6 +12,7 @@ from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import gather_nd
 from tests.helpers.one_hot import expected as one_hot
 from tests.helpers.places import Buffer, get, put, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.strategies import INDEX_DTYPES
 
 pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
@@ -20,10 +21,7 @@ INVALID = {"negative": "invalid"}
 FILL = {"mode": "fill", "fill_value": 99, **INVALID}
 
 
-@pytest.mark.parametrize(
-    ("dtype", "wide"),
-    [("int8", "int32"), ("int16", "int32"), ("uint8", "uint32"), ("uint16", "uint32")],
-)
+@each(("dtype", "wide"), [("int8", "int32"), ("uint16", "uint32")])
 def test_narrow_indices_are_widened(place, dtype, wide):
     x, info = np.arange(300, dtype=np.int32), np.iinfo(dtype)
     indices = np.array([0, 1, 99, info.max, info.min], dtype)
@@ -35,10 +33,10 @@ def test_narrow_indices_are_widened(place, dtype, wide):
     assert same_bytes(ck.one_hot(given, 100), hot)
 
 
-@pytest.mark.parametrize("dtype", INDEX_DTYPES)
+@each("dtype", INDEX_DTYPES)
 def test_raise_accepts_the_whole_range_only(place, dtype):
     info, extents = np.iinfo(dtype), (5, 3)
-    x = np.arange(15, dtype=np.float64).reshape(extents)
+    x = np.arange(15, dtype=np.float32).reshape(extents)
     axes = [np.arange(-n if info.min else 0, n) for n in extents]
     good = np.stack(np.meshgrid(*axes), -1).astype(dtype)[::-1]
     data, given = put(x, place), put(good, place)
@@ -61,7 +59,7 @@ def test_raise_accepts_the_whole_range_only(place, dtype):
                 ck.gather(data, given[:, k], k, mode="raise")
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@each("dtype", ["int8", "int64"])
 def test_raise_names_a_negative_index(place, dtype):
     x = put(np.arange(5, dtype=np.float32), place)
     indices = np.array([0, 4, -1, 5], dtype)
@@ -78,12 +76,12 @@ def test_raise_names_a_negative_index(place, dtype):
 
 
 @pytest.mark.cudakern_checked(seeds=(None,))  # a checked launch walks along all of the axis
-@pytest.mark.parametrize("extent", [2**31, 2**31 + 1, 2**32, 2**33])
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32"])
+@each("extent", [2**31, 2**31 + 1, 2**32, 2**33])
+@each("dtype", ["int32", "uint32"])
 def test_axes_longer_than_indices_can_tell(place, dtype, extent):
     # Elements that all lie in one place: a long axis without the memory.
     x = Buffer(np.array([7], np.uint8), place).view((extent,), np.uint8, (0,))
-    values = [0, 2**31 - 1] + ([-1, -(2**31)] if dtype[0] == "i" else [2**32 - 1, 2**32 - 2**31])
+    values = [0, 2**31 - 1] + ([-1, -(2**31)] if dtype == "int32" else [2**32 - 1, 2**31])
     indices = put(np.array(values, dtype), place)
     expected = [7 if 0 <= value < extent else 99 for value in values]
     assert get(ck.gather(x, indices, **FILL)).tolist() == expected

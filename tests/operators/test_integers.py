@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import fields, replace
 from functools import partial
 from importlib import import_module
@@ -13,6 +12,7 @@ import pytest
 import cudakern as ck
 from tests.helpers.libraries import ABSENT
 from tests.helpers.refused import assert_refused
+from tests.helpers.rows import each
 from tests.operators.gather.rules import LEGAL as GATHER
 from tests.operators.gather_nd.rules import BATCH
 from tests.operators.gather_nd.rules import LEGAL as GATHER_ND
@@ -56,11 +56,6 @@ TAKES_INTEGER = {
     "one_hot: axis": lambda library, v: library.one_hot(I, 4, axis=v),
     "reduce: axis": lambda library, v: library.reduce(X, "sum", v),
 }
-OF_TUPLES = {
-    "(v,)": lambda v: (v,),
-    "(0, v)": lambda v: (0, v),
-    "(v, -2)": lambda v: (v, -2),
-}
 TAKES_FLAG = {
     "reduce: keepdims": lambda library, v: library.reduce(X, "max", 1, keepdims=v),
     "reduce: last_index": lambda library, v: library.reduce(X > 0, "argmax", 1, last_index=v),
@@ -68,27 +63,12 @@ TAKES_FLAG = {
 MODULES = {"ck": ck}
 if "dask" not in ABSENT:
     MODULES["dask"] = import_module("cudakern.dask")
-LIBRARIES = pytest.mark.parametrize("library", MODULES.values(), ids=MODULES)
+LIBRARIES = each("library", MODULES.values())
 
 
 @LIBRARIES
-def test_the_tables_have_all_parameters(library):
-    found = {"int": set(), "bool": set()}
-    functions = [name for name in library.__all__ if hasattr(getattr(ck, name), "__code__")]
-    for name in functions:
-        for parameter in inspect.signature(getattr(library, name)).parameters.values():
-            # A fill value is a scalar of the result's dtype.
-            kind = {"int | None": "int", "Axes": "int", "Flag": "bool"}.get(
-                parameter.annotation, parameter.annotation
-            )
-            if kind in found and parameter.name != "fill_value":
-                found[kind].add(f"{name}: {parameter.name}")
-    assert found == {"int": {*TAKES_INTEGER}, "bool": {*TAKES_FLAG}}
-
-
-@LIBRARIES
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-@pytest.mark.parametrize("name", TAKES_INTEGER)
+@each("value", NO_INTEGERS)
+@each("name", TAKES_INTEGER)
 def test_a_flag_is_no_integer(launches, library, name, value):
     requirement = "an int, a tuple of ints or None" if name == "reduce: axis" else "an int"
     text = f"{name} must be {requirement}; got {value!r}"
@@ -97,41 +77,32 @@ def test_a_flag_is_no_integer(launches, library, name, value):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-@pytest.mark.parametrize("make", OF_TUPLES.values(), ids=OF_TUPLES)
-def test_a_flag_is_no_axis_among_several(library, make, value):
-    axes = make(value)
-    text = f"reduce: axis must be an int, a tuple of ints or None; got {axes!r}"
-    assert_refused(ck.DTypeError, text, lambda: library.reduce(X, "sum", axes))
+@each("value", NO_INTEGERS)
+def test_a_flag_is_no_axis_among_several(library, value):
+    for axes in ((value,), (0, value), (value, -2)):
+        text = f"reduce: axis must be an int, a tuple of ints or None; got {axes!r}"
+        assert_refused(ck.DTypeError, text, lambda axes=axes: library.reduce(X, "sum", axes))
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", INTEGERS, ids=repr)
-@pytest.mark.parametrize("name", TAKES_INTEGER)
+@each("value", INTEGERS)
+@each("name", TAKES_INTEGER)
 def test_integers_of_all_kinds_are_integers(library, name, value):
     found, expected = (np.asarray(TAKES_INTEGER[name](library, v)) for v in (value, 1))
     assert np.array_equal(found, expected)
 
 
 @LIBRARIES
-@pytest.mark.parametrize("value", NO_FLAGS, ids=repr)
-@pytest.mark.parametrize("name", TAKES_FLAG)
+@each("value", NO_FLAGS)
+@each("name", TAKES_FLAG)
 def test_an_integer_is_no_flag(launches, library, name, value):
-    TAKES_FLAG[name](library, bool(np.any(value)))  # an equal flag has a plan already
+    flag = bool(np.any(value))
+    expected = np.asarray(TAKES_FLAG[name](library, flag))  # an equal flag has a plan already
+    assert np.array_equal(np.asarray(TAKES_FLAG[name](library, np.bool_(flag))), expected)
     launches.clear()
     text = f"{name} must be True or False; got {value!r}"
     assert_refused(ck.ArgumentError, text, lambda: TAKES_FLAG[name](library, value))
     assert not launches
-
-
-@LIBRARIES
-@pytest.mark.parametrize("flag", [False, True])
-@pytest.mark.parametrize("name", TAKES_FLAG)
-def test_flags_of_numpy_are_flags(library, name, flag):
-    expected = TAKES_FLAG[name](ck, flag)
-    found = np.asarray(TAKES_FLAG[name](library, np.bool_(flag)))
-    assert found.shape == expected.shape
-    assert np.array_equal(found, expected)
 
 
 WRONG_AXES = {
@@ -142,7 +113,7 @@ WRONG_AXES = {
 
 
 @LIBRARIES
-@pytest.mark.parametrize("name", WRONG_AXES)
+@each("name", WRONG_AXES)
 def test_a_wrong_axis_is_numpys_error_too(library, name):
     for axis in WRONG_AXES[name]:
         text = f"{name} must  ... ; got  ... "
@@ -155,19 +126,12 @@ def test_a_wrong_axis_is_numpys_error_too(library, name):
 
 
 @LIBRARIES
-@pytest.mark.parametrize("flag", [False, True])
+@each("flag", [False, True])
 def test_a_flag_is_a_scalar(library, flag):
     found = library.gather(X, [9], mode="fill", fill_value=flag)
     assert np.array_equal(np.asarray(found), np.full((1, 4), flag))
     assert np.asarray(library.nonzero([0], size=1, fill_value=flag)[0]) == flag
     assert np.asarray(library.reduce([1], "sum", initial=flag)) == 1 + flag
-
-
-@LIBRARIES
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-def test_a_flag_is_no_function(library, value):
-    text = f"reduce: function must be one of  ... ; got {value!r}"
-    assert_refused(ck.ArgumentError, text, lambda: library.reduce(X, value))
 
 
 TENSOR = GATHER.input_tensor
@@ -183,10 +147,8 @@ FIELDS = [
 BY_RULE = {"function": "R1", "axis_direction": None}
 
 
-@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-@pytest.mark.parametrize(
-    ("desc", "field", "kind"), FIELDS, ids=[f"{type(d).__name__}-{f}" for d, f, _ in FIELDS]
-)
+@each("value", NO_INTEGERS)
+@each(("desc", "field", "kind"), FIELDS)
 def test_a_flag_is_no_field_of_a_descriptor(desc, field, kind, value):
     value = (value,) if kind.startswith("tuple") else value
     if field in BY_RULE:
@@ -199,7 +161,7 @@ def test_a_flag_is_no_field_of_a_descriptor(desc, field, kind, value):
         assert_refused(ck.DTypeError, text, lambda: replace(desc, **{field: value}))
 
 
-@pytest.mark.parametrize("value", [*NO_INTEGERS, float(ck.FeatureLevel.LEVEL_6_4)], ids=repr)
+@each("value", [*NO_INTEGERS, float(ck.FeatureLevel.LEVEL_6_4)])
 def test_a_flag_is_no_feature_level(value):
     for call in (GATHER.validate, lambda level: ck.compile_operator(GATHER, level)):
         with pytest.raises(ck.ArgumentError, match="feature_level must be a FeatureLevel, such as"):

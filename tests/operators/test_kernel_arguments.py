@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from itertools import product
 
-import pytest
-
 from cudakern._layout import Layout
 from cudakern.engines.sources import kernel_folder
 from cudakern.operators.gather.plan import plan_gather
@@ -17,6 +15,7 @@ from cudakern.operators.indices import INDEX_TYPES
 from cudakern.operators.nonzero.plan import plan_nonzero
 from cudakern.operators.one_hot.plan import plan_one_hot
 from cudakern.operators.reduce.plan import plan_reduce
+from tests.helpers.rows import each
 from tests.operators.gather import test_plan as gather
 from tests.operators.gather_nd import test_plan as gather_nd
 from tests.operators.nonzero import test_plan as nonzero
@@ -128,7 +127,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("launch", KINDS.values(), ids=lambda launch: launch.kernel.entry)
+@each("launch", KINDS.values())
 def test_a_plan_writes_the_struct_that_its_kernel_reads(launch):
     written = [(f.name, f.offset, f.nbytes) for f in launch.arguments.fields]
     rest = next((nbytes for name, _, nbytes in written if name == "rest"), 0)

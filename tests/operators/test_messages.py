@@ -6,14 +6,14 @@ from functools import partial
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 import cudakern as ck
-from cudakern import DataType, TensorDesc
+from cudakern import DataType
 from cudakern import _dtypes as dtypes
 from cudakern._dtypes import known
 from tests.helpers.bindings import DESC, INDICES, OWNED, X, change
 from tests.helpers.refused import assert_refused, refusals
+from tests.helpers.rows import each
 
 I = np.array([0, -1], np.int32)  # noqa: E741  as in the operators' formulas
 KNOWN = (
@@ -42,39 +42,29 @@ FAR, NONE = "it is out of range", "it is no number"
 WHOLE, ONE = "a fraction would be lost", "a bool is 0 or 1"
 UNFIT = [
     ("float16", 1e6, FAR),
-    ("float16", -65520, FAR),
     ("float16", np.float64(1e300), FAR),
-    ("float16", np.array(7e4, np.float32), FAR),
     ("float32", 2**128, FAR),
     ("float64", 10**309, "int too large to convert to float"),
     ("complex64", 1e39j, FAR),
     ("bfloat16", 3.4e38, FAR),
-    ("bfloat16", 10**40, FAR),
     ("float8_e4m3fn", 1000, FAR),
     ("float8_e4m3fn", np.inf, "there is no infinity"),
     ("float8_e8m0fnu", 0, "there is no zero"),
-    ("float8_e8m0fnu", -2, FAR),
     ("float32", None, NONE),
     ("float32", "3", NONE),
-    ("float32", b"3", NONE),
     ("float32", np.datetime64(3, "s"), NONE),
-    ("int32", None, NONE),
     ("bool", "True", NONE),
     ("float32", 1j, "it is complex"),
-    ("int8", 1 + 0j, "it is complex"),
     ("int8", 128, FAR),
     ("uint8", -1, FAR),
     ("int64", 2**63, FAR),
-    ("int64", 1e19, FAR),
     ("int32", 0.5, WHOLE),
     ("int32", np.nan, "it is no integer"),
-    ("int32", -np.inf, "it is no integer"),
     ("bool", 2, ONE),
-    ("bool", 1.5, WHOLE),
 ]
 
 
-@pytest.mark.parametrize(("dtype", "value", "why"), UNFIT)
+@each(("dtype", "value", "why"), UNFIT)
 def test_a_scalar_that_does_not_fit_is_an_error(launches, dtype, value, why):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
     x, tuples = np.ones(3, dtype), I[:, None]
@@ -111,7 +101,7 @@ FIT = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "value", "expected"), FIT)
+@each(("dtype", "value", "expected"), FIT)
 def test_a_scalar_that_fits_is_rounded(dtype, value, expected):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
     found = ck.gather(np.ones(3, dtype), [7], mode="fill", fill_value=value)
@@ -119,15 +109,13 @@ def test_a_scalar_that_fits_is_rounded(dtype, value, expected):
     assert found.tobytes() == np.array([expected], dtype).tobytes()
 
 
-@pytest.mark.parametrize("kind", [">f4", ">i8", ">c8"])
-def test_scalars_of_another_byte_order_are_scalars(kind):
-    off, on = np.array([2, 7], kind)[:1].reshape(()), np.array(7, kind)
-    native = np.dtype(kind).newbyteorder("=")
+def test_scalars_of_another_byte_order_are_scalars():
+    off, on = np.array(2, ">f4"), np.array(7, ">f4")
     for pair in ((off, on), (2, on), (off, 7)):
         found = ck.one_hot([1, 0], 2, values=pair)
-        assert found.dtype == native
+        assert found.dtype == np.float32
         assert found.tolist() == [[2, 7], [7, 2]]
-    assert ck.reduce(np.zeros(2, native), "sum", initial=on) == 7
+    assert ck.reduce(np.zeros(2, np.float32), "sum", initial=on) == 7
 
 
 def test_a_dtype_of_another_byte_order_has_no_data_type():
@@ -194,7 +182,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(launches, error, text, call):
     assert_refused(error, text, call)
     assert not launches
@@ -205,10 +193,4 @@ def test_a_compiled_operator_shows_what_it_is():
         "<CompiledOperator gather, axis=0, index_dimensions=1; input_tensor (3, 4) FLOAT32; "
         "indices_tensor (1, 4) UINT32; output_tensor (4, 4) FLOAT32; feature level 3_0; "
         "variant rows>"
-    )
-    one = TensorDesc(DataType.FLOAT32, (4, 0))
-    total = ck.ReduceOperatorDesc("sum", one, TensorDesc(DataType.FLOAT32, (1, 1)), (0, 1))
-    assert repr(ck.compile_operator(total, ck.FeatureLevel.EXTENDED)) == (
-        "<CompiledOperator reduce, function=SUM, axes=(0, 1); input_tensor (4, 0) FLOAT32; "
-        "output_tensor (1, 1) FLOAT32; feature level extended; variant empty>"
     )

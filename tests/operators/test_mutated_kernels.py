@@ -15,13 +15,14 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import base, simulator, sources
+from cudakern.engines import base, sources
 from cudakern.engines.base import THREADS
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked
-from tests.helpers.bound import forget
+from tests.helpers.bound import limit_blocks
+from tests.helpers.rows import each
 from tests.helpers.samples import sample
 from tests.planted_faults import texts_of
 
@@ -48,7 +49,6 @@ CALLS = {
     "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
     "nonzero": lambda: ck.argwhere(SPARSE),
     "nonzero columns": lambda: ck.argwhere(SPARSE[:1280].reshape(40, 64, 4).transpose(0, 2, 1)),
-    "nonzero dense": lambda: ck.argwhere(np.ones(65536, bool)),
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
     "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
     "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
@@ -99,40 +99,27 @@ MUTATIONS = [
         ("count_before_all_wrote", "columns", FOLD, f"  {BARRIER}\n  bool last"),
         ("fold_by_who_comes_first", "stream", FOLD, " ==§\n           blocks - 1;§ 0;§"),
         ("fold_of_a_block", "stream", FOLD, f"  {BARRIER}\n  if (threadIdx.x < 32)"),
-        ("fold_of_groups_before", "columns", FOLD, f"    {BARRIER}\n    if (g + half"),
         ("fold_of_groups_after", "columns", FOLD, f"    {BARRIER}\n    span"),
-        ("columns_before_all_wrote", "columns", "reduce/columns.cuh",
-         f"  {BARRIER}\n  const auto from_threads"),
         ("tiles", "tiles", "reduce/tiles.cuh", f"  {BARRIER}\n  const uint32 lanes"),
         ("word_stored_weakly", "nonzero", PTX, "st.§relaxed.gpu.§§global.u64"),
-        ("word_loaded_weakly", "nonzero", PTX, "ld.§relaxed.gpu.§§global.u64"),
         ("word_stored_for_the_block", "nonzero", PTX, "st.relaxed.§gpu§cta§.global.u64"),
-        ("word_loaded_for_the_block", "nonzero", PTX, "ld.relaxed.§gpu§cta§.global.u64"),
         ("ticket_before_others_read_it", "nonzero", NONZERO, f"  {BARRIER}\n  // While"),
         ("counts_before_others_wrote", "nonzero", NONZERO,
          f"    {BARRIER}\n    const uint32 upcoming"),
         ("places_while_others_read", "nonzero", WRITER,
          "          §sync_first_threads<32 * kWarps>();§§\n"),
-        ("places_before_others_put_them_down", "nonzero dense", WRITER,
-         "      §__syncwarp();§§\n    }\n  }\n"),
         ("row_of_the_next_tile_in_its_place", "nonzero", NONZERO, "turn §^= 1§= 0§)"),
         ("masks_before_others_wrote", "nonzero columns", "nonzero/inputs.cuh",
          "    }\n    §sync_first_threads<kReaders>();§§\n"),
         ("clearing_without_a_release", "last epoch", LOOK_BACK, f"{FENCE}      before"),
         ("clearing_without_an_acquire", "last epoch", LOOK_BACK, f"{FENCE}    }}", True),
         ("indices_before_others_wrote", "last axis", LAST_AXIS, f"  {BARRIER}\n  for (uint64 row"),
-        ("rows_before_others_wrote", "last axis, staged", LAST_AXIS,
-         f"    {BARRIER}\n    next.begin"),
         ("rows_while_others_pick", "last axis, staged", LAST_AXIS,
          f"    {BARRIER}  // the next rows"),
         ("places_of_rows_while_others_read", "packed", "gather.cu", f"    {BARRIER}  // the table"),
-        ("places_before_others_wrote", "packed", "gather.cu", f"    }}\n    {BARRIER}\n"),
-        ("segments_before_others_wrote", "spliced", SPLICE, f"  {BARRIER}\n  stage_words"),
         ("words_before_others_wrote", "spliced", SPLICE, f"    {BARRIER}\n    for"),
-        ("words_while_others_read", "spliced", SPLICE, f"    {BARRIER}  // the next tile"),
         ("tuples_while_others_read", "gather_nd", "gather_nd.cu",
          f"      {BARRIER}  // the tuples or"),
-        ("tuples_before_others_wrote", "gather_nd", "gather_nd.cu", f"      {BARRIER}\n      for"),
         ("table_before_others_wrote", "gather_nd", "gather_nd.cu",
          f"    }}\n    {BARRIER}\n  }}"),
     )
@@ -141,8 +128,7 @@ SOME = sample(MUTATIONS, 9)
 
 
 def _tiling(_problem, items, _bytes, words):
-    turns = 4 if items == 4096 else 1  # dense: a warp's masks are more than a chunk
-    return turns, -(-items // (turns * THREADS * words))
+    return 1, -(-items // (THREADS * words))
 
 
 @pytest.fixture(autouse=True)
@@ -150,25 +136,23 @@ def small(monkeypatch):
     """Have small arrays take several blocks and turns, and nothing be left of other tests."""
     monkeypatch.setattr(nonzero_plan, "_tiling", _tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
-    monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)
-    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
+    limit_blocks(monkeypatch, 7)
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)
     monkeypatch.setattr(base, "MAX_BLOCKS", 2)
     workspaces = engines.engine_for(engines.HOST)._workspaces  # noqa: SLF001
     monkeypatch.setattr(workspaces, "by_size", {})
-    forget(monkeypatch)
 
 
-@pytest.mark.parametrize("call", dict.fromkeys(m.call for m in SOME))
+@each("call", dict.fromkeys(m.call for m in SOME))
 def test_nothing_is_found_in_the_kernels_as_they_are(call):
     with checked(SEED, strict=True) as report:
         CALLS[call]()
     assert report.launches == 1
 
 
-@pytest.mark.parametrize("mutation", SOME, ids=str)
+@pytest.mark.parametrize("mutation", SOME)
 def test_mutation_is_found(tmp_path, monkeypatch, mutation):
     copy = tmp_path / "kernels"
     shutil.copytree(sources.kernel_folder(), copy)

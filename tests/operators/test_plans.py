@@ -8,6 +8,7 @@ from cudakern.operators.gather import plan as gather
 from cudakern.operators.gather_nd import plan as gather_nd
 from cudakern.operators.nonzero import plan as nonzero
 from cudakern.operators.one_hot import plan as one_hot
+from tests.helpers.rows import each
 from tests.operators.gather import test_plan as of_gather
 from tests.operators.gather_nd import test_plan as of_gather_nd
 from tests.operators.nonzero import test_plan as of_nonzero
@@ -23,7 +24,7 @@ ROOMS = {
 LISTED = {name: {spec.entry: spec for spec in listed()} for name, (_, listed, _) in ROOMS.items()}
 
 
-@pytest.mark.parametrize(
+@each(
     ("operator", "problem", "kernel"),
     [
         pytest.param(operator, problem, kernel, id=f"{operator}-{name}")
@@ -40,7 +41,7 @@ def test_kernel_is_pinned(operator, problem, kernel):
     assert plan(problem) == launch
 
 
-@pytest.mark.parametrize(
+@each(
     ("operator", "problem", "blocks"),
     [
         pytest.param(operator, problem, blocks, id=f"{operator}-{name}")
@@ -53,7 +54,7 @@ def test_blocks_are_pinned(operator, problem, blocks):
     assert plan(problem).grid == (blocks, 1, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("operator", "problem"),
     [(name, p) for name, (*_, tables) in ROOMS.items() for p in getattr(tables, "OF_NOTHING", [])],
 )
@@ -61,7 +62,7 @@ def test_nothing_is_launched_for_nothing(operator, problem):
     assert ROOMS[operator][0](problem) is None
 
 
-@pytest.mark.parametrize("operator", ROOMS)
+@each("operator", ROOMS)
 def test_kernels_have_names_of_their_own(operator):
     assert len(LISTED[operator]) == len(list(ROOMS[operator][1]()))
     assert all(entry.startswith(f"ck_{operator}_") for entry in LISTED[operator])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import cudakern as ck
 from tests.helpers.refused import assert_refused, refusals
+from tests.helpers.rows import each
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 I = np.array([0, -1], np.int32)  # noqa: E741  as in the operator's formula
@@ -55,7 +55,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(error, text, call):
     assert_refused(error, f"gather: {text}", call)
 

@@ -14,13 +14,15 @@ from tests.helpers import oracle
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.oracle import MODES
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
-from tests.helpers.samples import covering, examples
+from tests.helpers.rows import each
+from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import (
-    DTYPES,
+    COPIED,
     INDEX_DTYPES,
     OF_EACH_WIDTH,
     fill_values,
     gather_shapes,
+    lookups,
     memory_layouts,
     random_bytes,
     random_indices,
@@ -34,7 +36,7 @@ KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
+@each(("index_dtype", "dtype", "mode"), sample(KINDS, 2))
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_gather_equals_numpy(place, index_dtype, dtype, mode, data):
@@ -59,13 +61,15 @@ def test_gather_equals_numpy(place, index_dtype, dtype, mode, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
-def test_gather_every_dtype_and_index_type(place, dtype, index_dtype, mode):
+@each("dtype", COPIED)
+def test_gather_every_dtype(place, dtype):
     rng = np.random.default_rng(7)
     x = random_bytes(rng, (5, 7, 4), dtype)
-    indices = random_indices(rng, (3, 2), index_dtype, 7)
-    result = ck.gather(put(x, place), put(indices, place), 1, **oracle.options(mode, 1))
-    assert same_bytes(result, oracle.gather(x, indices, 1, mode, 1))
+    for index_dtype, mode in lookups(KINDS, dtype):
+        indices = random_indices(rng, (3, 2), index_dtype, 7)
+        for fill in fill_values(dtype):
+            result = ck.gather(put(x, place), put(indices, place), 1, **oracle.options(mode, fill))
+            assert same_bytes(result, oracle.gather(x, indices, 1, mode, fill))
 
 
 def test_gather_takes_lists_and_python_scalars():
@@ -74,22 +78,15 @@ def test_gather_takes_lists_and_python_scalars():
     assert ck.gather([[1.5, 2.5]], [], 1).shape == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("shape", "axis", "index_shape"),
-    [
-        ((0, 4), 1, (3,)),
-        ((3, 0), 0, (2,)),
-        ((3, 4), 1, (0,)),
-        ((0,), 0, (0,)),
-        ((2, 0, 3), 1, (0, 2)),
-    ],
-)
-@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill", "raise"])
-def test_gather_of_nothing_is_empty(place, shape, axis, index_shape, mode):
-    x = np.empty(shape, np.float32)
-    indices = np.full(index_shape, 99, np.int64)
-    expected = x.shape[:axis] + index_shape + x.shape[axis + 1 :]
-    assert ck.gather(put(x, place), put(indices, place), axis, mode=mode).shape == expected
+OF_NOTHING = [((0, 4), 1, (3,)), ((3, 0), 0, (2,)), ((3, 4), 1, (0,)), ((2, 0, 3), 1, (0, 2))]
+
+
+@each(("shape", "axis", "index_shape"), OF_NOTHING)
+def test_gather_of_nothing_is_empty(place, shape, axis, index_shape):
+    x, indices = put(np.empty(shape, np.float32), place), put(np.full(index_shape, 99), place)
+    for mode in ("clamp", "wrap", "fill", "raise"):
+        result = ck.gather(x, indices, axis, mode=mode)
+        assert result.shape == x.shape[:axis] + index_shape + x.shape[axis + 1 :]
 
 
 def test_gather_from_an_empty_axis_fills_or_raises(place):

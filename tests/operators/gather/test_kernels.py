@@ -12,6 +12,7 @@ from tests.helpers.bound import forget
 from tests.helpers.checked import ORDERS
 from tests.helpers.oracle import options
 from tests.helpers.places import POISON
+from tests.helpers.rows import each
 from tests.helpers.samples import covering
 
 pytestmark = pytest.mark.cudakern_checked(seeds=ORDERS, resident_blocks=3)
@@ -38,14 +39,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("case", "mode"), covering(CASES, MODES))
+@each(("case", "mode"), covering(CASES, MODES))
 def test_few_blocks_do_it_all(monkeypatch, case, mode):
     variant, shape, count, axis, dtype = case
     kernels = run(monkeypatch, shape, count, axis, dtype, mode)
     assert [name.startswith(f"ck_gather_{variant}_w") for name in kernels] == [True]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each("mode", MODES)
 def test_strided_layouts(monkeypatch, mode):
     kernels = run(monkeypatch, (6, 40, 30), (70,), 1, np.int16, mode, np.s_[::2, ::-1, ::3])
     assert [name.startswith("ck_gather_strided") for name in kernels] == [True]

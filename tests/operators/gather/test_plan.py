@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
 from cudakern._layout import Layout, packed_strides
 from cudakern.operators.gather.plan import plan_gather, rows_of
+from tests.helpers.rows import each
 
 
 def problem(shape, axis, indices, itemsize=4, *, index_bytes=4, x=None, out=None, phases=(0, 0, 0)):
@@ -90,7 +89,7 @@ BLOCKS = [
 OF_NOTHING = [problem((3, 0), 0, (7,)), problem((3, 4), 0, (0,))]
 
 
-@pytest.mark.parametrize("outer", [1, 8, 63, 1000])
+@each("outer", [1, 8, 63, 1000])
 def test_last_axis_grid_covers_every_row_and_index(outer):
     for count, extent in itertools.product([256, 4095, 4097, 20_000], [300, 50_000]):
         plan = plan_gather(problem((max(outer, 8), extent), 1, (count,)))
@@ -112,7 +111,7 @@ LAST_AXIS = [
 ]
 
 
-@pytest.mark.parametrize(("sizes", "grid", "rows", "shared"), LAST_AXIS)
+@each(("sizes", "grid", "rows", "shared"), LAST_AXIS)
 def test_stages_of_last_axis_are_pinned(sizes, grid, rows, shared):
     outer, extent, count = sizes
     plan = plan_gather(problem((outer, extent), 1, (count,)))

@@ -9,6 +9,7 @@ import cudakern as ck
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, get, put
 from tests.helpers.refused import assert_refused, refusals
+from tests.helpers.rows import each
 
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
@@ -64,7 +65,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(launches, error, text, call):
     assert_refused(error, f"gather_nd: {text}", call)
     assert not launches
@@ -83,12 +84,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("batch", "indices", "where", "axis", "value"), BAD)
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_raise_names_the_first_bad_index(
-    launches, place, batch, indices, where, axis, value, dtype
-):
-    indices = put(np.array(indices, dtype), place)
+@each(("batch", "indices", "where", "axis", "value"), BAD)
+def test_raise_names_the_first_bad_index(launches, place, batch, indices, where, axis, value):
+    indices = put(np.array(indices), place)
     shape = indices.shape[:-1] + X.shape[batch + indices.shape[-1] :]
     out, extent = put(np.full(shape, POISON, X.dtype), place), X.shape[axis]
     required = f"must lie in [{-extent}, {extent - 1}] for x.shape[{axis}]={extent}; got {value}"
@@ -100,8 +98,8 @@ def test_raise_names_the_first_bad_index(
     assert not launches
 
 
-@pytest.mark.parametrize("mode", ["clamp", "raise"])
-@pytest.mark.parametrize("operand", ["x", "indices"])
+@each("mode", ["clamp", "raise"])
+@each("operand", ["x", "indices"])
 def test_out_that_overlaps_is_refused_where_nothing_is_launched(place, operand, mode):
     memory = put(np.arange(20, dtype=np.int64), place)
     if operand == "x":  # tuples of no component

@@ -14,13 +14,15 @@ from tests.helpers import gather_nd as oracle
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
 from tests.helpers.oracle import MODES, options
-from tests.helpers.places import POISON, Buffer, get, put, same_bytes
-from tests.helpers.samples import covering, examples
+from tests.helpers.places import Buffer, get, put, same_bytes
+from tests.helpers.rows import each
+from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import (
-    DTYPES,
+    COPIED,
     INDEX_DTYPES,
     OF_EACH_WIDTH,
     fill_values,
+    lookups,
     memory_layouts,
     random_bytes,
 )
@@ -33,7 +35,7 @@ KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
+@each(("index_dtype", "dtype", "mode"), sample(KINDS, 2))
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
@@ -58,13 +60,68 @@ def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
-def test_gather_nd_every_dtype_and_index_type(place, dtype, index_dtype, mode):
+@each("dtype", COPIED)
+def test_gather_nd_every_dtype(place, dtype):
     rng = np.random.default_rng(7)
-    indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
     x = random_bytes(rng, (2, 5, 7, 3), dtype)
-    result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, 1))
-    assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, 1))
+    for index_dtype, mode in lookups(KINDS, dtype):
+        indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
+        for fill in fill_values(dtype):
+            result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, fill))
+            assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, fill))
+
+
+def test_gather_nd_holds_each_component_against_its_own_axis(place):
+    extents = (2, 3, 4, 5, 6, 7, 2, 3)
+    x = np.arange(np.prod(extents), dtype=np.int32).reshape(extents)
+    inside = np.array([1, 2, 3, 4, 5, 6, 1, 2])
+    beyond, below = (np.tile(side, (8, 1)) for side in (inside, -inside))
+    np.fill_diagonal(beyond, extents)
+    np.fill_diagonal(below, -np.array(extents) - 1)
+    indices = np.concatenate([[inside, -inside], beyond, below])
+    for mode in MODES:
+        expected = oracle.gather_nd(x, indices, 0, mode, -9)
+        assert mode != "fill" or (expected == -9).tolist() == [False] * 2 + [True] * 16
+        result = ck.gather_nd(put(x, place), put(indices, place), **options(mode, -9))
+        assert same_bytes(result, expected)
+
+
+OF_NOTHING = [
+    ((3, 0), (2, 1), 0),
+    ((3, 4), (0, 2), 0),
+    ((0, 4), (0, 1), 1),
+    ((2, 0, 3), (2, 0, 1), 1),
+    ((2, 3, 0), (2, 3, 5, 0), 2),
+    ((3, 4), (0, 0), 0),
+]
+
+
+@each(("shape", "index_shape", "batch_dims"), OF_NOTHING)
+def test_gather_nd_of_nothing_is_empty(place, shape, index_shape, batch_dims):
+    x, indices = put(np.empty(shape, np.float32), place), put(np.full(index_shape, 99), place)
+    expected = index_shape[:-1] + shape[batch_dims + index_shape[-1] :]
+    for mode in (*MODES, "raise"):
+        result = ck.gather_nd(x, indices, batch_dims, **options(mode, 0))
+        assert result.shape == expected
+        assert result.size == 0
+
+
+@each(
+    ("shape", "index_shape", "batch_dims", "axis", "count"),
+    [((0, 4), (3, 1), 0, 0, 3), ((2, 5, 0, 3), (2, 3, 2), 1, 2, 12), ((0, 0), (2,), 0, 0, 2)],
+)
+def test_gather_nd_from_an_empty_axis_fills_or_raises(
+    place, shape, index_shape, batch_dims, axis, count
+):
+    x = put(np.empty(shape, np.float32), place)
+    indices = put(np.zeros(index_shape, np.int64), place)
+    filled = ck.gather_nd(x, indices, batch_dims, mode="fill", fill_value=3)
+    assert filled.shape == index_shape[:-1] + shape[batch_dims + index_shape[-1] :]
+    assert (get(filled) == 3).all()
+    message = rf"^gather_nd: x.shape\[{axis}\] must be at least 1 for {count} indices; got 0$"
+    for mode in ("clamp", "wrap", "raise"):
+        with pytest.raises(ck.IndexRangeError, match=message):
+            ck.gather_nd(x, indices, batch_dims, mode=mode)
 
 
 def test_gather_nd_takes_lists():
@@ -77,7 +134,7 @@ def test_gather_nd_takes_lists():
 
 
 @PLAIN  # a checked launch walks along all of the axis
-@pytest.mark.parametrize("step", [1, -1])
+@each("step", [1, -1])
 def test_gather_nd_in_64_bit_offsets(place, step):
     # An axis of 2^33 elements that all lie in one place: 64-bit positions without the memory.
     buffer = Buffer(np.arange(16, dtype=np.uint8), place)
@@ -110,26 +167,3 @@ def test_gather_nd_in_64_bit_offsets_reads_far_apart():
         batches = ck.gather_nd(source, indices[:, :1].repeat(5, 0)[:5] % 3, 1)
         rows = indices[:, 0].repeat(5)[:5] % 3
         assert same_bytes(batches, source[np.arange(5), rows])
-
-
-@pytest.mark.parametrize(("columns", "dtype"), [(48, np.float32), (25, np.uint8), (1, np.float32)])
-def test_gather_nd_poisoned_result_of_many_blocks(place, columns, dtype):
-    rng = np.random.default_rng(3)
-    x = random_bytes(rng, (40, 25, columns), dtype)
-    indices = random_tuples(rng, (30_000, 2), np.int32, (40, 25), 0)
-    out = put(np.full((30_000, columns), POISON, dtype), place)
-    ck.gather_nd(put(x, place), put(indices, place), out=out)
-    assert same_bytes(out, x[indices[:, 0], indices[:, 1]])
-
-
-@pytest.mark.device(on=False)  # of kernels
-@given(st.data())
-def test_gather_nd_is_fancy_indexing(place, data):
-    shapes = data.draw(gather_nd_shapes(4).filter(lambda s: s.extents))
-    x_shape = shapes.x[shapes.batch_dims :]
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    x = random_bytes(rng, x_shape, np.int32)
-    indices = random_tuples(rng, shapes.indices, np.int32, shapes.extents, 0)
-    expected = np.asarray(x[tuple(np.moveaxis(indices, -1, 0))])
-    for mode in ("clamp", "fill", "raise"):
-        assert same_bytes(ck.gather_nd(put(x, place), put(indices, place), mode=mode), expected)

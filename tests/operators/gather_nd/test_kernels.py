@@ -18,6 +18,7 @@ from tests.helpers.checked import ORDERS
 from tests.helpers.gather_nd import random_tuples
 from tests.helpers.oracle import options
 from tests.helpers.places import HOST, POISON, Buffer, same_bytes
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, sample
 
 pytestmark = pytest.mark.cudakern_checked(seeds=ORDERS, resident_blocks=3)
@@ -74,7 +75,7 @@ STRIDED = [
 MODES = ["clamp", "wrap", "fill"]
 
 
-@pytest.mark.parametrize(("case", "mode"), covering(CASES, MODES), ids=str)
+@each(("case", "mode"), covering(CASES, MODES), ids=str)
 def test_few_blocks_do_it_all(monkeypatch, case, mode):
     _, indices, expected = operands(case, mode)
     assert expected.nbytes > 2 * TILES[case.kernel.split("_")[0]]
@@ -83,7 +84,7 @@ def test_few_blocks_do_it_all(monkeypatch, case, mode):
     assert run(monkeypatch, case, mode).startswith(f"{case.kernel}_")
 
 
-@pytest.mark.parametrize(("case", "mode"), sample(covering(CASES, MODES), 2), ids=str)
+@each(("case", "mode"), sample(covering(CASES, MODES), 4), ids=str)
 def test_64_bit_offsets(monkeypatch, case, mode):
     monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
     kernel = run(monkeypatch, case, mode)
@@ -91,14 +92,15 @@ def test_64_bit_offsets(monkeypatch, case, mode):
     assert kernel.endswith("_o64")
 
 
-@pytest.mark.parametrize(("case", "mode"), covering(STRIDED, MODES), ids=str)
+@each(("case", "mode"), covering(STRIDED, MODES), ids=str)
 def test_strided_layouts(monkeypatch, case, mode):
     assert operands(case, mode)[2].size > 2 * 1024  # more than two blocks take in a turn
     kernel = run(monkeypatch, case, mode)
     assert kernel.startswith(f"{case.kernel}_")
     assert kernel.endswith("_o32")
-    monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
-    kernel = run(monkeypatch, case, mode)
+    with monkeypatch.context() as narrow:
+        narrow.setattr(_layout, "MAX_SPAN_32", 64)
+        kernel = run(narrow, case, mode)
     assert kernel.startswith("strided_r")
     assert kernel.endswith("_o64")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-import pytest
-
 from cudakern._layout import Layout, packed_strides
 from cudakern.operators.gather_nd.plan import plan_gather_nd, specialisations
 from cudakern.operators.rows import rows_of_tuples
+from tests.helpers.rows import each
 
 STATIC_SHARED_LIMIT = 48 * 1024  # bytes a block may have without asking for more
 
@@ -110,10 +109,10 @@ BLOCKS = [
 OF_NOTHING = [problem((3, 0), (7, 1)), problem((3, 4), (0, 2)), problem((0, 4), (0, 7, 1), 1)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("mode", "name"), [("clamp", "clamp"), ("raise", "clamp"), ("wrap", "wrap"), ("fill", "fill")]
 )
-@pytest.mark.parametrize(
+@each(
     ("index_type", "short"),
     [("int32", "i32"), ("uint32", "u32"), ("int64", "i64"), ("uint64", "u64")],
 )

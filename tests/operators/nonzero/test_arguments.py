@@ -8,6 +8,7 @@ import pytest
 import cudakern as ck
 from tests.helpers.places import POISON, get, put
 from tests.helpers.refused import assert_refused, nothing_allocated, refusals
+from tests.helpers.rows import each
 
 pytestmark = pytest.mark.device
 
@@ -87,14 +88,14 @@ TABLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(launches, error, text, call):
     with nothing_allocated():
         assert_refused(error, text, call)
     assert not launches
 
 
-@pytest.mark.parametrize(("start", "name"), [(11, "coordinates"), (12, "")])
+@each(("start", "name"), [(11, "coordinates"), (12, "")])
 def test_the_outputs_do_not_overlap_each_other(place, start, name):
     memory = put(np.full(64, POISON, np.uint32), place)
     pair = memory[start : start + 1], memory[:12].reshape(6, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,13 +11,10 @@ from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
 from cudakern import _layout
-from cudakern._dtypes import DataType, bfloat16
-from cudakern._layout import Layout
-from cudakern.engines import simulator
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
-from tests.helpers.bound import forget
+from cudakern.operators.nonzero.plan import plan_nonzero
+from tests.helpers.bound import forget, limit_blocks
 from tests.helpers.checked import ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
@@ -30,15 +28,27 @@ from tests.helpers.nonzero import (
     laid_out,
     random_elements,
 )
-from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
-from tests.helpers.samples import covering, examples, sample
+from tests.helpers.places import HOST, Buffer, put, same_bytes
+from tests.helpers.rows import each
+from tests.helpers.samples import covering, examples, is_thorough, sample
 from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
+from tests.operators.nonzero.test_plan import problem
 
 pytestmark = [PLAIN_AND_CHECKED, pytest.mark.device]
 
 KINDS = ["uint32", "int64"]
-#: Of x, and of coordinates.
-OF_BOTH = sample(covering(OF_EACH_WIDTH, KINDS), 2)
+#: Of x, and of coordinates: kernels take the longest of all to compile, so few have both.
+OF_BOTH = (
+    covering(OF_EACH_WIDTH, KINDS)
+    if is_thorough()
+    else [("float32", KINDS[0]), ("float16", KINDS[1])]
+)
+
+
+def kinds_of(dtype):
+    """Return the dtypes that coordinates of such elements have here."""
+    own = KINDS[1] if np.dtype(dtype).itemsize in {2, 8} else KINDS[0]
+    return KINDS if is_thorough() else [own]
 
 
 def run_poisoned(x, outputs, place):
@@ -50,22 +60,15 @@ def run_poisoned(x, outputs, place):
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH)
+@each(("dtype", "kind"), OF_BOTH)
 @settings(max_examples=examples(60))
 @given(data=st.data())
 def test_equals_numpy(place, dtype, kind, data):
     assert_any_call(place, dtype, kind, data.draw)
 
 
-def plan_anew(monkeypatch, **limits):
-    """Plan with other limits; no plans of other tests."""
-    for name, value in limits.items():
-        monkeypatch.setattr(nonzero_plan, name, value)
-    forget(monkeypatch)
-
-
 @pytest.mark.cudakern_checked(seeds=(None, *ORDERS), resident_blocks=3)
-@pytest.mark.parametrize(("dtype", "kind"), sample(OF_BOTH, 3))
+@each(("dtype", "kind"), OF_BOTH if is_thorough() else OF_BOTH[:1])
 @settings(max_examples=examples(20))
 @given(data=st.data())
 def test_few_blocks(monkeypatch, dtype, kind, data):
@@ -75,13 +78,13 @@ def test_few_blocks(monkeypatch, dtype, kind, data):
     def tiling(_problem, items, _item_bytes, turn_words):
         return turns, -(-items // (turns * THREADS * turn_words))
 
-    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
-    plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
+    monkeypatch.setattr(nonzero_plan, "_tiling", tiling)
+    limit_blocks(monkeypatch, data.draw(st.integers(2, 3), "blocks"))
     assert_any_call(HOST, dtype, kind, data.draw, LARGEST // 8)
 
 
 @PLAIN
-@pytest.mark.parametrize("dtype", sample(OF_EACH_WIDTH, 4))
+@each("dtype", sample(OF_EACH_WIDTH, 5))
 @settings(max_examples=examples(10))
 @given(data=st.data())
 def test_64_bit_offsets(monkeypatch, place, dtype, data):
@@ -92,20 +95,20 @@ def test_64_bit_offsets(monkeypatch, place, dtype, data):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "density"), covering(DTYPES, DENSITIES))
+@each(("dtype", "density"), covering(DTYPES, DENSITIES))
 def test_every_dtype_and_density(place, dtype, density):
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(7)
     x = random_elements(rng, (2, 3, 5000 // dtype.itemsize), dtype, density)
     if density in (0, 1):
         assert len(expected_coordinates(x)) == density * x.size
-    for kind in KINDS:
+    for kind in kinds_of(dtype):
         run_poisoned(x, Outputs.packed(x.shape, kind, place), place)
 
 
 @pytest.mark.device(on=False)  # of kernels
 @PLAIN
-@pytest.mark.parametrize(
+@each(
     ("dtype", "density"),
     covering(["uint8", "float16", "float32", "int64", "complex128"], [0.01, 1, "last tile"]),
 )
@@ -116,14 +119,13 @@ def test_sizes_around_the_limits(place, dtype, density):
     for limit in limits - {n for n in limits if n * itemsize > LARGEST}:
         for size in range(max(1, limit - 1), limit + 2):
             x = random_elements(rng, (size,), dtype, density)
-            for kind in KINDS:
+            for kind in kinds_of(dtype):
                 run_poisoned(x, Outputs.packed(x.shape, kind, place), place)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "shape", "kind"),
     covering(COORDINATE_STRIDES, [(300,), (9, 70), (2, 3, 150), (2,) * 8], KINDS),
-    ids=str,
 )
 def test_every_layout_of_coordinates(place, kind, shape, name):
     x = random_elements(np.random.default_rng(9), shape, "float32", 0.5)
@@ -134,11 +136,11 @@ def test_every_layout_of_coordinates(place, kind, shape, name):
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("rank", "kind"), sample(covering(range(1, 9), KINDS), 2, 1))
-def test_every_rank_in_any_order_of_axes(place, rank, kind):
+@each("rank", sample(range(1, 9), 2, 1))
+def test_every_rank_in_any_order_of_axes(place, rank):
     shape = (3, 2, 4, 2, 1, 3, 2, 3)[:rank]
     x = random_elements(np.random.default_rng(rank), shape, "int16", 0.5)
-    memory = put(x, place)
+    memory, kind = put(x, place), KINDS[1]
     for view in (np.s_[...], (np.s_[::-1],) * rank, (np.s_[::2],) * rank):
         for axes in map(tuple, (range(rank), reversed(range(rank)), [*range(1, rank), 0])):
             result = ck.nonzero_coordinates(memory[view].transpose(axes), dtype=kind)
@@ -146,9 +148,7 @@ def test_every_rank_in_any_order_of_axes(place, rank, kind):
             assert_found(result, expected_coordinates(turned, kind), turned.shape)
 
 
-@pytest.mark.parametrize(
-    "dtype", sample(["bool", "int16", "float32", "complex64", "complex128"], 2)
-)
+@each("dtype", ["float32", "bool", *sample(["int16", "complex64", "complex128"], 4, 3)])
 def test_every_address(place, dtype):
     """Also such as are no multiple of the element's size, which only a host has."""
     dtype = np.dtype(dtype)
@@ -162,26 +162,22 @@ def test_every_address(place, dtype):
             assert_found(result, expected, x.shape)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("value", "count"), [(0.0, 0), (-0.0, 0), (1.5, 1), (np.nan, 1)])
+@each("kind", KINDS)
+@each(("value", "count"), [(0.0, 0), (-0.0, 0), (1.5, 1), (np.nan, 1)])
 def test_a_scalar_has_the_coordinate_0(place, value, count, kind):
-    result = ck.nonzero_coordinates(put(np.array(value), place), dtype=kind)
+    result = ck.nonzero_coordinates(put(np.array(value, np.float32), place), dtype=kind)
     assert_found(result, np.zeros((count, 1), kind), ())
 
 
-BROADCAST = [((40, 50), (0, 8)), ((40, 50), (8, 0)), ((9000,), (0,)), ((2, 3, 4, 5), (8, 0, 0, 16))]
+BROADCAST = [((40, 50), (0, 4)), ((40, 50), (4, 0)), ((9000,), (0,)), ((2, 3, 4, 5), (4, 0, 0, 8))]
 
 
 @PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("shape", "strides"), BROADCAST, ids=str)
+@each(("shape", "strides"), BROADCAST)
 def test_repeated_elements_count_each_time(place, shape, strides):
     for value in (0, 1):
-        x = put(np.arange(value, 800 + value), place)
-        if place == CUDA:
-            from cupy.lib.stride_tricks import as_strided as view  # noqa: PLC0415  optional
-        else:
-            view = as_strided
-        x = view(x, shape, strides)
+        x = Buffer(np.arange(value, 800 + value, dtype=np.int32).tobytes(), place)
+        x = x.view(shape, np.int32, strides)
         result = ck.nonzero_coordinates(x)
         assert_found(result, expected_coordinates(x, np.uint32), shape)
 
@@ -190,7 +186,7 @@ SPECIAL = {
     "float16": (np.uint16, [0x8000], [1, 0x8001, 0x7C00, 0x7E00, 0xFE00, 0x7C01]),
     "float32": (np.uint32, [1 << 31], [1, (1 << 31) + 1, 0x7F800000, 0x7FC00000, 0xFF800001]),
     "float64": (np.uint64, [1 << 63], [1, (1 << 63) + 1, 0x7FF << 52, (0x7FF << 52) + 1, 1 << 31]),
-    "bfloat16": (np.uint16, [0x8000], [1, 0x8001, 0x7F80, 0x7FC0, 0x80]),
+    ml_dtypes.bfloat16: (np.uint16, [0x8000], [1, 0x8001, 0x7F80, 0x7FC0, 0x80]),
     "complex64": (
         np.uint64,
         [1 << 63, 1 << 31, 1 << 63 | 1 << 31],
@@ -202,70 +198,65 @@ SPECIAL = {
 }
 
 
-@pytest.mark.parametrize("dtype", SPECIAL)
+@PLAIN
+@each("dtype", SPECIAL)
 def test_signs_of_zero_are_ignored_and_no_other_bit_is(place, dtype):
-    if dtype == "bfloat16" and bfloat16() is None:
-        pytest.skip("ml_dtypes is not installed")
     bits, zeros, others = SPECIAL[dtype]
-    x = np.array([0, *zeros, *others, 0], bits).view(bfloat16() if dtype == "bfloat16" else dtype)
-    found = np.arange(1 + len(zeros), 1 + len(zeros) + len(others), dtype=np.uint32)[:, None]
-    assert_found(ck.nonzero_coordinates(put(x, place)), found, x.shape)
+    (kind, *_) = kinds_of(dtype)
+    x = np.array([0, *zeros, *others, 0], bits).view(dtype)
+    found = np.arange(1 + len(zeros), 1 + len(zeros) + len(others), dtype=kind)[:, None]
+    assert_found(ck.nonzero_coordinates(put(x, place), dtype=kind), found, x.shape)
     for alone in range(len(x)):  # also the last element of a longer run
         y = np.zeros(77, x.dtype)
         y[-1:] = x[alone : alone + 1]
-        coordinates = np.full((int(alone in found), 1), 76, np.uint32)
-        assert_found(ck.nonzero_coordinates(put(y, place)), coordinates, y.shape)
+        coordinates = np.full((int(alone in found), 1), 76, kind)
+        assert_found(ck.nonzero_coordinates(put(y, place), dtype=kind), coordinates, y.shape)
 
 
+@PLAIN
 def test_halves_of_complex128_are_looked_at_both(place):
     x = np.array([0, complex(-0.0, -0.0), complex(0, 5e-324), complex(5e-324, -0.0), 0], complex)
     assert_found(ck.nonzero_coordinates(put(x, place)), np.array([[2], [3]], np.uint32), (5,))
 
 
-@pytest.mark.parametrize("kind", [*KINDS, np.uint32, np.int64, np.dtype("int64")], ids=str)
+@PLAIN
+@each("kind", ["int64", np.int64, np.dtype("int64")])
 def test_takes_lists_and_any_name_of_a_dtype(kind):
     result = ck.nonzero_coordinates([[0, 3], [1, 0]], dtype=kind)
     assert_found(result, np.array([[0, 1], [1, 0]], kind), (2, 2))
-    count, coordinates = result
-    assert count is result.count
-    assert coordinates is result.coordinates
     assert_found(ck.nonzero_coordinates([], dtype=kind), np.zeros((0, 1), kind), (0,))
     assert ck.nonzero_coordinates(True).coordinates.dtype == "uint32"  # noqa: FBT003
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 4), (0,) * 8, (0, 2**40)], ids=str)
+@each("kind", KINDS)
+@each("shape", [(0,), (0, 3), (2, 0, 4), (0,) * 8, (0, 2**40)])
 def test_nothing_to_search(place, shape, kind):
     x = put(np.zeros(shape, np.float32), place)
     none = np.zeros((0, len(shape)), kind)
     outputs = Outputs.packed(shape, kind, place)
     with ck.simulator.traffic() as report:
         assert_found(ck.nonzero_coordinates(x, dtype=kind), none, shape)
-        ck.nonzero_coordinates(x, dtype=kind, out=outputs.pair)
-        ck.nonzero_coordinates(x, dtype=kind, out=outputs.pair)
+        for _ in range(2):
+            ck.nonzero_coordinates(x, dtype=kind, out=outputs.pair)
     assert not report.kernels
     outputs.assert_hold(none)
 
 
 # 5 GB of address space of which a few pages are touched.
 @PLAIN
-@pytest.mark.parametrize("kind", KINDS)
-def test_reads_far_apart(kind):
-    memory = np.zeros(5 * 2**30, np.uint8)
-    for step in (2**30, -(2**30)):
-        x = as_strided(memory[:: 1 if step > 0 else -1], (5, 16), (step, 1 if step > 0 else -1))
+def test_reads_far_apart():
+    memory, kind = np.zeros(5 * 2**30, np.uint8), KINDS[1]
+    for step in (1, -1):
+        x = as_strided(memory[::step], (5, 16), (step * 2**30, step))
         x[...] = np.arange(80).reshape(5, 16) % 3 == 0
         for view in (x, x.T):
-            assert_found(
-                ck.nonzero_coordinates(view, dtype=kind),
-                expected_coordinates(view, kind),
-                view.shape,
-            )
+            found = ck.nonzero_coordinates(view, dtype=kind)
+            assert_found(found, expected_coordinates(view, kind), view.shape)
 
 
 @PLAIN
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("apart", ["rows", "axes"])
+@each("kind", KINDS)
+@each("apart", ["rows", "axes"])
 def test_writes_far_apart(kind, apart):
     memory = np.zeros(5 * 2**30, np.uint8)
     itemsize = np.dtype(kind).itemsize
@@ -284,49 +275,35 @@ def test_writes_far_apart(kind, apart):
         assert (out[len(found) :] == 77).all()
 
 
-# Inputs that are contiguous along another axis than the last, which has very many elements.
-
-#: Shapes in memory before the last two axes change places. A tile of 65536 elements has room for 2
-#: to 8 of the rows that a vector has elements of.
-PARTS = [
-    ((5000, 32), "uint8"),
-    ((9000, 48), "bool"),
-    ((20_001, 16), "int8"),
-    ((9000, 24), "float16"),
-    ((17_000, 12), "float32"),
-    ((3, 5000, 32), "uint8"),
-    ((2, 20_000, 8), "int16"),
+#: Variants of inputs that are contiguous along another axis than the last, and their shapes before
+#: the last two axes change places. Where there are very many elements along the last one, a tile of
+#: 65536 has room for 2 to 8 of the rows that a vector has elements of.
+TURNED = [
+    ("parts", (5000, 32), "uint8"),
+    ("columns", (130, 48), "uint8"),
+    ("parts", (3, 5000, 32), "uint8"),
+    ("columns", (3, 130, 16), "int64"),
+    *(("parts", shape, "float16") for shape in [(9000, 24)] if is_thorough()),
 ]
 
 
-@pytest.mark.parametrize(("shape", "dtype"), sample(PARTS, 3), ids=str)
-def test_a_tile_uses_some_rows_of_its_vectors(place, shape, dtype):
+@each(("variant", "shape", "dtype"), TURNED)
+def test_rows_lie_apart_in_memory(place, variant, shape, dtype):
     x = random_elements(np.random.default_rng(len(shape)), shape, dtype, 0.03)
     turned = x.swapaxes(-1, -2)
+    plan = plan_nonzero(problem(turned.shape, turned.itemsize, strides=turned.strides))
+    assert plan.variant == variant
     result = ck.nonzero_coordinates(put(x, place).swapaxes(-1, -2))
     assert_found(result, expected_coordinates(turned, np.uint32), turned.shape)
 
 
-@pytest.mark.parametrize(
-    ("shape", "dtype"), sample([((5000, 16), "float32"), ((9000, 24), "float16")], 2)
-)
+@each(("shape", "dtype"), sample([((5000, 16), "float32"), ((9000, 24), "float16")], 2))
 def test_dense_tiles_follow_each_other_in_a_block(monkeypatch, shape, dtype):
     # More places than there is room for: warps read masks for as long as they write rows, while
     # others make the masks of the tile after the next one.
-    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
-    plan_anew(monkeypatch, TILE_BLOCKS=1)
+    limit_blocks(monkeypatch, 1)
     x = np.ones(shape, dtype)
     x[:, ::3] = -0.0
     expected = expected_coordinates(x.T, np.uint32)
     for _ in range(3):
         assert_found(ck.nonzero_coordinates(x.T), expected, x.T.shape)
-
-
-@PLAIN
-@pytest.mark.parametrize(("shape", "dtype"), PARTS, ids=str)
-def test_the_cases_are_read_in_parts(shape, dtype):
-    turned = np.empty(shape, dtype).swapaxes(-1, -2)
-    x = Layout(turned.shape, turned.strides, turned.itemsize)
-    coordinates = Layout((x.size, turned.ndim), (4 * turned.ndim, 4), 4)
-    plan = plan_nonzero(NonzeroProblem(x, coordinates, DataType.from_numpy(turned.dtype)))
-    assert plan.variant == "parts"

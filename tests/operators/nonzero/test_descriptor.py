@@ -1,86 +1,49 @@
-"""nonzero-coordinates through descriptors: the documented example, any legal one, strides."""
+"""nonzero-coordinates through descriptors: numbers of coordinates, ranks that differ, strides."""
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
-    DENSITIES,
     Outputs,
     expected_coordinates,
     laid_out,
     random_elements,
 )
 from tests.helpers.places import Buffer, get, same_bytes
-from tests.helpers.samples import examples
-from tests.helpers.type_table import MORE, SMALL
-from tests.operators.descriptors import change, element_strides
-from tests.operators.nonzero.rules import nonzero
+from tests.helpers.rows import each
+from tests.helpers.samples import covering
+from tests.operators.descriptors import change
+from tests.operators.nonzero.rules import COORDINATES, nonzero
 
 pytestmark = PLAIN_UNLESS_THOROUGH
 
-EXTENDED = FeatureLevel.EXTENDED
-LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
-COORDINATES = "output_coordinates_tensor"
-
-
-def effective_rank(sizes):
-    """How many dimensions there are without leading ones of size 1."""
-    while sizes[:1] == (1,):
-        sizes = sizes[1:]
-    return len(sizes)
-
-
-@st.composite
-def descriptors(draw, level):
-    """Draw a legal descriptor: every number of coordinates, tensors of different ranks."""
-    extended = level is EXTENDED
-    rank = draw(st.integers(0 if extended else 1, 8))
-    leading = draw(st.integers(0, rank))
-    longest = {0: 1, 1: 3000, 2: 70, 3: 15}.get(rank - leading, 4 if rank - leading < 6 else 3)
-    low = st.sampled_from([0] + [1] * 19) if extended else st.just(1)
-    rest = [draw(st.integers(min(1, draw(low)), longest)) for _ in range(rank - leading)]
-    sizes = (*(1,) * leading, *rest)
-    width = draw(st.integers(max(1, effective_rank(sizes)), max(1, rank)))
-    shape = (*(1,) * draw(st.integers(0, 6)), prod(sizes), width)
-    desc = nonzero(
-        sizes,
-        (1,) * draw(st.integers(1, 8)),
-        shape,
-        draw(st.sampled_from(sorted(MORE if extended else SMALL))),
-        coordinate_kind=draw(st.sampled_from(["UINT32", "INT64"] if extended else ["UINT32"])),
-    )
-    if draw(st.booleans()):
-        desc = change(desc, "input_tensor", strides=draw(element_strides(sizes)))
-    if draw(st.booleans()):
-        names = [name for name in COORDINATE_STRIDES if min(COORDINATE_STRIDES[name](1, 1)) > 0]
-        strides = COORDINATE_STRIDES[draw(st.sampled_from(names))](*shape[-2:])
-        strides = (*draw(element_strides(shape[:-2], output=True)), *strides)
-        desc = change(desc, COORDINATES, strides=strides)
-    elif draw(st.booleans()):
-        desc = change(desc, COORDINATES, strides=draw(element_strides(shape, output=True)))
-    return desc
+#: Sizes of x, of the count and of the coordinates: as many of a row as x has dimensions, or fewer
+#: if the first ones are of size 1.
+SIZES = [
+    ((400,), (1,), (400, 1)),
+    ((3, 50), (1, 1, 1), (1, 1, 150, 2)),
+    ((1, 1, 12, 5), (1,), (60, 2)),
+    ((1, 1, 12, 5), (1, 1), (1, 60, 3)),
+    ((2, 3, 1, 2, 2, 1, 3, 2), (1,) * 8, (*(1,) * 6, 144, 8)),
+    ((1, 1), (1,), (1, 1)),
+]
+#: Steps between elements of x, from those of a contiguous one of such sizes in memory.
+X_STRIDES = {
+    "packed": lambda _sizes, steps: steps,
+    "padded": lambda _sizes, steps: tuple(3 * step for step in steps),
+    "reversed": lambda sizes, _steps: tuple(int(np.prod(sizes[:d])) for d in range(len(sizes))),
+    "one element": lambda _sizes, steps: (0,) * len(steps),
+}
+ASCENDING = [name for name, strides in COORDINATE_STRIDES.items() if min(strides(1, 1)) > 0]
 
 
 def layout_of(tensor):
     return laid_out(tensor.sizes, tensor.element_strides, tensor.data_type.itemsize)
-
-
-def input_of(tensor, place, rng, density):
-    """Return an input as an array and as a flat buffer."""
-    dtype, layout = tensor.data_type.numpy, layout_of(tensor)
-    elements = random_elements(rng, (layout.nbytes // dtype.itemsize,), dtype, density)
-    buffer = Buffer(elements.tobytes(), place)
-    return buffer.view(layout.shape, dtype, layout.strides), buffer.view(elements.shape, dtype)
 
 
 def outputs_of(desc, place):
@@ -90,72 +53,43 @@ def outputs_of(desc, place):
     return Outputs(layout_of(count), layout_of(coordinates), dtype, place)
 
 
-def rows_of(desc, x):
-    """Return the rows that the descriptor asks for."""
-    rows = expected_coordinates(x)
-    return rows[:, rows.shape[1] - desc.output_coordinates_tensor.sizes[-1] :]
-
-
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@settings(max_examples=examples(60))
-@given(data=st.data())
-def test_any_legal_descriptor(place, level, data):
-    draw = data.draw
-    desc = draw(descriptors(level), "descriptor")
-    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
-    density = draw(st.sampled_from(DENSITIES), "density")
-    x, flat = input_of(desc.input_tensor, place, rng, density)
-    rows = rows_of(desc, x)
-    operator = ck.compile_operator(desc, level)
-    given = flat if draw(st.booleans(), "flat input") else x
-    if draw(st.booleans(), "give out"):
-        outputs = outputs_of(desc, place)
-        which = draw(st.sampled_from(["arrays", "flat", "flat coordinates"]), "outputs")
-        pair = outputs.flat if which == "flat" else outputs.pair
-        pair = (pair[0], outputs.flat[1]) if which == "flat coordinates" else pair
-        found = operator(given, out=pair)
-        assert all(map(lambda a, b: a is b, found, pair))
-        outputs.assert_hold(rows)
-        return
+@each("flat", [False, True])
+@each(("sizes", "steps", "name"), covering(SIZES, X_STRIDES, ASCENDING))
+def test_strides_of_the_descriptor(place, sizes, steps, name, flat):
+    desc = nonzero(*sizes)
+    steps = X_STRIDES[steps](sizes[0], desc.input_tensor.element_strides)
+    *before, rows, width = sizes[2]
+    strides = (*(999,) * len(before), *COORDINATE_STRIDES[name](rows, width))
+    desc = change(change(desc, "input_tensor", strides=steps), COORDINATES, strides=strides)
+    layout, dtype = layout_of(desc.input_tensor), np.dtype(np.float32)
+    elements = random_elements(np.random.default_rng(4), (layout.nbytes // 4,), dtype, 0.5)
+    buffer = Buffer(elements.tobytes(), place)
+    x = buffer.view(layout.shape, dtype, layout.strides)
+    found = expected_coordinates(x)[:, -width:]
+    operator, outputs = ck.compile_operator(desc), outputs_of(desc, place)
+    given = buffer.view(elements.shape, dtype) if flat else x
+    for pair in (outputs.flat if flat else outputs.pair, (outputs.pair[0], outputs.flat[1])):
+        assert all(map(lambda a, b: a is b, operator(given, out=pair), pair))
+        outputs.assert_hold(found)
     count, coordinates = operator(given)
-    assert same_bytes(count, np.full(desc.output_count_tensor.sizes, len(rows), np.uint32))
-    tensor = desc.output_coordinates_tensor
-    assert (coordinates.shape, coordinates.dtype) == (tensor.sizes, tensor.data_type.numpy)
-    found = get(coordinates).reshape(tensor.sizes[-2:])[: len(rows)]
-    assert np.array_equal(found, rows)
-    if tensor.strides is not None and coordinates.size:
-        steps = zip(tensor.sizes, coordinates.strides, layout_of(tensor).strides, strict=True)
-        assert all(n == 1 or a == b for n, a, b in steps)
+    assert same_bytes(count, np.full(sizes[1], len(found), np.uint32))
+    assert coordinates.shape == sizes[2]
+    assert np.array_equal(get(coordinates).reshape(rows, width)[: len(found)], found)
+    wanted = layout_of(desc.output_coordinates_tensor).strides
+    steps = zip(sizes[2], coordinates.strides, wanted, strict=True)
+    assert all(n == 1 or a == b for n, a, b in steps)
 
 
-@pytest.mark.parametrize("shape", [(5, 7), (2, 3, 400)], ids=str)
-def test_low_halves_of_64_bit_coordinates(place, shape):
-    """How users of DirectML get ONNX's int64 result of {rank, count}: high halves cleared first."""
-    x = random_elements(np.random.default_rng(8), shape, "float16", 0.3)
-    desc = nonzero(shape, (1,), (x.size, x.ndim), "FLOAT16")
-    desc = change(desc, COORDINATES, strides=(2, 2 * x.size))
-    result = Buffer(bytes(8 * x.size * x.ndim), place)
-    count = Buffer(bytes(4), place).view((1,), np.uint32)
-    operator = ck.compile_operator(desc)
-    given = Buffer(x.tobytes(), place).view(x.shape, x.dtype)
-    operator(given, out=(count, result.view((2 * x.size * x.ndim,), np.uint32)))
-    found = get(result.view((x.ndim, x.size), np.int64))
-    expected = np.array(np.nonzero(x))
-    assert get(count).tolist() == [expected.shape[1]]
-    assert np.array_equal(found[:, : expected.shape[1]], expected)
-    assert not found[:, expected.shape[1] :].any()
-
-
-@pytest.mark.parametrize("sizes", [(0,), (3, 0), (1, 0, 1), (1, 1, 0, 4, 0)], ids=str)
-@pytest.mark.parametrize("coordinate_kind", ["UINT32", "INT64"])
-def test_nothing_to_search_at_the_extended_level(place, sizes, coordinate_kind):
+@each("sizes", [(0,), (3, 0), (1, 0, 1), (1, 1, 0, 4, 0)])
+@each("kind", ["UINT32", "INT64"])
+def test_nothing_to_search_at_the_extended_level(place, sizes, kind):
     width = len(sizes)
-    desc = nonzero(sizes, (1, 1), (1, 0, width), "INT64", coordinate_kind=coordinate_kind)
-    operator = ck.compile_operator(desc, EXTENDED)
+    desc = nonzero(sizes, (1, 1), (1, 0, width), "INT64", coordinate_kind=kind)
+    operator = ck.compile_operator(desc, FeatureLevel.EXTENDED)
     x = Buffer(b"", place).view(sizes, np.int64)
     count, coordinates = operator(x)
     assert same_bytes(count, np.zeros((1, 1), np.uint32))
-    assert same_bytes(coordinates, np.zeros((1, 0, width), DataType[coordinate_kind].numpy))
+    assert same_bytes(coordinates, np.zeros((1, 0, width), DataType[kind].numpy))
     outputs = outputs_of(desc, place)
     for _ in range(2):
         operator(x, out=outputs.flat)

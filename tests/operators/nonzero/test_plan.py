@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cudakern._dtypes import DataType
 from cudakern._layout import Layout, packed_strides
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero, specialisations
+from tests.helpers.rows import each
 from tests.helpers.samples import examples
 from tests.helpers.strategies import memory_layouts
 
@@ -94,15 +95,13 @@ TILINGS = [  # x, then tiles and bytes of the workspace
 ]
 
 
-@pytest.mark.parametrize(
-    ("search", "tiles", "workspace"), [pytest.param(*rest, id=name) for name, *rest in TILINGS]
-)
+@each(("search", "tiles", "workspace"), [pytest.param(*rest, id=name) for name, *rest in TILINGS])
 def test_tiles_are_pinned(search, tiles, workspace):
     plan = plan_nonzero(search)
     assert (plan.grid, plan.workspace) == ((tiles, 1, 1), workspace)
 
 
-@pytest.mark.parametrize(
+@each(
     ("search", "form"),
     [
         (problem((9, 5), out=(12, 4)), "scattered"),
@@ -159,6 +158,5 @@ def test_tiles_of_columns_cover_x_and_fit(data):
     assert plan.grid == (planes * groups, 1, 1)
 
 
-@pytest.mark.parametrize("search", [search for _, search, _ in PINNED])
-def test_three_blocks_share_the_memory_of_a_multiprocessor(search):
-    assert plan_nonzero(search).shared_bytes <= 48 * KIB
+def test_three_blocks_share_the_memory_of_a_multiprocessor():
+    assert all(plan_nonzero(search).shared_bytes <= 48 * KIB for _, search, _ in PINNED)

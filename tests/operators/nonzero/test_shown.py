@@ -10,11 +10,12 @@ import pytest
 import cudakern as ck
 from tests.helpers.places import HOST, get, put
 from tests.helpers.recorded_cupy import on_device, recorded
+from tests.helpers.rows import each
 
 DENSE = "[0, 1], [0, 2], [0, 3], ..., [4, 5], [4, 6], [4, 7]"
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "options", "count", "rows", "shape"),
     [
         ([0, 7, 5], {}, 2, "[1], [2]", (3, 1)),
@@ -30,7 +31,7 @@ DENSE = "[0, 1], [0, 2], [0, 3], ..., [4, 5], [4, 6], [4, 7]"
         (np.ones((1,) * 8), {}, 1, "[0, 0, 0, 0, 0, 0, 0, 0]", (1, 8)),
     ],
 )
-@pytest.mark.parametrize("dtype", ["uint32", "int64"])
+@each("dtype", ["uint32", "int64"])
 def test_rows_that_are_defined(x, options, count, rows, shape, dtype):
     found = ck.nonzero_coordinates(x, dtype=dtype, **options)
     expected = (
@@ -57,9 +58,7 @@ def test_it_stays_a_tuple():
     assert "count=1, coordinates=[[1]], shape" in repr(other)
 
 
-@pytest.mark.parametrize(
-    "pair", [(1, 2), (None, np.zeros((2, 1))), (np.zeros(1), np.zeros((2, 1)))]
-)
+@each("pair", [(1, 2), (None, np.zeros((2, 1))), (np.zeros(1), np.zeros((2, 1)))])
 def test_what_is_no_result_is_shown_nevertheless(pair):
     assert repr(ck.NonzeroCoordinates(*pair)).startswith("NonzeroCoordinates(count=<")
 

@@ -8,6 +8,7 @@ import pytest
 import cudakern as ck
 from tests.helpers.places import put
 from tests.helpers.refused import assert_refused, refusals
+from tests.helpers.rows import each
 
 pytestmark = pytest.mark.device
 
@@ -60,7 +61,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+@each(("error", "text", "call"), refusals(TABLES))
 def test_answer(launches, error, text, call):
     assert_refused(error, f"one_hot: {text}", call)
     assert not launches

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudakern._layout import Layout, packed_strides
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
+from tests.helpers.rows import each
 from tests.helpers.samples import examples
 
 
@@ -87,9 +87,7 @@ TILES_OF_PLANES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("indices", "depth", "itemsize", "index_bytes", "phase", "tile"), TILES + TILES_OF_PLANES
-)
+@each(("indices", "depth", "itemsize", "index_bytes", "phase", "tile"), TILES + TILES_OF_PLANES)
 def test_tiles_are_pinned(indices, depth, itemsize, index_bytes, phase, tile):
     plan = plan_one_hot(
         problem(indices, depth, 1, itemsize, index_bytes=index_bytes, phases=(phase, 0))

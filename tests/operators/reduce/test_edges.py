@@ -10,78 +10,62 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._dtypes import bfloat16
-from tests.helpers.places import Buffer, get, put, same_bytes
+from tests.helpers.places import get, put, same_bytes
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, OF_NOTHING, is_legal, reduce, result_dtype
+from tests.helpers.rows import each
 from tests.helpers.samples import covering, sample
 from tests.helpers.strategies import DTYPES, random_bytes
 
 pytestmark = pytest.mark.device
 
 COUNTING = ["sum", "l1", "sum_square"]
-FLOATS = ["float32", "float64", "float16", bfloat16() or "float16"]
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+FLOATS = ["float32", "float64", "float16", BFLOAT16]
 NAN, INF = np.nan, np.inf
 IGNORE = {"nan": "ignore"}
 LAST = {"last_index": True}
 BOTH = {**IGNORE, **LAST}
 
 TIES = [
-    ([3, 2, 1, 2, 3], "argmax", LAST, 4),
-    ([1, 2, 3, 2, 1], "argmin", {}, 0),
-    ([1, 2, 3, 2, 1], "argmin", LAST, 4),
     ([7, 7, 7], "argmax", LAST, 2),
-    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmax", {"axis": 0}, [1, 2, 1]),
+    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", LAST, 6),
+    ([3, 2, 1, 2, 3], "argmax", LAST, 4),
+    ([1, 2, 3, 2, 1], "argmin", LAST, 4),
     ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmin", {"axis": 1}, [0, 1, 0]),
     # Positions count row by row within the reduced axes, in whatever order these are given.
     ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (0, 2)}, [1, 0]),
-    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (2, 0)}, [1, 0]),
     ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (2, 0), **LAST}, [1, 2]),
-    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", LAST, 6),
     ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmin", {"axis": (1, 0), **LAST}, [0, 1]),
 ]
 
 NANS = [
     ([1, NAN, 3], "max", {}, NAN),
     ([1, NAN, 3, NAN], "argmax", {}, 1),
-    ([1, NAN, 3, NAN, 0], "argmax", LAST, 3),
     ([1, NAN, 3, NAN], "max", IGNORE, 3),
-    ([NAN, 1, NAN, 3, 3], "argmax", IGNORE, 3),
     ([NAN, 1, NAN, 3, 1, NAN], "argmin", BOTH, 4),
-    ([NAN, -INF, NAN], "max", IGNORE, -INF),
     ([NAN, -INF, NAN, -INF, NAN], "argmax", BOTH, 3),
     ([NAN, NAN], "max", IGNORE, NAN),
     ([NAN, NAN], "argmax", {}, 0),
-    ([NAN, NAN], "argmax", LAST, 1),
-    ([NAN, NAN], "argmax", IGNORE, 0),
     ([NAN, NAN], "argmin", BOTH, 0),
-    ([-INF, -INF], "argmax", LAST, 1),
     ([INF, INF], "argmin", BOTH, 1),
     ([[NAN, 2], [1, NAN], [NAN, NAN]], "max", {"axis": 1, **IGNORE}, [2, 1, NAN]),
-    ([[NAN, 2], [1, NAN], [NAN, NAN]], "argmin", {"axis": 1, **IGNORE}, [1, 0, 0]),
     ([-INF, NAN], "log_sum_exp", {}, NAN),
     ([0, NAN], "multiply", {}, NAN),
     *(([1, NAN], f, {}, NAN) for f in FUNCTIONS if f not in EXTREMES),
 ]
 ZEROS_AND_INFINITIES = [
-    ([-0.0, 0.0], "argmax", {}, 0),
     ([0.0, -0.0], "argmin", {}, 0),
     ([-0.0, 0.0, -0.0], "argmin", LAST, 2),
     ([-0.0, 0.0], "max", {}, 0),
     ([1, INF, -INF], "sum", {}, NAN),
-    ([INF, -INF], "average", {}, NAN),
     ([1, -INF, INF], "l1", {}, INF),
-    ([1, -INF], "l2", {}, INF),
     ([1, -INF], "log_sum", {}, NAN),
     ([INF, -INF], "log_sum_exp", {}, INF),
-    ([-INF, -INF], "log_sum_exp", {}, -INF),
     ([-INF, 3], "log_sum_exp", {}, 3),
     ([0, -INF], "multiply", {}, NAN),
-    ([1, -INF, INF], "min", {}, -INF),
     ([1, -INF, INF], "argmin", {}, 1),
     ([0, 0], "log_sum", {}, -INF),
     ([-1, -3], "log_sum", {}, NAN),
-    ([0, -0.0], "l2", {}, 0),
-    ([3, -4], "l2", {}, 5),
     # Over no axes, each element is reduced.
     *(([-2.5], f, {"axis": ()}, [-2.5]) for f in ("sum", "average", "multiply", "max", "min")),
     *(([-2.5], f, {"axis": ()}, [2.5]) for f in ("l1", "l2")),
@@ -99,23 +83,17 @@ def subnormals(least):
     return [
         ([-a, 0, -b], "argmax", {}, 1),
         ([NAN, 0, a], "argmax", IGNORE, 2),
-        ([0, -a, -b], "argmin", {}, 2),
-        ([a, b], "max", {}, b),
         ([-a, -b], "max", {}, -a),
-        ([a, b], "min", {}, a),
-        ([-a, -b], "min", {}, -b),
         ([a, b], "sum", {}, a + b),
         ([c, -least], "sum", {}, b),
         ([a, b, -least], "l1", {}, a + b + least),
         ([least, 0], "average", {}, b),
         ([b, 4], "multiply", {}, 2 * least),
-        ([root, root], "multiply", {}, a),
         ([root, -root, root], "sum_square", {}, a + b),
         ([root, root, -root, root], "l2", {}, 2 * root),
         ([a], "log_sum_exp", {}, a),
         ([a, -b], "sum", {"initial": least}, c - a - b),
         ([a, -b], "max", {"initial": 0.0}, a),
-        ([b, b], "min", {"initial": a}, a),
         ([a, 1], "multiply", {"initial": -2}, -b),
     ]
 
@@ -134,117 +112,67 @@ def complex_subnormals(least):
 
 
 NONE_SOME_ALL = [[0, 0, 0], [0, 1, 1], [1, 1, 1]]
-#: With the dtype of x.
-LIMITS = [
-    (NONE_SOME_ALL, "bool", "max", {"axis": 1}, [False, True, True]),
-    (NONE_SOME_ALL, "bool", "multiply", {"axis": 1}, [False, False, True]),
-    *((NONE_SOME_ALL, "bool", f, {"axis": 1}, [0, 2, 3]) for f in COUNTING),
-    *((NONE_SOME_ALL, "bool", f, {"axis": 1, "dtype": "bool"}, [0, 1, 1]) for f in COUNTING),
-    (NONE_SOME_ALL, "bool", "average", {"axis": 1}, [0, 2 / 3, 1]),
-    (NONE_SOME_ALL, "bool", "argmax", {"axis": 1}, [0, 1, 0]),
-    ([1] * 256, "bool", "sum", {"dtype": "bool"}, True),
-    ([1e30, 1e30], "float32", "l2", {}, INF),
-    ([3e38, 3e38], "float32", "average", {}, INF),
-    ([3e38, -3e38], "float32", "log_sum_exp", {}, np.float32(3e38)),
-    ([60_000, 60_000], "float16", "average", {}, 60_000),
+#: With the dtype of x: ties go to even, and a result is rounded once.
+ROUNDED = [
     ([65_504, 16], "float16", "sum", {}, INF),
-    ([300, 400], "float16", "l2", {}, 500),
-    ([300, 300], "float16", "sum_square", {"dtype": "float32"}, 180_000),
-    ([2**-12, 2**-12], "float16", "multiply", {}, 2**-24),
-    ([256, 1, 1], bfloat16() or "float32", "sum", {}, 258),
-    ([256, 1], bfloat16() or "float64", "sum", {}, 256 if bfloat16() else 257),
-    ([1, 2.0**-53], "float64", "sum", {"dtype": "float32"}, 1),
+    ([2048, 2050], "float16", "average", {}, 2048),
+    ([256, 1, 1], BFLOAT16, "sum", {}, 258),
+    ([256, 1], BFLOAT16, "sum", {}, 256),
+    ([256, 3], BFLOAT16, "l1", {}, 260),
     ([1, 2.0**-24, -1], "float32", "sum", {"dtype": "float64"}, 2.0**-24),
     ([2051, 0], "int32", "max", {"dtype": "float16"}, 2052),
-    ([2**62 + 1, 1], "int64", "max", {"dtype": "float64"}, 2.0**62),
-    ([257, 259], "int32", "min", {"dtype": bfloat16() or "float32"}, 256 if bfloat16() else 257),
-    ([70_000, 0], "int32", "max", {"dtype": "float16"}, INF),
+    ([257, 259], "int32", "min", {"dtype": BFLOAT16}, 256),
     # Half a unit in the last place of the narrow type and a bit: one rounding, not two.
     ([1 + 2.0**-11 + 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1 + 2.0**-10),
     ([1 + 2.0**-11 - 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1),
+    ([1 + 2.0**-8 + 2.0**-40], "float64", "sum", {"dtype": BFLOAT16}, 1 + 2.0**-7),
     # Half-way between subnormal numbers of the narrow type.
     ([3 * 2.0**-25], "float32", "max", {"dtype": "float16"}, 2.0**-23),
-    ([3 * 2.0**-134], "float32", "sum", {"dtype": bfloat16()}, 2.0**-132),
+    ([3 * 2.0**-134], "float32", "sum", {"dtype": BFLOAT16}, 2.0**-132),
     ([3 * 2.0**-150], "float64", "sum", {"dtype": "float32"}, 2.0**-148),
+]
+#: With the dtype of x.
+LIMITS = [
+    (NONE_SOME_ALL, "bool", "max", {"axis": 1}, [False, True, True]),
+    *((NONE_SOME_ALL, "bool", f, {"axis": 1}, [0, 2, 3]) for f in COUNTING),
+    *((NONE_SOME_ALL, "bool", f, {"axis": 1, "dtype": "bool"}, [0, 1, 1]) for f in COUNTING),
+    (NONE_SOME_ALL, "bool", "average", {"axis": 1}, [0, 2 / 3, 1]),
+    ([1e30, 1e30], "float32", "l2", {}, INF),
+    ([3e38, -3e38], "float32", "log_sum_exp", {}, np.float32(3e38)),
     ([2**31 - 1, 1], "int32", "sum", {}, -(2**31)),
     ([2**31 - 1, 1], "int32", "sum", {"dtype": "float32"}, 2.0**31),
-    ([2**32 - 1, 2], "uint32", "sum", {}, 1),
     ([2**63 - 1, 1], "int64", "sum", {}, -(2**63)),
-    ([2**64 - 1, 2], "uint64", "sum", {}, 1),
-    ([127, 1], "int8", "sum", {"dtype": "int16"}, 128),
-    ([255, 2], "uint8", "sum", {}, 1),
-    ([16, -8], "int8", "multiply", {}, -128),
-    ([2**32, 2**32], "int64", "multiply", {}, 0),
-    ([2**16, 3], "uint32", "sum_square", {}, 9),
     ([-(2**31), 3], "int32", "sum_square", {"dtype": "int64"}, 2**62 + 9),
     # The sum of |x| is exact, and wraps in the type of the result.
-    ([-128, 1], "int8", "l1", {}, -127),
     ([-128, 1], "int8", "l1", {"dtype": "int64"}, 129),
-    ([-128, 1], "int8", "l1", {"dtype": "uint8"}, 129),
-    ([-128, -1], "int8", "l1", {"dtype": "float16"}, 129),
-    ([-(2**15), 1], "int16", "l1", {"dtype": "int32"}, 2**15 + 1),
-    ([-(2**15), -1], "int16", "l1", {"dtype": "int8"}, 1),
-    ([-(2**31), 1], "int32", "l1", {"dtype": "int64"}, 2**31 + 1),
-    ([-(2**31), 1], "int32", "l1", {"dtype": "uint32"}, 2**31 + 1),
-    ([-(2**31), -1], "int32", "l1", {"dtype": "float64"}, 2.0**31 + 1),
-    ([-(2**63)], "int64", "l1", {}, -(2**63)),
     ([-(2**63), -1], "int64", "l1", {"dtype": "uint64"}, 2**63 + 1),
-    ([2**63, 2**63], "uint64", "average", {}, 2.0**63),
-    ([-128, 127], "int8", "min", {}, -128),
-    ([2**63, 1], "uint64", "max", {}, 2**63),
-    ([-1, 3], "int32", "min", {"dtype": "uint8"}, 255),
-    ([300, 3], "int32", "max", {"dtype": "int8"}, 44),
     ([2**53, 2**53 + 1], "int64", "argmax", {}, 1),
-    ([2**53 + 1, 2**53], "uint64", "argmin", {"dtype": "uint8"}, 1),
-    ([1e-40, 2e-40], "float64", "argmax", {"dtype": "int8"}, 1),
-    ([3 + 4j, -6j], "complex64", "l1", {}, 11),
     ([3 + 4j, 12j - 0], "complex128", "l2", {"dtype": "float64"}, 13),
     ([3 + 4j, 2j], "complex64", "sum_square", {}, -11 + 24j),
-    ([3 + 4j, 2j], "complex64", "sum", {"dtype": "complex128"}, 3 + 6j),
-    ([2, 3], "float32", "sum", {"dtype": "complex64"}, 5),
 ]
 
 #: With the dtype of x, and the initial value.
 INITIAL = [
     # Integers wrap, in the type of the result.
     ([100, 100], "int8", "sum", 100, {}, 44),
-    ([100, 100], "int8", "sum", 2**40, {"dtype": "int64"}, 2**40 + 200),
     ([5, 7], "int8", "multiply", -3, {}, -105),
-    ([2**63, 1], "uint64", "sum", 2**63, {}, 1),
     ([1, 1, 1], "bool", "sum", 40, {}, 43),
     ([0, 0], "bool", "sum", True, {"dtype": "bool"}, True),
-    ([0, 0], "bool", "max", True, {}, True),
-    ([1, 0], "bool", "min", 0.5, {"dtype": "float32"}, 0),
     # Values of the result's type are compared.
     ([1, -5], "int8", "max", 1.5, {"dtype": "float64"}, 1.5),
-    ([1, -5], "int8", "min", -5.5, {"dtype": "float16"}, -5.5),
-    ([300, 3], "int32", "max", 40, {"dtype": "int8"}, 44),
     ([-1, -2], "int64", "max", 5, {"dtype": "uint64"}, 2**64 - 1),
-    ([2**63 + 1, 1], "uint64", "max", 2**63, {}, 2**63 + 1),
     # One rounding: what is added up has more digits than the result.
     ([2048, 1], "float16", "sum", 1, {}, 2050),
-    ([256, 1], bfloat16() or "float64", "sum", 1, {}, 258),
-    ([60_000, 60_000], "float16", "sum", -60_000, {}, 60_000),
     ([1, 2.0**-24], "float64", "sum", 2.0**-24, {"dtype": "float32"}, 1 + 2.0**-23),
-    ([2.0**24, 1], "int32", "sum", 1, {"dtype": "float32"}, 2.0**24 + 2),
     # Complex numbers, of which nothing is lost if x is real.
     ([1j, 2], "complex64", "sum", 3 + 1j, {}, 5 + 2j),
-    ([1j, 2], "complex64", "sum", 2.0**-30 * 1j, {"dtype": "complex128"}, 2 + (1 + 2.0**-30) * 1j),
     ([2, 3], "float32", "sum", 1 - 2j, {"dtype": "complex64"}, 6 - 2j),
-    ([2, 3], "int8", "multiply", 1 - 2j, {"dtype": "complex64"}, 6 - 12j),
-    ([2, 3], "float16", "max", 5, {"dtype": "complex64"}, 5),
     # NaN and infinities.
     ([1, 2], "float32", "max", NAN, {}, NAN),
-    ([1, 2], "float32", "min", NAN, IGNORE, 1),
     ([1, NAN], "float32", "max", 5, {}, NAN),
     ([NAN, NAN], "float32", "max", 5, IGNORE, 5),
-    ([NAN, NAN], "float64", "min", NAN, IGNORE, NAN),
     ([1, 2], "int32", "max", NAN, {"dtype": "float32"}, NAN),
-    ([1, 2], "float32", "max", -INF, {}, 2),
-    ([1, 2], "float32", "sum", NAN, {}, NAN),
-    ([1, INF], "float32", "sum", -INF, {}, NAN),
     ([0, 3], "float32", "multiply", INF, {}, NAN),
-    ([3e38, 1], "float32", "sum", 3e38, {}, INF),
 ]
 LIMITS += [(x, dtype, f, {**o, "initial": i}, result) for x, dtype, f, i, o, result in INITIAL]
 LEGAL = [(f, dtype) for f in FUNCTIONS for dtype in DTYPES if is_legal(f, dtype)]
@@ -265,13 +193,13 @@ def check(place, x, dtype, function, options, expected):
     np.testing.assert_array_equal(values, np.stack([expected] * 3, -1))
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-@pytest.mark.parametrize(("x", "function", "options", "expected"), TIES)
+@each("dtype", sample(["float32", "uint8"], 2))
+@each(("x", "function", "options", "expected"), TIES)
 def test_ties(place, x, function, options, expected, dtype):
     check(place, x, dtype, function, options, expected)
 
 
-@pytest.mark.parametrize("start", range(5))
+@each("start", range(5))
 def test_every_element_of_a_row_is_taken_once(place, start):
     """A row may begin and end anywhere in a vector of 16 bytes."""
     for size in range(5000, 5005):
@@ -282,9 +210,7 @@ def test_every_element_of_a_row_is_taken_once(place, start):
 FAR = [(1, (2, 90_000)), (0, (900, 5))]
 
 
-@pytest.mark.parametrize(
-    ("far", "call"), covering(FAR, [("argmax", -INF), ("argmin", INF), ("argmin", 1)]), ids=str
-)
+@each(("far", "call"), covering(FAR, [("argmax", -INF), ("argmin", INF), ("argmax", 1)]))
 def test_ties_far_apart(place, far, call):
     """No value is worse than an infinity, not even that of threads without an element."""
     (axis, shape), (function, value) = far, call
@@ -293,12 +219,12 @@ def test_ties_far_apart(place, far, call):
     assert (get(ck.reduce(x, function, axis, last_index=True)) == shape[axis] - 1).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "function", "options", "expected", "dtype"),
     [
         (*case, dtype)
         for k, case in enumerate(NANS + ZEROS_AND_INFINITIES)
-        for dtype in (["float32"] if case[2] or k % 3 else sample(FLOATS, 3, k % 2))
+        for dtype in (["float32"] if case[2] or k % 6 else sample(FLOATS, 3, k % 4))
     ],
 )
 def test_nan_and_infinities(place, x, function, options, expected, dtype):
@@ -311,16 +237,12 @@ SUBNORMALS += [(dtype, *case) for dtype in ("complex64", "complex128") for case 
                complex_subnormals(np.finfo(dtype).smallest_normal)]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 6), ids=str
-)
+@each(("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 7))
 def test_subnormal_numbers(place, dtype, x, function, options, expected):
     check(place, x, dtype, function, options, expected)
 
 
-@pytest.mark.parametrize(
-    ("far", "call"), covering(FAR, [("max", {}), ("argmax", {}), ("argmin", BOTH)]), ids=str
-)
+@each(("far", "call"), covering(FAR, [("max", {}), ("argmax", {}), ("argmin", BOTH)]))
 def test_one_nan_among_many(place, far, call):
     (axis, shape), (function, options) = far, call
     rng = np.random.default_rng(6)
@@ -331,21 +253,13 @@ def test_one_nan_among_many(place, far, call):
         reduce(x, function, axis, **options).assert_is(result)
 
 
-@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 6, 5))
+@each(("x", "dtype", "function", "options", "expected"), ROUNDED + sample(LIMITS, 4))
 def test_limits_of_types(place, x, dtype, function, options, expected):
     check(place, x, dtype, function, options, expected)
 
 
-def test_bool_is_true_if_any_bit_is_set(place):
-    x = put(np.array([[0, 1, 0], [2, 0, 0], [128, 255, 0]], np.uint8).view(bool), place)
-    assert get(ck.reduce(x, "sum", 0)).tolist() == [2, 2, 0]
-    for function in ("max", "multiply"):
-        result = get(ck.reduce(x, function, 0))
-        assert result.view(np.uint8).tolist() == ([1, 1, 0] if function == "max" else [0, 0, 0])
-
-
 @pytest.mark.device(on=False)  # of kernels
-@pytest.mark.parametrize(("function", "dtype"), LEGAL, ids=str)
+@each(("function", "dtype"), LEGAL)
 def test_no_elements(place, function, dtype, launches):
     x = put(np.empty((3, 0, 2), dtype), place)
     for axis, shape in ((1, (3, 2)), (None, ()), ((0, 1), (2,)), ((1, 2), (3,))):
@@ -364,8 +278,8 @@ def test_no_elements(place, function, dtype, launches):
     assert not launches
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("function", ["max", "min", "multiply", "sum"])
+@each("dtype", DTYPES)
+@each("function", ["max", "min", "multiply", "sum"])
 def test_results_of_no_elements_have_its_bytes(place, function, dtype, launches):
     if not is_legal(function, dtype):
         dtype = np.dtype(dtype).type(0).real.dtype
@@ -393,11 +307,6 @@ def test_a_call_without_it_is_another_one(place):
             ck.reduce(x, "average", 1, initial=4)
 
 
-def test_x_that_is_not_aligned(place):
-    x = Buffer(b"-" + np.arange(6, dtype=np.float32).tobytes(), place).view((6,), "f4", offset=1)
-    assert get(ck.reduce(x, "sum", initial=0.5)).item() == 15.5
-
-
 def test_equal_values_of_different_bytes_are_told_apart(place):
     x = put(np.full((2, 3), -1, np.float32), place)
     zeros = [0.0, -0.0, 0, -0.0, False, np.float32(-0.0), np.zeros(()), np.array(-0.0), None, 0.0]
@@ -415,7 +324,7 @@ def test_a_value_is_planned_once(place, plans):
     assert len(plans) == 1 + len(signs)
 
 
-@pytest.mark.parametrize("kind", [int, float, "i8", "f2", "u1", ml_dtypes.bfloat16, np.array])
+@each("kind", [int, float, "i8", "f2", "u1", ml_dtypes.bfloat16, np.array])
 def test_any_scalar_will_do(place, kind):
     initial = kind(3) if callable(kind) else np.dtype(kind).type(3)
     assert get(ck.reduce(put(np.ones(4, np.float32), place), "sum", initial=initial)).item() == 7

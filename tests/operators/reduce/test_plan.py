@@ -21,6 +21,7 @@ from cudakern.operators.reduce.reduction import (
 )
 from cudakern.operators.reduce.tuning import COUNTER_BYTES, GROUP_BLOCKS
 from cudakern.operators.reduce.types import ReduceFunction, result_type
+from tests.helpers.rows import each
 from tests.helpers.samples import examples
 from tests.helpers.strategies import memory_layouts
 
@@ -128,7 +129,7 @@ def states_of(plan, state):
     return plan.shared_bytes // THREADS << plan.arguments["width_shift"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "kernel", "blocks", "splits"),
     [pytest.param(*rest, id=name) for name, *rest in PINNED],
 )
@@ -151,7 +152,7 @@ THREADS_OF_COLUMNS = [  # columns; then ranges of them, columns of each, and thr
 ]
 
 
-@pytest.mark.parametrize(("count", "kind", "threads"), THREADS_OF_COLUMNS)
+@each(("count", "kind", "threads"), THREADS_OF_COLUMNS)
 def test_threads_of_columns_are_pinned(count, kind, threads):
     plan = plan_reduce(columns((3000, count), kind))
     assert plan.variant == "columns"
@@ -167,9 +168,7 @@ WORKSPACES = [  # x, bytes of states that its blocks exchange
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("wanted", "states"), [pytest.param(*rest, id=name) for name, *rest in WORKSPACES]
-)
+@each(("wanted", "states"), [pytest.param(*rest, id=name) for name, *rest in WORKSPACES])
 def test_workspace_is_pinned(wanted, states):
     assert plan_reduce(wanted).workspace == (COUNTER_BYTES + states if states else 0)
 
@@ -184,7 +183,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("options", "name"), NAMES, ids=[name for _, name in NAMES])
+@each(("options", "name"), NAMES)
 def test_names_tell_types_and_choices(options, name):
     entry = plan_reduce(problem((10**6,), **options)).kernel.entry
     assert entry == f"ck_reduce_stream_{name}_r1_o32"
