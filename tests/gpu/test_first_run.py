@@ -18,6 +18,7 @@ from tests.gpu.checks import CHECKS
 from tests.gpu.first_run import BESIDES, GRACE, Run, Step, planned
 from tests.helpers.processes import is_alive
 from tests.helpers.rows import each
+from tests.helpers.samples import sample
 
 SLEEPS = "import time; time.sleep(60)"
 SAVES = f"""
@@ -149,10 +150,13 @@ def test_each_phase_leaves_time_for_its_last_step(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("phase", "steps", "file"),
-    [
-        ("correctness", ["machine", "info", "launch", "raw_kernels", "tests"], "gpu.xml"),
-        ("tools", ["sanitizer", "faulty", "sweeps"], "sweeps.json"),
-    ],
+    sample(
+        [
+            ("correctness", ["machine", "info", "launch", "raw_kernels", "tests"], "gpu.xml"),
+            ("tools", ["sanitizer", "faulty", "sweeps"], "sweeps.json"),
+        ],
+        2,
+    ),
 )
 def test_phases_run_without_a_gpu(tmp_path, phase, steps, file):
     tool, results = tmp_path / "compute-sanitizer", tmp_path / "results"

@@ -14,7 +14,7 @@ MODULE = module_of(ROWS)
 @each("row", ROWS, ids=lambda row: row.name)
 def test_races_and_outcomes(row):
     races, is_decided = set(), row.race in {"True", "False"}
-    for seed in sample(range(20), 2 if is_decided else 1):
+    for seed in sample(range(20), 4 if is_decided else 1):
         report = None
         try:
             with ck.simulator.checked(seed=seed) as report:

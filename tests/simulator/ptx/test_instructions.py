@@ -52,7 +52,7 @@ def test_sample_of_rows_with_ziglang(monkeypatch):
     pytest.importorskip("ziglang")
     monkeypatch.setenv("CUDAKERN_CXX", ZIGLANG)
     forms, oracles, kernels = [], {}, {}
-    for name in instructions.CHAPTERS:
+    for name in sample(instructions.CHAPTERS, 2):
         rows = forms_of(name)
         forms += rows[:: -(-len(rows) // SAMPLE)]
         some, others = answers_of(name)
