@@ -33,7 +33,7 @@ LAYOUTS = {
 def test_rows_of_any_kind(place, dtype, length):
     rng = np.random.default_rng(length)
     for name, x in rows(rng, 20_000 if is_thorough() else 200, length, dtype).items():
-        for axis in (0, 1):
+        for axis in (0, 1) if is_thorough() or dtype == "float32" else (1,):
             array = put(x if axis else np.ascontiguousarray(x.T), place)
             off = errors(x, get(ck.reduce(array, "log_sum_exp", axis)))
             assert off.max() <= MOST[x.itemsize], (name, axis, x[off.argmax()])
