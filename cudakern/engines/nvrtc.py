@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import re
 import signal
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from importlib import metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from cudakern._forks import Lock, start, undivided
+from cudakern._forks import PATIENCE, Lock, start, undivided
 from cudakern.engines.cache import found, make, resources
 from cudakern.engines.installation import INSTALL, INSTALL_12, INSTALL_NVRTC
 from cudakern.engines.sources import line_info, load_source
@@ -116,15 +117,21 @@ def _spend_handlers() -> None:
         return
     sigaction, handlers = ctypes.CDLL(None).sigaction, {}
     done: list[bool] = []
+    ended = threading.Lock()
+    ended.acquire()
     for number in (signal.SIGINT, signal.SIGTERM):
         handlers[number] = ctypes.create_string_buffer(_SIGACTION_BYTES)
         sigaction(number, None, handlers[number])
 
     def put_back() -> None:
+        for number, handler in handlers.items():
+            sigaction(number, handler, None)
+
+    def keep_putting_back() -> None:
         while not done:
-            for number, handler in handlers.items():
-                sigaction(number, handler, None)
+            put_back()
             time.sleep(1e-4)
+        ended.release()
 
     nvrtc = undivided(lambda _: _nvrtc())  # no handler divides the import
 
@@ -135,10 +142,14 @@ def _spend_handlers() -> None:
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers)
     try:
-        start(put_back)
-        undivided(parse)
+        start(keep_putting_back)
+        try:
+            undivided(parse)
+        finally:
+            done.append(True)
+            ended.acquire(timeout=PATIENCE)  # a process that was forked has no such thread
+            put_back()
     finally:
-        done.append(True)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.helpers.processes import printed
-from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
 START = r"""
@@ -194,25 +193,23 @@ def test_a_signal_stops_the_compiler():
 
 
 PARSING = r"""
-import signal, sys, os, threading
+import os, signal, threading
 from cuda.bindings import nvrtc
 from cudakern.engines.nvrtc import Program, compile_program
 
-terms = "".join(f"x[{i}] = sinf(x[{i + 1}]);" for i in range(3000))
-text = f'extern "C" __global__ void k(float* x) {{ {terms} }}'
+text = "".join(f"__device__ int x{i};" for i in range(60_000))
 nvrtc.nvrtcVersion()  # loads it
 try:
-    threading.Timer(float(sys.argv[1]), os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     compile_program(Program("k.cu", text, "compute_90", False))
 except KeyboardInterrupt:
     print("stopped")
 """
 
 
-@each("seconds", sample([0.02, 0.05, 0.08, 0.11], 2))
-def test_a_signal_comes_while_the_first_text_is_parsed(seconds):
+def test_a_signal_comes_while_the_first_text_is_parsed():
     # NVRTC before 13.1 has handlers of its own then, which end the process.
-    assert printed(PARSING, str(seconds)) == "stopped\n"
+    assert printed(PARSING) == "stopped\n"
 
 
 PARSING_AT_ONCE = r"""
