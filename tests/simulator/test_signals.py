@@ -197,10 +197,10 @@ import os, signal, threading
 from cuda.bindings import nvrtc
 from cudakern.engines.nvrtc import Program, compile_program
 
-text = "".join(f"__device__ int x{i};" for i in range(60_000))
+text = "".join(f"__device__ int x{i};" for i in range(100_000))
 nvrtc.nvrtcVersion()  # loads it
 try:
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     compile_program(Program("k.cu", text, "compute_90", False))
 except KeyboardInterrupt:
     print("stopped")
