@@ -56,6 +56,8 @@ _ANYWHERE = (
 )
 #: What `dtype.isbuiltin` is of a dtype that another package has added to NumPy's.
 _REGISTERED = 2
+#: Whether CuPy has kernels for bfloat16: with this NumPy.
+_HAS_BFLOAT16 = np.lib.NumpyVersion(np.__version__) >= "2.1.2"
 #: Characters of dtypes of which CuPy makes arrays unasked; that of an 8-bit float is an L, too.
 _MADE = "?bhilqBHILQefdFD"
 _VIEWS = frozenset(_ANYWHERE.split())
@@ -140,7 +142,7 @@ def require_new(dtype: np.dtype[Any]) -> None:
 
 def _is_foreign(dtype: np.dtype[Any]) -> bool:
     """Return whether CuPy has no kernels for a dtype that another package has added."""
-    return dtype.isbuiltin == _REGISTERED and dtype.name != "bfloat16"
+    return dtype.isbuiltin == _REGISTERED and (dtype.name != "bfloat16" or not _HAS_BFLOAT16)
 
 
 def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
