@@ -5,7 +5,8 @@ least is that of packed arrays: rows with gaps between them lie in more sectors.
 no cache: what a kernel reads again, and finds in L1, counts again.
 
 To compile a kernel takes far longer than to count what it moves. So cases share kernels, with other
-files' checked tests, too, and those of further kernels are `rare`.
+files' checked tests, too, and those of further kernels are `rare`. The lines of the benchmarks
+are counted by ``python -m perf static traffic``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import numpy as np
 
 from cudakern.simulator import Requests, traffic
 from perf.cases import (
-    CASES,
     GatherNDWorkload,
     GatherWorkload,
     NonzeroWorkload,
@@ -138,21 +138,6 @@ def rare(*cases):
     return cases if is_thorough() else ()
 
 
-def is_common(workload):
-    """Return whether a line of the matrix, all of which CI counts, has a kernel of other cases."""
-    if workload.operator == "one_hot":
-        return True
-    if workload.operator == "nonzero_coordinates":
-        return (workload.result, workload.dtype == F2) == (U4, False)
-    return workload.dtype == F4 and getattr(workload, "function", "sum") in {"sum", "argmax"}
-
-
-MATRIX = [
-    Case(".*", line.moved, line.workload.shrunk(2**18))
-    for case in CASES
-    for line in case.lines
-    if is_thorough() or is_common(line.workload)
-]
 GATHER = [
     # A warp writes 16 sectors. It reads a sector of indices again that another warp has, or one of
     # x where a row goes on: one too many in 33.
@@ -372,11 +357,6 @@ PICKED = GATHER + LAST_AXIS + STAGED + GATHER_STRIDED + STAGED_TUPLES + GATHER_N
 HOT = ONE_HOT_ROWS + ONE_HOT + ONE_HOT_STRIDED
 
 
-def of(*operators):
-    """Return the lines of the matrix that are of operators."""
-    return [case for case in MATRIX if case.workload.operator in operators]
-
-
 def check_indexed(case, ends=0):
     """Hold sectors against the least; each byte is written once, and in vectors.
 
@@ -395,24 +375,24 @@ def check_indexed(case, ends=0):
     assert kernel.stores.accesses <= written / vector + 2 * ends * (16 // itemsize - 1)
 
 
-@each("case", of("gather", "gather_nd") + PICKED, ids=str)
+@each("case", PICKED, ids=str)
 def test_lookups(case):
     check_indexed(case)
 
 
-@each("case", of("one_hot") + HOT, ids=str)
+@each("case", HOT, ids=str)
 def test_one_hot(case):
     planes = case.variant == "planes" and case.workload.axis == 1
     check_indexed(case, case.workload.indices_shape[0] if planes else 1)
 
 
-@each("case", of("reduce") + REDUCE, ids=str)
+@each("case", REDUCE, ids=str)
 def test_reductions(case):
     kernel, _ = run(case)
     assert kernel.sectors <= case.figure * least(case)
 
 
-@each("case", of("nonzero_coordinates") + NONZERO + NONZERO_LAYOUTS, ids=str)
+@each("case", NONZERO + NONZERO_LAYOUTS, ids=str)
 def test_searches(case):
     kernel, written = run(case)
     arrays = of_arrays(kernel, "load", "store").sectors

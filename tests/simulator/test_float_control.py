@@ -124,7 +124,7 @@ for name in LOOPS:
             loop = MODULE.get_function(name)
             loop((blocks,), (32,), (f, x, np.int32(1)))  # compiled
             f[:] = 1e-40
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
             try:
                 loop((blocks,), (32,), (f, x, np.int32(0)))
                 assert not raises and (f[:32 * blocks].view(np.uint32) == 0).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cudakern as ck
 from tests.helpers.rows import each
-from tests.helpers.samples import sample
+from tests.helpers.samples import is_thorough, sample
 from tests.simulator.litmus import litmus_rows, module_of, run
 
 ROWS = litmus_rows()
@@ -15,6 +15,8 @@ MODULE = module_of(ROWS)
 def test_races_and_outcomes(row):
     races, is_decided = set(), row.race in {"True", "False"}
     for seed in sample(range(20), 4 if is_decided else 1):
+        if len(races) == 2 and seed > 4 and not is_thorough():
+            break
         report = None
         try:
             with ck.simulator.checked(seed=seed) as report:

@@ -107,9 +107,9 @@ def test_waiting_for_nobody_is_a_finding(poll):
 
 
 SPINS = {
-    "one_thread": "if (threadIdx.x == 17) while (atomicAdd(x, 0) == 0) {}",
-    "all_threads": "while (atomicCAS(x, 1, 1) != 1) __nanosleep(100);",
     "two_flags": "while (atomicAdd(x, 0) + atomicAdd(x + 1, 0) == 0) __threadfence();",
+    "all_threads": "while (atomicCAS(x, 1, 1) != 1) __nanosleep(100);",
+    "one_thread": "if (threadIdx.x == 17) while (atomicAdd(x, 0) == 0) {}",
     "others_at_a_barrier": "if (threadIdx.x == 17) while (__ldcv(x) == 0) {} __syncthreads();",
     "a_lock": "while (atomicExch(x + 2, 1) == 1) {} ",
     "each_other": "while (atomicAdd(x, 0) == 0) {} atomicExch(x, 1);",

@@ -156,7 +156,7 @@ for around in (nullcontext, checked, traffic):
         with around():
             loop((1,), (32,), (x, np.int32(0)))  # compiled
         # The first handler raises nothing, and the launch goes on.
-        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
         try:
             with around():
                 loop((2**31 - 1 if name == "blocks" else 4,), (32,), (x, np.int32(1)))

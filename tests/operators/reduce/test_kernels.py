@@ -113,15 +113,6 @@ def test_initial_values_in_every_variant(place, plans, name, function):
             assert "_initial_" in plans[-1].kernel.entry
 
 
-@each(("name", "dtype"), covering(sample(CASES, 2, 1), ["float32", "int32"]))
-def test_initial_value_takes_part_once(place, plans, name, dtype):
-    variant, shape, axis, view, shared = CASES[name]
-    ones = np.ones(shape, dtype)
-    x, expected = put(ones, place)[view], ones[view].sum(axis, initial=1000, dtype=dtype)
-    np.testing.assert_array_equal(get(ck.reduce(x, "sum", axis, initial=1000)), expected)
-    assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
-
-
 FLOATS = [dtype for dtype in DTYPES if category(np.dtype(dtype)) > 1]
 
 

@@ -64,7 +64,7 @@ LONG = {
 }
 
 
-@each(("name", "dtype"), covering(LONG, FLOATS))
+@each(("name", "dtype"), covering(LONG, FLOATS if is_thorough() else FLOATS[2:]))
 def test_rows_of_any_length(place, name, dtype):
     with np.errstate(over="ignore"):
         x = LONG[name].astype(dtype)
@@ -89,7 +89,7 @@ def test_equal_terms_beside_a_largest_one_near_zero(place, dtype, bound):
     terms = np.exp(rng.uniform(-1, 1, shape) * abs(largest)) - np.exp(largest)
     lesser = np.repeat(np.log(terms / (length - 1)), length - 1, 1)
     x = np.append(lesser, largest, 1).astype(dtype)
-    for axis in (0, 1):
+    for axis in (0, 1) if is_thorough() or dtype == "float32" else (1,):
         array = put(x if axis else np.ascontiguousarray(x.T), place)
         assert errors(x, get(ck.reduce(array, "log_sum_exp", axis))).max() <= most
 
