@@ -259,7 +259,7 @@ def worse(kernels):
     return replace
 
 
-@pytest.mark.parametrize(("kernel", "old", "new", "fault"), sample(WORSE, 4))
+@pytest.mark.parametrize(("kernel", "old", "new", "fault"), sample(WORSE, 7))
 @pytest.mark.parametrize("arch", sample(["sm_90", "sm_75"], 2))
 def test_worse_code_is_seen(worse, arch, kernel, old, new, fault):
     if kernel.operator == "reduce" and arch != "sm_90":

@@ -124,7 +124,7 @@ MUTATIONS = [
          f"    }}\n    {BARRIER}\n  }}"),
     )
 ]  # fmt: skip
-SOME = sample(MUTATIONS, 9)
+SOME = sample(MUTATIONS, 15)
 
 
 def _tiling(_problem, items, _bytes, words):

@@ -8,6 +8,7 @@ import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
+from tests.helpers.samples import covering
 from tests.simulator.test_signals import START
 
 LARGE = 1 << 15
@@ -61,9 +62,8 @@ def keeps_subnormal_floats(count=64) -> bool:
     return all(kept)
 
 
-@each("count", [64, LARGE])
-@each("kind", ENDS)
-def test_every_end(count, kind):
+@each(("kind", "count"), covering(ENDS, [64, LARGE]))
+def test_every_end(kind, count):
     x, kernel = np.full(count, 1e-40, np.float32), MODULE.get_function(f"k_{kind}")
     for _ in range(2):
         x[:] = 1e-40
@@ -117,22 +117,21 @@ MODULE = RawModule(
 )
 ENDED = MODULE.get_function("ended")
 for name in LOOPS:
-    for blocks in 4, LARGE // 32:
-        for raises in False, True:
-            x = np.zeros(1 << 19, np.int32)
-            f = np.full((1 << 19) + 1, 1e-40, np.float32)
-            loop = MODULE.get_function(name)
-            loop((blocks,), (32,), (f, x, np.int32(1)))  # compiled
-            f[:] = 1e-40
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-            try:
-                loop((blocks,), (32,), (f, x, np.int32(0)))
-                assert not raises and (f[:32 * blocks].view(np.uint32) == 0).all()
-            except KeyboardInterrupt:
-                assert raises
-            rang.append(keeps_subnormal_floats(LARGE))
-            print(name, blocks, raises, *rang)
-            rang.clear()
+    for blocks, raises in (4, True), (LARGE // 32, False):
+        x = np.zeros(1 << 19, np.int32)
+        f = np.full((1 << 19) + 1, 1e-40, np.float32)
+        loop = MODULE.get_function(name)
+        loop((blocks,), (32,), (f, x, np.int32(1)))  # compiled
+        f[:] = 1e-40
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        try:
+            loop((blocks,), (32,), (f, x, np.int32(0)))
+            assert not raises and (f[:32 * blocks].view(np.uint32) == 0).all()
+        except KeyboardInterrupt:
+            assert raises
+        rang.append(keeps_subnormal_floats(LARGE))
+        print(name, blocks, raises, *rang)
+        rang.clear()
 """
 
 
@@ -141,6 +140,5 @@ def test_handlers_amid_launches():
     assert lines == [
         f"{name} {blocks} {raises} True True"
         for name in ("loads", "polls", "barriers", "library")
-        for blocks in (4, LARGE // 32)
-        for raises in (False, True)
+        for blocks, raises in ((4, True), (LARGE // 32, False))
     ]

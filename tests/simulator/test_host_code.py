@@ -16,6 +16,7 @@ from cudakern.simulator import RawModule, checked
 from cudakern.simulator.ptx import host_code
 from cudakern.simulator.ptx.declarations import Unclear, declarations_of, tokens_of
 from tests.helpers.rows import each
+from tests.helpers.samples import sample
 
 PROGRAMS = Path(__file__).parent / "programs"
 N = 300
@@ -190,7 +191,7 @@ def line(name, text):
     return next(number for number, one in enumerate(lines, 1) if text in one)
 
 
-@each("name", HOST_CODE)
+@each("name", sample(HOST_CODE, 2))
 def test_host_code_goes_and_the_rest_stays(tmp_path, name):
     text = (
         f"#include <iostream>\n#include <vector>\n{HOST_CODE[name]}\n"

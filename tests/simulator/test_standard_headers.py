@@ -38,7 +38,7 @@ ROWS = tuple(
 MODULES = Modules(ROWS, jitify=True)
 
 
-@each("row", sample(ROWS, 2), ids=lambda row: row.name)
+@each("row", sample(ROWS, 4), ids=lambda row: row.name)
 def test_result(row):
     require_result(MODULES.kernel(row), row, 0)
     with ck.simulator.checked(seed=1):

@@ -88,7 +88,7 @@ CALLS = [(f, o) for o in OPTIONS for f in FUNCTIONS if f in ARG_DESCS or o in OP
 
 
 @pytest.mark.usefixtures("sharing")
-@each(("name", "call", "dtype"), sample(covering(CASES, CALLS, [*KINDS, "complex64"]), 2))
+@each(("name", "call", "dtype"), sample(covering(CASES, CALLS, [*KINDS, "complex64"]), 3))
 def test_every_variant_has_the_bits_of_numpy(place, plans, name, call, dtype):
     (function, options), (variant, shape, axis, view) = call, CASES[name]
     for parts in PARTS:

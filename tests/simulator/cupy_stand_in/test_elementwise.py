@@ -82,7 +82,6 @@ LAYOUTS = {
 }
 
 
-@PLAIN_AND_CHECKED
 @pytest.mark.parametrize("reduce_dims", [True, False])
 @each("layout", LAYOUTS)
 def test_every_layout(cp, layout, reduce_dims):
