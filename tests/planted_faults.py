@@ -445,7 +445,7 @@ FAULTS = (
     Fault("budget of registers is ignored",
           "conformance/test_machine_code.py::test_a_register_too_many_is_seen",
           "if usage.registers > §registers§255§:"),
-    Fault("first line takes all of the time", "perf/test_timing.py",
+    Fault("first line takes all of the time", "perf/test_timing.py::test_lines_share_the_time",
           "max(0, self._end - now)§ // max(1, self._lines)§§"),
     Fault("a wrong result is timed", "perf/test_timing.py::test_a_wrong_result_has_no_time",
           'return §f"WRONG: {describe(error)}§"§"'),

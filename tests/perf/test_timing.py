@@ -157,6 +157,20 @@ def test_the_time_limit_cuts_samples_and_peers(cupy, take):
     assert not peers[1].log
 
 
+def test_lines_share_the_time():
+    now = [0]
+    deadline = Deadline(lambda: now[0], 12, 4)
+    deadline.next_line()
+    now[0] = int(2.9e9)
+    assert not deadline.expired()
+    now[0] = int(6e9)  # twice its share
+    assert deadline.expired()
+    deadline.next_line()
+    assert not deadline.expired()
+    now[0] = int(8e9)  # a third of the 6 s that are left
+    assert deadline.expired()
+
+
 def test_slow_peers_get_few_samples(cupy, take):
     peers = TimedPeer(cupy, "19x", (8 * 19,)), TimedPeer(cupy, "21x", (8 * 21,))
     found = take(Increment(cupy, cold_us=8), *peers).timings
