@@ -66,11 +66,11 @@ def kept(tmp_path):
 
 @pytest.fixture
 def slow(monkeypatch, heard):
-    """Have NVRTC take until that is said, or half a second; return whether it was, of each time."""
+    """Have NVRTC take until that is said, or 0.3 s; return whether it was, of each time."""
     times = []
 
     def compiled(*_):
-        times.append(heard.came.wait(0.5))
+        times.append(heard.came.wait(0.3))
         return b"", ""
 
     monkeypatch.setattr(nvrtc, "_compiled", compiled)
@@ -181,7 +181,7 @@ def few(monkeypatch, heard):
     monkeypatch.setattr(warmup, "kernels", lambda **_: specs)
     folder = cache_folder()
     monkeypatch.setattr(
-        nvrtc, "compiled", lambda *_: times.append(heard.came.wait(0.5)) or folder / "file"
+        nvrtc, "compiled", lambda *_: times.append(heard.came.wait(0.3)) or folder / "file"
     )
     return times
 
