@@ -8,7 +8,6 @@ import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
-from tests.helpers.samples import covering
 from tests.simulator.test_signals import START
 
 LARGE = 1 << 15
@@ -62,8 +61,9 @@ def keeps_subnormal_floats(count=64) -> bool:
     return all(kept)
 
 
-@each(("kind", "count"), covering(ENDS, [64, LARGE]))
-def test_every_end(kind, count):
+@each("count", [64, LARGE])
+@each("kind", ENDS)
+def test_every_end(count, kind):
     x, kernel = np.full(count, 1e-40, np.float32), MODULE.get_function(f"k_{kind}")
     for _ in range(2):
         x[:] = 1e-40
