@@ -3,6 +3,7 @@ r"""Faults that tests must find: each is planted in a copy of the project, and t
     python tests/planted_faults.py               all faults, about ten minutes
     python tests/planted_faults.py clamp race    those whose names contain one of the words
     python tests/planted_faults.py --list        what there is
+    python tests/planted_faults.py --check       whether each has its place and its tests
 
 A fault is written ``before§what stands there§the fault§after``; what it replaces stands in the
 product once, wherever its file lies. The tests that must find it are few and quick: they are part
@@ -464,11 +465,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="parts of the names of faults; none for all")
     parser.add_argument("--list", action="store_true", help="show the faults and their tests")
+    parser.add_argument("--check", action="store_true", help="whether all have places and tests")
     parser.add_argument("--root", type=Path, default=ROOT, help="the project; this one by default")
     options = parser.parse_args()
     chosen = [
         f for f in FAULTS if not options.words or any(word in f.name for word in options.words)
     ]
+    if options.check:
+        return _check(options.root, chosen)
     if options.list:
         for fault in chosen:
             say(f"{fault.name:45} {fault.tests}")
@@ -516,19 +520,54 @@ def _outcome(copy: Path, fault: Fault) -> str:
 @contextmanager
 def _planted(copy: Path, fault: Fault):
     """Have the fault in the copy; give what is wrong with the fault itself, or nothing."""
-    files = [f for p in PRODUCT for f in sorted((copy / p).rglob("*")) if f.suffix in SUFFIXES]
-    texts = {file: file.read_text(encoding="utf-8") for file in files}
-    text, other = texts_of(fault.change)
-    counts = {file: count for file in files if (count := texts[file].count(text))}
-    if sum(counts.values()) != 1:
-        yield f"its text stands {sum(counts.values())} times: {', '.join(f.name for f in counts)}"
+    texts = _product(copy)
+    if problem := _unplaced(fault, texts):
+        yield problem
         return
-    (file,) = counts
+    text, other = texts_of(fault.change)
+    (file,) = [file for file in texts if text in texts[file]]
     file.write_text(texts[file].replace(text, other), encoding="utf-8")
     try:
         yield ""
     finally:
         file.write_text(texts[file], encoding="utf-8")
+
+
+def _product(root: Path) -> dict[Path, str]:
+    """Return the texts of the files that a fault can stand in."""
+    files = [f for p in PRODUCT for f in sorted((root / p).rglob("*")) if f.suffix in SUFFIXES]
+    return {file: file.read_text(encoding="utf-8") for file in files}
+
+
+def _unplaced(fault: Fault, texts: dict[Path, str]) -> str:
+    """Return what is wrong unless the text that a fault replaces stands in the product once."""
+    text = texts_of(fault.change)[0]
+    files = [file.name for file in texts for _ in range(texts[file].count(text))]
+    if len(files) == 1:
+        return ""
+    return f"its text stands {len(files)} times: {', '.join(dict.fromkeys(files))}"
+
+
+def _missing(root: Path, fault: Fault) -> str:
+    """Return which of a fault's tests are not there."""
+    missing = []
+    for test in fault.tests.partition(" -k ")[0].split():
+        path, *names = test.split("::")
+        file = root / "tests" / path
+        text = file.read_text(encoding="utf-8") if names and file.is_file() else ""
+        if not file.exists() or any(f"def {name.partition('[')[0]}(" not in text for name in names):
+            missing.append(test)
+    return f"no such test: {', '.join(missing)}" if missing else ""
+
+
+def _check(root: Path, faults: list[Fault]) -> int:
+    """Say which faults have no place or lack tests; return 1 if any does."""
+    texts, wrong = _product(root), 0
+    for fault in faults:
+        for problem in filter(None, (_unplaced(fault, texts), _missing(root, fault))):
+            say(f"{fault.name}: {problem}")
+            wrong = 1
+    return wrong
 
 
 def _run(copy: Path, tests: str, limit: float) -> tuple[int, str, float]:

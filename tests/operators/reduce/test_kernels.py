@@ -99,7 +99,7 @@ OF_INITIAL = ["max", "min", "multiply", "sum"]
 
 @each(("name", "function"), covering(SHAPES, OF_INITIAL))
 def test_initial_values_in_every_variant(place, plans, name, function):
-    """Each variant takes one or two dtypes, all together take all; sums take float32, too."""
+    """Each variant takes one or two dtypes; sums take float32, too."""
     variant, shape, axis, view, shared = CASES[name]
     rng = np.random.default_rng(21)
     first = ([*CASES].index(name) + 3 * OF_INITIAL.index(function)) % len(CASES)
