@@ -47,7 +47,9 @@ def hold(version: str, environment: Path, *, thorough: bool) -> str:
     choices = [["--all"]] if thorough else [["--cover", arch] for arch in archs]
     for choice in choices:
         run(python, "-m", "perf", "static", "code", "--jobs", "1", *choice)
-    loaded = run(python, "-c", "from cudakern.engines import nvrtc; print(nvrtc.version())").strip()
+    loaded = run(
+        python, "-c", "from cudakern.compilation import nvrtc; print(nvrtc.version())"
+    ).strip()
     read = ", ".join(" ".join(choice) for choice in choices)
     return f"NVRTC {loaded}: {read}: all budgets are kept, {time.monotonic() - started:.0f} s"
 

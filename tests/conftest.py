@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, settings
 
 import cudakern as ck
 import cudakern.simulator.reports.pytest_plugin
-from cudakern.engines import nvrtc
-from cudakern.engines.cache import cache_folder
+from cudakern.compilation import nvrtc
+from cudakern.compilation.cache import cache_folder
 from cudakern.engines.cuda.library import device_count
 from cudakern.errors import EngineUnavailableError
-from cudakern.simulator import ways
+from cudakern.simulator.libraries import execution_mode
 from tests.helpers import checked, samples
 from tests.helpers.browser import browser, chromium  # noqa: F401  fixtures
 from tests.helpers.gpu_use import GpuUse, uses_gpu
@@ -74,7 +74,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--way",
-        choices=[way.value for way in ways.Way],
+        choices=[way.value for way in execution_mode.Way],
         help="run the threads of plain launches in the simulator in this way",
     )
 
@@ -99,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     samples.choose(thorough=config.getoption("--thorough"))
     way = config.getoption("--way")
-    ways.chosen = ways.Way(way) if way else None
+    execution_mode.chosen = execution_mode.Way(way) if way else None
     settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)
     settings.load_profile("cudakern")
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")

@@ -19,7 +19,7 @@ from cudakern import __version__
 from cudakern.__main__ import COMMANDS, main
 from cudakern._commands import demo, info
 from cudakern._commands.examples import examples
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
 from cudakern.errors import EngineUnavailableError
 from tests.conftest import HAS_GPU
 from tests.helpers.processes import printed

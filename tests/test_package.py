@@ -15,8 +15,8 @@ import numpy as np
 from packaging.requirements import Requirement
 
 import cudakern as ck
-from cudakern.engines import nvrtc
-from cudakern.simulator.toolchain import find_toolchain
+from cudakern.compilation import nvrtc
+from cudakern.simulator.libraries.toolchain import find_toolchain
 from tests.helpers.processes import printed
 from tests.helpers.readmes import ROOT
 
@@ -144,7 +144,7 @@ def test_wheel_works_in_an_empty_environment(tmp_path):
 import sys
 sys.path[:0] = [{str(site)!r}]
 import cudakern as ck
-from cudakern.engines.sources import kernel_folder
+from cudakern.engines.kernel_text import kernel_folder
 print(ck.__file__)
 print(kernel_folder())
 print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
@@ -159,7 +159,7 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     names = {str(p.relative_to(site)) for p in (site / "cudakern").rglob("*") if p.is_file()}
     assert "cudakern/py.typed" in names
     assert "cudakern/kernels/common/division.cuh" in names
-    assert "cudakern/simulator/standard_headers/type_traits" in names
+    assert "cudakern/simulator/sources/headers/type_traits" in names
     pages = ("README", "descriptors", "reference")
     assert {f"cudakern/operators/{page}.md" for page in pages} <= names
     assert "cudakern/simulator/runtime/runtime.cpp" in names

@@ -185,7 +185,7 @@ import os, signal, sys, threading
 import numpy as np
 import cudakern as ck
 from cudakern.engines import HOST, engine_for
-from cudakern.simulator import observation
+from cudakern.simulator.launching import observation
 from tests.helpers.mixed_calls import CALLS, call, call_all
 
 def few():  # whose checked kernels are few

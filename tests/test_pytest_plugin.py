@@ -83,7 +83,8 @@ def test_nothing_is_imported_for_tests_that_do_not_ask(pytester):
 
         def test_other():
             assert "cudakern.simulator.reports.pytest_plugin" in sys.modules
-            assert not {"numpy", "cudakern.errors", "cudakern.simulator.raw"} & {*sys.modules}
+            names = {"numpy", "cudakern.errors", "cudakern.simulator.launching.raw"}
+            assert not names & {*sys.modules}
     """)
     pytester.runpytest_subprocess(*OPTIONS, "-p", "no:randomly").assert_outcomes(passed=1)
 
@@ -96,7 +97,8 @@ def written(start, rows):
 
 START = """
     from threading import Thread
-    from cudakern.simulator import checked, observation
+    from cudakern.simulator import checked
+    from cudakern.simulator.launching import observation
 
     seen = []
     either = pytest.mark.parametrize("index", [0, -1], ids=["passes", "fails"])
@@ -199,7 +201,7 @@ def test_how_tests_end(inner, pytester):
 FAILING_START = """
     import contextlib
     from cudakern import SimulatorError
-    from cudakern.simulator import raw
+    from cudakern.simulator.launching import raw
 
     ERROR = ValueError("again and again")
     F = 'extern "C" __global__ void f() {\\n  y = 3;\\n}\\n'
@@ -301,7 +303,7 @@ def test_what_is_expected_is_not_shown(inner, pytester):
 
 UNITTESTS = """
     import unittest
-    from cudakern.simulator import observation
+    from cudakern.simulator.launching import observation
     seen = []
 
     @marked(seeds=(3, 4), resident_blocks=2)
@@ -527,7 +529,8 @@ def test_wrong_arguments_end_pytest(inner):
 FRAMES = """
     import cudakern as ck
     import between
-    from cudakern.simulator import checked, raw
+    from cudakern.simulator import checked
+    from cudakern.simulator.launching import raw
 
     def test_fails_in_a_block():
         with checked():
@@ -583,8 +586,8 @@ def test_frames_of_the_package_are_hidden(inner, pytester, monkeypatch):
     result.stdout.fnmatch_lines(["ImportError while importing test module *"])
     result.stdout.no_fnmatch_line("*entries are hidden*")
     full = inner(FRAMES, "--full-trace", options[1], "-k", "block or by_a_launch", **files).stdout
-    full.fnmatch_lines(["*cudakern/simulator/raw.py:*"])  # of the error while collecting
-    full.fnmatch_lines(["*contextlib.py:*", "*reports/checking.py:*: SimulatorError"])
+    full.fnmatch_lines(["*cudakern/simulator/launching/raw.py:*"])  # of the error while collecting
+    full.fnmatch_lines(["*contextlib.py:*", "*reports/sessions.py:*: SimulatorError"])
 
 
 PLACES = """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import _caches as caches
+from cudakern.process import caches
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import CALLS, call, call_all
 from tests.helpers.samples import is_thorough
@@ -72,7 +72,7 @@ def test_nothing_grows_once_all_has_been_called():
 
 @pytest.mark.usefixtures("switching_often")
 def test_tables_are_never_too_long(monkeypatch):
-    monkeypatch.setattr("cudakern._caches.Table.limit", 2)
+    monkeypatch.setattr("cudakern.process.caches.Table.limit", 2)
     ck.clear_caches()
     side_by_side(mixed(200, clearing=False))
     sizes = caches.sizes()

@@ -17,13 +17,13 @@ import pytest
 
 from cudakern.__main__ import main
 from cudakern._commands import warmup
-from cudakern.engines import cache, nvrtc
-from cudakern.engines.cache import cache_folder, found
+from cudakern.compilation import cache, nvrtc
+from cudakern.compilation.cache import cache_folder, find_file
+from cudakern.engines import kernel_files
 from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import CacheWarning, KernelCompileError
 from cudakern.operators.specialisations import specialisations
-from cudakern.simulator import toolchain
-from cudakern.simulator.ptx import library
+from cudakern.simulator.libraries import build, toolchain
 from tests.helpers.processes import is_alive, printed
 from tests.helpers.readmes import ROOT, section
 from tests.helpers.rows import each
@@ -48,7 +48,7 @@ def test_warmup_of_what_is_cached_compiles_and_loads_nothing(few, capsys, monkey
     for owner, name in (
         (toolchain, "_execute"),
         (ctypes, "CDLL"),
-        (library, "load"),
+        (build, "load"),
         (nvrtc, "_nvrtc"),
     ):
         monkeypatch.delattr(owner, name)
@@ -96,7 +96,7 @@ def test_an_architecture_is_none_of_the_simulator(capsys):
 @each("words", ["sm_80 sm_90", "sm_80 --arch sm_90", "sm_80 sm_90 sm_80 --engine cuda"])
 def test_several_gpus(few, words, capsys, monkeypatch):
     asked = []
-    monkeypatch.setattr(nvrtc, "compiled", lambda *of: asked.append(of) or kept())
+    monkeypatch.setattr(kernel_files, "cached_file", lambda *of: asked.append(of) or kept())
     assert main(["warmup", "--arch", *words.split(), "--jobs", "1"]) == 0
     assert asked == [(spec, arch) for arch in ("sm_80", "sm_90") for spec in few]
     assert capsys.readouterr().out == (
@@ -128,7 +128,9 @@ def test_the_first_line_names_the_engine(devices, words, line, capsys, monkeypat
     for module in (warmup, sys.modules["cudakern._commands.engines"]):
         monkeypatch.setattr(module, "device_count", lambda: devices)
     monkeypatch.setattr(warmup, "engine_for", lambda _place: Engine())
-    monkeypatch.setattr(nvrtc, "compiled", Engine().compile if "--arch" not in words else kept)
+    monkeypatch.setattr(
+        kernel_files, "cached_file", Engine().compile if "--arch" not in words else kept
+    )
     assert main(["warmup", *words.split()]) == 0
     assert capsys.readouterr().out.splitlines()[0] == line
 
@@ -203,7 +205,7 @@ def test_a_signal_ends_compilation_for_a_gpu(stopped, monkeypatch):
     assert 1 < len(files) < COUNT
     assert (returned, said) == (143, stop(len(files)))
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
-    assert all(found(path.name) for path in files)
+    assert all(find_file(path.name) for path in files)
     out = printed(FEW.replace("STEP", "25"), "warmup", "--arch", "sm_90")
     assert out.endswith(f"{COUNT} kernels are compiled and cached for sm_90\n")
     assert has_files(COUNT, folder)
@@ -243,13 +245,13 @@ def test_a_signal_that_is_ignored_ends_nothing(handler, status, monkeypatch, cap
         os.kill(os.getpid(), signal.SIGINT)
         return kept()
 
-    monkeypatch.setattr(nvrtc, "compiled", interrupted)
+    monkeypatch.setattr(kernel_files, "cached_file", interrupted)
     before = signal.signal(signal.SIGINT, handler)
     try:
         assert main(["warmup", "--arch", "sm_90"]) == status
         assert signal.getsignal(signal.SIGINT) == handler
         compiled = []
-        monkeypatch.setattr(nvrtc, "compiled", lambda *of: compiled.append(of) or kept())
+        monkeypatch.setattr(kernel_files, "cached_file", lambda *of: compiled.append(of) or kept())
         assert main(["warmup", "--arch", "sm_90"]) == 0
         assert len(compiled) == 5  # what was told to stop is told no more
     finally:
@@ -265,7 +267,7 @@ def test_the_first_error_is_the_end(capsys, monkeypatch):
         time.sleep(0.02 * (len(begun) > 1))
         raise KernelCompileError(spec.source, (), "error: none")
 
-    monkeypatch.setattr(nvrtc, "compiled", failing)
+    monkeypatch.setattr(kernel_files, "cached_file", failing)
     assert main(["warmup", "--arch", "sm_90", "--jobs", "1"]) == 1
     assert capsys.readouterr().err == "gather.cu: the kernel must compile; error: none\n"
     assert len(begun) < len([*warmup.kernels(everything=False)])
@@ -280,7 +282,7 @@ def test_a_folder_that_keeps_nothing_is_an_error(fault, capsys, monkeypatch, tmp
         folder.mkdir()
         folder.chmod(0o777)
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
-    monkeypatch.setattr(nvrtc, "compiled", None)
+    monkeypatch.setattr(kernel_files, "cached_file", None)
     assert main(["warmup", "--arch", "sm_90"]) == 1
     out, said = capsys.readouterr()
     assert (out, said.count("\n")) == ("", 1)
@@ -290,7 +292,7 @@ def test_a_folder_that_keeps_nothing_is_an_error(fault, capsys, monkeypatch, tmp
 
 def test_a_read_only_folder_must_have_all_kernels(few, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
-    files = [nvrtc.compiled(spec, "sm_90") for spec in few]
+    files = [kernel_files.cached_file(spec, "sm_90") for spec in few]
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path and access(path, mode))
     monkeypatch.setattr(cache, "_process_folder", cache._ProcessFolder())  # noqa: SLF001
@@ -307,18 +309,19 @@ def test_a_read_only_folder_must_have_all_kernels(few, capsys, monkeypatch, tmp_
 ANOTHER_USER = """
 import os, sys
 from cudakern._commands import warmup
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
+from cudakern.engines import kernel_files
 few = [*warmup.kernels(everything=False)][::60]
 for spec in few:
-    nvrtc.name_of(spec.entry, nvrtc.program_of(spec, "sm_90"))  # what it reads once
+    nvrtc.file_name(spec.entry, kernel_files.program_of(spec, "sm_90"))  # what it reads once
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(4242)
     os.setuid(4242)
-nvrtc.compile_program = None
+nvrtc.compile = None
 for capability in map(int, sys.argv[1:]):
     for spec in few:
-        print(nvrtc.compiled_for(spec, capability))
+        print(kernel_files.file_for_gpu(spec, capability))
 """
 
 

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LAYERS = (
-    r"errors|_caches|_forks|_lazy|_nvtx|_trust|feature_level",
-    r"_dtypes|_layout|_kernel_arguments|_arguments|tensor",
-    r"engines\.(cache|installation|nvrtc|sources|waits)",
+    r"errors|process(\..*)?",
+    r"values(\..*)?",
+    r"compilation(\..*)?",
     r"simulator(\..*)?",
-    r"engines(\.(?!cache|installation|nvrtc|sources|waits).*)?",
-    r"_arrays|_foreign",
-    r"operators(\..*)?|_array_types",
+    r"engines(\..*)?",
+    r"operators(\..*)?",
     r"",  # the package itself: the public names
     r"dask|_commands(\..*)?|__main__",
 )

@@ -26,9 +26,9 @@ from cudakern import simulator
 from cudakern._commands import console
 from cudakern._commands.statuses import SIGNALLED, SIGNALS, USAGE
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
-from cudakern.simulator.observation import observing, watchers
+from cudakern.simulator.launching.observation import observing, watchers
 from cudakern.simulator.reports.characters import plural
-from cudakern.simulator.reports.checking import CheckReport, TrafficReport
+from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
 from cudakern.simulator.reports.text import compiler_lines, described, grouped, identity
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType, TracebackType
 
-    from cudakern.simulator.observation import Observed
+    from cudakern.simulator.launching.observation import Observed
     from cudakern.simulator.reports.findings import Finding
 
 #: A script that Ctrl-C ends, ends with this; it may have had work to do.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern._commands.console import show
-from cudakern.engines.cache import clear, one_line
+from cudakern.compilation.cache import clear, one_line
 
 if TYPE_CHECKING:
     import argparse

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING
 
-from cudakern.engines.waits import KERNELS, shown, spoken
+from cudakern.compilation.waits import KERNELS, shown, spoken
 
 try:
     from rich.console import Console

@@ -16,7 +16,7 @@ from cudakern.operators.compiled import compile_operator
 if TYPE_CHECKING:
     import argparse
 
-    from cudakern.tensor import TensorDesc
+    from cudakern.operators.tensor import TensorDesc
 
 #: Elements that are all printed; of larger arrays, the first and the last few.
 _SHOWN = 64

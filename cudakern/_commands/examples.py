@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._dtypes import DataType
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.gather.descriptor import GatherOperatorDesc
 from cudakern.operators.gather_nd.descriptor import GatherND1OperatorDesc, GatherNDOperatorDesc
@@ -20,7 +19,8 @@ from cudakern.operators.reduce.descriptor import (
     ReduceOperatorDesc,
 )
 from cudakern.operators.reduce.types import ReduceFunction
-from cudakern.tensor import TensorDesc
+from cudakern.operators.tensor import TensorDesc
+from cudakern.values.dtypes import DataType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cudakern
-from cudakern._caches import sizes
 from cudakern._commands.console import show_table
-from cudakern.engines import nvrtc
-from cudakern.engines.cache import content_of, one_line, survey
+from cudakern.compilation import nvrtc
+from cudakern.compilation.cache import content_of, one_line, survey
 from cudakern.engines.cuda.library import import_cupy, translate
-from cudakern.engines.sources import kernel_folder
+from cudakern.engines.kernel_text import kernel_folder
 from cudakern.errors import CudakernError
 from cudakern.operators.gather.function import gather
-from cudakern.simulator.ptx.compile import target
-from cudakern.simulator.toolchain import find_toolchain
+from cudakern.process.caches import sizes
+from cudakern.simulator.libraries.toolchain import find_toolchain
+from cudakern.simulator.sources.text_to_ptx import target
 
 if TYPE_CHECKING:
     import argparse
@@ -136,7 +136,7 @@ def _simulator() -> dict[str, Any]:
 
 def _cache() -> dict[str, Any]:
     """Return where compiled kernels lie and how much that is, and what this process keeps."""
-    for name in cudakern.__all__:
+    for name in dir(cudakern):
         getattr(cudakern, name)  # imports the module, which may have a cache
     caches = {name: size._asdict() for name, size in sizes().items()}
     try:

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 from cudakern._commands.console import progress, show
 from cudakern._commands.engines import choose
 from cudakern._commands.statuses import SIGNALLED, SIGNALS, USAGE
-from cudakern._dtypes import DataType
-from cudakern._forks import PATIENCE, stopping
-from cudakern.engines import HOST, engine_for, nvrtc
-from cudakern.engines.cache import survey
+from cudakern.compilation import nvrtc
+from cudakern.compilation.cache import survey
+from cudakern.engines import HOST, engine_for, kernel_files
 from cudakern.engines.cuda.library import device_count
 from cudakern.errors import EngineUnavailableError, shown
 from cudakern.operators.reduce.reduction import kernels_of, reductions
 from cudakern.operators.specialisations import specialisations
-from cudakern.simulator.toolchain import find_toolchain
+from cudakern.process.forks import PATIENCE, stopping
+from cudakern.simulator.libraries.toolchain import find_toolchain
+from cudakern.values.dtypes import DataType
 
 if TYPE_CHECKING:
     import argparse
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+    from cudakern.compilation.cache import Choice
     from cudakern.engines.base import KernelSpec
-    from cudakern.engines.cache import Choice
 
     #: The name of a kernel, and what returns its file, compiling it unless it is there.
     _Work = tuple[str, Callable[[], Path]]
@@ -116,7 +117,7 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], str, str]:
     if options.arch:
         targets = [*dict.fromkeys(options.arch)]
         for arch in targets:
-            work += [(spec.entry, partial(nvrtc.compiled, spec, arch)) for spec in specs]
+            work += [(spec.entry, partial(kernel_files.cached_file, spec, arch)) for spec in specs]
         return work, " and ".join(targets), ""
     name = choose(options.engine)
     place = 0 if name == "cuda" else HOST

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cudakern._caches import clear_caches
-from cudakern._forks import Lock
-from cudakern._lazy import load
 from cudakern.errors import EngineUnavailableError
+from cudakern.process.caches import clear_caches
+from cudakern.process.forks import Lock
+from cudakern.process.lazy import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

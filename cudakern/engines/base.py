@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from cudakern._kernel_arguments import Arguments
+from cudakern.values.argument_struct import Arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from cudakern._layout import Layout
+    from cudakern.values.layout import Layout
 
 T = TypeVar("T")
 Grid = tuple[int, int, int]

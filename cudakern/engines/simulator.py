@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.engines import nvrtc
+from cudakern.engines import kernel_files
 from cudakern.engines.base import MULTIPROCESSORS
-from cudakern.engines.sources import load_source
+from cudakern.engines.kernel_text import load_source
 from cudakern.errors import BindingError
-from cudakern.simulator import observation
-from cudakern.simulator.arguments import PackedArguments
-from cudakern.simulator.loading import ModuleLoader
-from cudakern.simulator.operands import Operand
-from cudakern.simulator.ptx.compile import Ptx, ptx_of_program, target
-from cudakern.simulator.toolchain import Toolchain, find_toolchain
-from cudakern.simulator.ways import is_fast
+from cudakern.simulator.launching import observation
+from cudakern.simulator.launching.launch_parameters import PackedArguments
+from cudakern.simulator.launching.operands import Operand
+from cudakern.simulator.libraries.execution_mode import is_fast
+from cudakern.simulator.libraries.loader import ModuleLoader
+from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
+from cudakern.simulator.sources.text_to_ptx import Ptx, ptx_of_program, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from cudakern.engines.base import KernelSpec, Launch, T, Tensor
-    from cudakern.simulator.ptx.loaded import LoadedKernel
+    from cudakern.simulator.libraries.loaded import LoadedKernel
 
 #: Bytes that an operator's launch begins with for each array.
 _POINTER_BYTES = 8
@@ -33,7 +33,7 @@ _POINTER_BYTES = 8
 
 def ptx_of(spec: KernelSpec) -> Ptx:
     """Return the PTX of a specialisation, made as its machine code is."""
-    return ptx_of_program(spec.source, nvrtc.text_of(spec), spec.entry)
+    return ptx_of_program(spec.source, kernel_files.text_of(spec), spec.entry)
 
 
 def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> tuple[Operand, ...]:

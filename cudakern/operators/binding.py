@@ -9,17 +9,17 @@ from functools import partial
 from operator import attrgetter, not_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cudakern import _arrays
-from cudakern._caches import Table
-from cudakern._layout import WORD_BYTES, Layout
 from cudakern.engines import engine_for
 from cudakern.engines.base import Launch, PreparedLaunch, Tensor
 from cudakern.errors import BindingError
+from cudakern.operators.arrays import native
+from cudakern.process.caches import Table
+from cudakern.values.layout import WORD_BYTES, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudakern._arrays import Array
+    from cudakern.operators.arrays.native import Array
 
     Arrays = tuple[Array, ...]
     #: Checks all that the static facts decide, given what a call asks for, its arrays and layouts
@@ -77,7 +77,7 @@ class Bound:
         BindingError tells that an output overlaps another array (rule T19).
         """
         for o, k, low, high in self._pairs:
-            if low < addresses[o] - addresses[k] < high and _arrays.share_memory(
+            if low < addresses[o] - addresses[k] < high and native.share_memory(
                 self._layouts[o], addresses[o], self._layouts[k], addresses[k]
             ):
                 requirement = f"must not overlap {self._names[k]}; they share memory"
@@ -95,7 +95,7 @@ class Bound:
 
 def _alike(_: int, array: Array) -> tuple[Array, Array]:
     """Return an array and new memory for its elements."""
-    return array, _arrays.empty(array.shape, array.dtype, _arrays.place_of(array))
+    return array, native.empty(array.shape, array.dtype, native.place_of(array))
 
 
 class Binding:
@@ -126,16 +126,16 @@ class Binding:
 
         BindingError tells that an array does not fit, or that an output overlaps another array.
         """
-        addresses, facts = _arrays.describe(arrays)
+        addresses, facts = native.describe(arrays)
         key = facts if request is None else (request, facts)
         bound = self.table.find(key)
         if (
             bound is None
-            or _arrays.is_read_only(arrays[-1])
-            or (self._outputs > 1 and _arrays.is_read_only(arrays[-2]))
+            or native.is_read_only(arrays[-1])
+            or (self._outputs > 1 and native.is_read_only(arrays[-2]))
         ):
-            layouts = list(map(_arrays.layout_of, arrays, addresses))
-            place = _arrays.common_place(self._operator, self._names, arrays[: -self._outputs])
+            layouts = list(map(native.layout_of, arrays, addresses))
+            place = native.common_place(self._operator, self._names, arrays[: -self._outputs])
             misaligned = [i for i in self._aligned if not layouts[i].is_aligned]
             work = self._bind(request, arrays, layouts, place)
             if misaligned:
@@ -149,9 +149,9 @@ class Binding:
         views, copies = {}, list(arrays)
         for i in misaligned:
             like = partial(self._like, i, arrays[i])
-            views[i], copies[i] = _arrays.temporary(_arrays.place_of(arrays[i]), like)
-            _arrays.copy_elements(copies[i], views[i])
+            views[i], copies[i] = native.temporary(native.place_of(arrays[i]), like)
+            native.copy_elements(copies[i], views[i])
         self.run(request, tuple(copies))
         for i in misaligned:
             if i >= len(arrays) - self._outputs:
-                _arrays.copy_elements(views[i], copies[i])
+                native.copy_elements(views[i], copies[i])

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cudakern import _arrays
-from cudakern._caches import Family, registered
-from cudakern._foreign import as_array, as_output, is_of_numbers, placed
-from cudakern._layout import Layout
-from cudakern._nvtx import nvtx_range_of_method
 from cudakern.errors import ArgumentError, BindingError, shown
-from cudakern.feature_level import FeatureLevel
+from cudakern.operators.arrays import native
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.descriptor import OperatorDesc, as_level
-from cudakern.tensor import TensorFlags
+from cudakern.operators.feature_level import FeatureLevel
+from cudakern.operators.nvtx_ranges import nvtx_range_of_method
+from cudakern.operators.tensor import TensorFlags
+from cudakern.process.caches import Family, registered
+from cudakern.values.layout import Layout
 
 if TYPE_CHECKING:
-    from cudakern._array_types import Operand, Outputs
-    from cudakern._arrays import Array
+    from cudakern.operators.annotations import Operand, Outputs
+    from cudakern.operators.arrays.native import Array
 
 _MIN_ADDRESS_ALIGNMENT = 16
 #: What several outputs are given in.
@@ -40,26 +40,26 @@ class _Tensors:
         self._level, self._plan, self._constant = level, desc.plan, desc.constant()
 
     def bind(self, _: None, arrays: tuple[Array, ...], layouts: list[Layout], __: int) -> Work:
-        _arrays.common_place(self.operator, self.names, arrays)
+        native.common_place(self.operator, self.names, arrays)
         for i, array in enumerate(arrays):
             layouts[i] = self.fit(i, array)
         return Work(self._plan(layouts), None if self._constant is None else self._fill)
 
     def _fill(self, arrays: tuple[Array, ...]) -> None:
         """Write the result for an input without elements."""
-        _arrays.fill_elements(
+        native.fill_elements(
             self.shaped(-1, arrays[-1]), np.array(self._constant, self.dtypes[-1]).tobytes()
         )
 
     def fit(self, i: int, array: Array) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
-        address = _arrays.address_of(array)
+        address = native.address_of(array)
         operator, name = self.operator, self.names[i]
         tensor, dtype = self.tensors[i], self.dtypes[i]
-        _arrays.require_own_dtype(operator, name, array, dtype)
+        native.require_own_dtype(operator, name, array, dtype)
         writes = i >= self.inputs
         if writes:
-            _arrays.require_writeable(operator, name, array)
+            native.require_writeable(operator, name, array)
         beyond = address % _MIN_ADDRESS_ALIGNMENT
         if beyond and self._level is not FeatureLevel.EXTENDED:
             requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"
@@ -90,19 +90,19 @@ class _Tensors:
 
     def shaped(self, i: int, array: Array) -> Array:
         """Return an array, or a flat buffer, with the sizes and strides of tensor ``i``."""
-        return _arrays.as_strided(array, self.tensors[i].sizes, self.byte_strides(i))
+        return native.as_strided(array, self.tensors[i].sizes, self.byte_strides(i))
 
     def like(self, i: int, array: Array) -> tuple[Array, Array]:
         """Return an array as tensor ``i``, and new memory for that tensor."""
-        return self.shaped(i, array), self.empty(i, _arrays.place_of(array))
+        return self.shaped(i, array), self.empty(i, native.place_of(array))
 
     def empty(self, i: int, place: int) -> Array:
         """Return a new array with the sizes and strides of tensor ``i``."""
         tensor, dtype = self.tensors[i], self.dtypes[i]
         if tensor.strides is None:
-            return _arrays.empty(tensor.sizes, dtype, place)
-        buffer = _arrays.empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
-        return _arrays.as_strided(buffer, tensor.sizes, self.byte_strides(i))
+            return native.empty(tensor.sizes, dtype, place)
+        buffer = native.empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
+        return native.as_strided(buffer, tensor.sizes, self.byte_strides(i))
 
     def layout(self, i: int, phase: int = 0) -> Layout:
         """Return the layout of tensor ``i`` at an address of this phase."""
@@ -113,7 +113,7 @@ class _Tensors:
 
     def check_offset(self, i: int, array: Array) -> None:
         required = self.tensors[i].guaranteed_base_offset_alignment
-        offset = _arrays.address_of(array) - _arrays.owner_address(array)
+        offset = native.address_of(array) - native.owner_address(array)
         if offset % required:
             requirement = f"must start at a multiple of {required} bytes in its buffer"
             raise BindingError(self.operator, self.names[i], f"{requirement}; got {offset}", "T14")
@@ -217,10 +217,10 @@ class CompiledOperator:
         owned = {}
         for i, array, shaped in arrays:
             if shaped:
-                owned[i] = self._tensors.empty(i, _arrays.place_of(array))
-                _arrays.copy_elements(owned[i], array)
+                owned[i] = self._tensors.empty(i, native.place_of(array))
+                native.copy_elements(owned[i], array)
             else:  # a flat buffer
-                owned[i] = _arrays.copied(array)
+                owned[i] = native.copied(array)
         return CompiledOperator(self._desc, self._level, owned, numbers)
 
     @property
@@ -304,11 +304,11 @@ class CompiledOperator:
             outputs = out if self._several and isinstance(out, _PAIRS) else (out,)
             arrays = (*inputs, *outputs)
             try:
-                addresses, facts = _arrays.describe(arrays)
+                addresses, facts = native.describe(arrays)
                 bound = self._find(facts)
             except Exception:  # noqa: BLE001  not arrays yet, but of other libraries
                 return self._call(inputs, out)
-            if bound is not None and not any(map(_arrays.is_read_only, outputs)):
+            if bound is not None and not any(map(native.is_read_only, outputs)):
                 bound(addresses, arrays)
                 return out
         return self._call(inputs, out)
@@ -327,11 +327,11 @@ class CompiledOperator:
             others = dict(zip(names[count:], outputs))  # noqa: B905
             arrays = placed(operator, names[:count], arrays, of_numbers, others)
         if out is None:
-            outputs = self._allocate(_arrays.place_of(arrays[0]))
+            outputs = self._allocate(native.place_of(arrays[0]))
             out = outputs if self._several else outputs[0]
         arrays += map(as_output, [operator] * self._outputs, names[count:], outputs)
         if self._aligned:  # no static fact tells where arrays start in their buffers
-            _arrays.common_place(self._desc.operator, self._tensors.names, arrays)
+            native.common_place(self._desc.operator, self._tensors.names, arrays)
             for i, array in enumerate(arrays):
                 self._tensors.fit(i, array)
             for i in set(self._aligned) - set(self._owned):

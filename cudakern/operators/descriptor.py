@@ -7,17 +7,17 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern._arguments import as_integer, integer_of
 from cudakern.errors import ArgumentError, DescriptorError, shown
-from cudakern.feature_level import FeatureLevel
-from cudakern.tensor import TensorDesc, check_tensor
+from cudakern.operators.feature_level import FeatureLevel
+from cudakern.operators.tensor import TensorDesc, check_tensor
+from cudakern.values.validation import as_integer, integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern._dtypes import DataType
-    from cudakern._layout import Layout
     from cudakern.engines.base import Launch
+    from cudakern.values.dtypes import DataType
+    from cudakern.values.layout import Layout
 
     #: Data types by the feature level that introduced them, newest first.
     TypeTable = tuple[tuple[FeatureLevel, frozenset[DataType]], ...]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.operators.gather.plan import specialisations as _of_gather
 from cudakern.operators.gather_nd.plan import specialisations as _of_gather_nd
-from cudakern.operators.index_check import check_specs
+from cudakern.operators.indexing.check import check_specs
 from cudakern.operators.nonzero.plan import specialisations as _of_nonzero
 from cudakern.operators.one_hot.plan import specialisations as _of_one_hot
 from cudakern.operators.reduce.reduction import specialisations as _of_reduce

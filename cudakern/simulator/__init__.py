@@ -10,52 +10,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern._lazy import attributes
+from cudakern.process.lazy import public_names
 
-if TYPE_CHECKING:
-    from cudakern.simulator.arguments import empty
-    from cudakern.simulator.cupy_stand_in.modules import in_place_of_cupy
-    from cudakern.simulator.raw import RawKernel, RawModule
-    from cudakern.simulator.reports.checking import CheckReport, TrafficReport, checked, traffic
-    from cudakern.simulator.reports.findings import Finding, OtherAccess
-    from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
-
-__all__ = [
-    "CheckReport",
-    "Finding",
-    "KernelTraffic",
-    "LineTraffic",
-    "OtherAccess",
-    "RawKernel",
-    "RawModule",
-    "Requests",
-    "TrafficReport",
-    "checked",
-    "empty",
-    "in_place_of_cupy",
-    "traffic",
-]
-
-#: The module that each public name is in, or that it is.
-_HOMES = {
-    "CheckReport": "reports.checking",
-    "Finding": "reports.findings",
-    "KernelTraffic": "reports.traffic",
-    "LineTraffic": "reports.traffic",
-    "OtherAccess": "reports.findings",
-    "RawKernel": "raw",
-    "RawModule": "raw",
-    "Requests": "reports.traffic",
-    "TrafficReport": "reports.checking",
-    "checked": "reports.checking",
-    "empty": "arguments",
-    "in_place_of_cupy": "cupy_stand_in.modules",
-    "traffic": "reports.checking",
-}
-
-if not TYPE_CHECKING:
-    __getattr__ = attributes(__name__, _HOMES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+if TYPE_CHECKING:  # what a package has, for type checkers and for `public_names`
+    from cudakern.simulator.cupy_stand_in.modules import in_place_of_cupy as in_place_of_cupy
+    from cudakern.simulator.launching.launch_parameters import empty as empty
+    from cudakern.simulator.launching.raw import RawKernel as RawKernel
+    from cudakern.simulator.launching.raw import RawModule as RawModule
+    from cudakern.simulator.reports.findings import Finding as Finding
+    from cudakern.simulator.reports.findings import OtherAccess as OtherAccess
+    from cudakern.simulator.reports.sessions import CheckReport as CheckReport
+    from cudakern.simulator.reports.sessions import TrafficReport as TrafficReport
+    from cudakern.simulator.reports.sessions import checked as checked
+    from cudakern.simulator.reports.sessions import traffic as traffic
+    from cudakern.simulator.reports.traffic import KernelTraffic as KernelTraffic
+    from cudakern.simulator.reports.traffic import LineTraffic as LineTraffic
+    from cudakern.simulator.reports.traffic import Requests as Requests
+else:
+    __all__, __getattr__, __dir__ = public_names(__name__)

@@ -2,10 +2,10 @@
 // offsets in tensors of any strides.
 //
 // A division is one high multiplication, two shifts and two additions. The host prepares
-// (multiplier, shifts) for a divisor d >= 1 (cudakern/_kernel_arguments.py, prepare_division): with
-// s = ceil(log2 d), multiplier = floor(2^N * (2^s - d) / d) + 1 modulo 2^N. Then, for every n below
-// 2^N, the quotient is (t + ((n - t) >> min(1, s))) >> max(0, s - 1) with t = high(n * multiplier).
-// It is exact for all n and d, and no 64-bit division is left in the code.
+// (multiplier, shifts) for a divisor d >= 1 (cudakern/values/argument_struct.py, prepare_division):
+// with s = ceil(log2 d), multiplier = floor(2^N * (2^s - d) / d) + 1 modulo 2^N. Then, for every n
+// below 2^N, the quotient is (t + ((n - t) >> min(1, s))) >> max(0, s - 1) with t = high(n *
+// multiplier). It is exact for all n and d, and no 64-bit division is left in the code.
 #pragma once
 
 #include "common/types.cuh"

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
-from cudakern._array_types import FunctionName
+from cudakern.operators.annotations import FunctionName
 from perf.cases import base
 from perf.cases.base import Array, ArraySpec, Line, Module, Workload, case
 

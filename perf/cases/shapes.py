@@ -10,7 +10,7 @@ from perf.cases.nonzero_coordinates import NonzeroWorkload
 from perf.cases.reduce import ReduceWorkload
 
 if TYPE_CHECKING:
-    from cudakern._array_types import FunctionName
+    from cudakern.operators.annotations import FunctionName
 
 
 def _columns(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Workload:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern._commands import console
-from cudakern.engines.sources import kernel_folder
+from cudakern.engines.kernel_text import kernel_folder
 from cudakern.errors import CudakernError
 from perf.cases.nonzero_coordinates import NonzeroWorkload
 from perf.engines import kernel_traffic, launch_of

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern import _nvtx
 from cudakern._commands.engines import choose
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import EngineUnavailableError
+from cudakern.operators import nvtx_ranges
 from perf.nsight.tools import NsightError, check_cases
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     ranges = [(f"{name} {w.title}", round(w.traffic().total)) for name, w in lines]
     with profiled(xp):
         for line, call in zip(ranges, calls, strict=True):
-            with _nvtx.marked(*line):
+            with nvtx_ranges.marked(*line):
                 for _ in range(options.repeats):
                     call()
     for name, nbytes in ranges:

@@ -19,8 +19,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudakern._arrays import address_of
-from cudakern.engines.cache import BUILD, cache_folder, found, keep
+from cudakern.compilation.cache import BUILD, cache_folder, find_file, keep
+from cudakern.operators.arrays.native import address_of
 from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Build:
         ingredients = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
         digest = hashlib.blake2b(ingredients, digest_size=16)
         self._name = f"cub-{digest.hexdigest()}.so"
-        self._kept = found(self._name)
+        self._kept = find_file(self._name)
         if self._kept:
             return
         self._folder = Path(tempfile.mkdtemp(dir=cache_folder(), prefix=BUILD))

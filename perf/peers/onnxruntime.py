@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._arrays import address_of
+from cudakern.operators.arrays.native import address_of
 from perf.peers.base import (
     ALLOCATES,
     MissingPeerError,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
 from perf.static import budgets_indexing, budgets_reduce
 from perf.static.allowances import allowed
 from perf.static.cubins import RESERVED_SHARED, compile_kernels, resource_usage, sass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern._layout import VECTOR_BYTES
+from cudakern.values.layout import VECTOR_BYTES
 from perf.static.kernels import NONZERO
 from perf.static.reading import divides, loads_in_flight, matches, opcode, registers
 

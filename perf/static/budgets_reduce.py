@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cudakern._dtypes import DataType
-from cudakern._layout import VECTOR_BYTES
 from cudakern.operators.reduce.types import ReduceFunction
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import VECTOR_BYTES
 from perf.static.reading import divides, is_atomic, loads_in_flight, matches, opcode
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
+from cudakern.engines import kernel_files
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from perf.static.occupancy import LIMITS
 
@@ -121,15 +122,15 @@ def compile_kernels(specs: Sequence[KernelSpec], arch: str) -> bytes:
     """
     parts: list[str] = []
     for spec in specs:
-        parts += [f"namespace only_{spec.entry} {{", nvrtc.text_of(spec), "}"]
+        parts += [f"namespace only_{spec.entry} {{", kernel_files.text_of(spec), "}"]
         parts += [f"#undef {macro}" for macro, _ in spec.macros]
-    program = nvrtc.program_of(specs[0], arch)
+    program = kernel_files.program_of(specs[0], arch)
     return cubin_of(replace(program, text="\n".join(parts) + "\n"))
 
 
 def cubin_of(program: nvrtc.Program) -> bytes:
     """Return the cubin of a program; KernelCompileError is raised if NVRTC fails or warns."""
-    cubin, log = nvrtc.compile_program(program)
+    cubin, log = nvrtc.compile(program)
     if warnings := _DEPRECATED.sub("", log):
         summary = f"without a warning: {warnings}"
         raise KernelCompileError(program.name, program.options, warnings, summary)

@@ -45,7 +45,11 @@ print((time.perf_counter_ns() - start) / 1000)
 """
 OPERATORS = ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
 #: Modules that the first call of a process imports, besides the operator's.
-ENGINE = ("cudakern.engines.cuda.engine", "cudakern.engines.nvrtc", "cudakern.engines.cache")
+ENGINE = (
+    "cudakern.engines.cuda.engine",
+    "cudakern.compilation.nvrtc",
+    "cudakern.compilation.cache",
+)
 #: What is compiled for.
 CAPABILITY = "90"
 

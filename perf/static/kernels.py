@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from cudakern._dtypes import DataType
-from cudakern._layout import VECTOR_BYTES
 from cudakern.engines.base import THREADS, KernelSpec
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
-from cudakern.operators.index_kernels import ITEMS_PER_THREAD
+from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD
+from cudakern.operators.indexing.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.one_hot import plan as one_hot_plan
 from cudakern.operators.reduce import tuning
@@ -22,8 +21,9 @@ from cudakern.operators.reduce.reduction import (
     reductions,
 )
 from cudakern.operators.reduce.types import ReduceFunction, result_type
-from cudakern.operators.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
 from cudakern.operators.specialisations import specialisations
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import VECTOR_BYTES
 from perf.static.cubins import architectures
 from perf.static.occupancy import WARP
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.simulator import RawModule
-from cudakern.simulator.toolchain import find_toolchain
+from cudakern.simulator.libraries.toolchain import find_toolchain
 from perf.static import pocl
 from perf.static.comparison import OURS, Comparison
 from perf.static.user_kernels import F32, I32, SOURCE, kernels

@@ -19,7 +19,7 @@ import numpy as np
 import cudakern as ck
 from cudakern._commands import console
 from cudakern.simulator import checked, traffic
-from cudakern.simulator.toolchain import find_toolchain
+from cudakern.simulator.libraries.toolchain import find_toolchain
 from perf.static import launchers, user_kernels
 from perf.static.comparison import OURS, REPEATS, Array, Comparison, on_one_core, require
 from perf.static.launchers import CPP, POCL

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern import _nvtx
 from cudakern._commands import console
 from cudakern.engines import engine_for, use
 from cudakern.engines.cuda.library import device_count, import_cupy
+from cudakern.operators import nvtx_ranges
 from perf.cases import SWEEPS, find
 from perf.engines import RecordingEngine
 from perf.limits import positive, terminable
@@ -174,7 +174,7 @@ class Session:
         state = self.nvml.read("_before")
         self.engine.launches.clear()
         try:
-            scope = _nvtx.marked(f"{case.name} {workload.title}", round(traffic.total))
+            scope = nvtx_ranges.marked(f"{case.name} {workload.title}", round(traffic.total))
             measured = measure(self.gpu, workload, self.peers, self.samples, self.deadline, scope)
             works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cudakern
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
 
 if TYPE_CHECKING:
     from collections.abc import Callable

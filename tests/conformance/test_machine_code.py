@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from cudakern._dtypes import DataType
-from cudakern.engines import nvrtc, sources
+from cudakern.compilation import nvrtc
+from cudakern.engines import kernel_files, kernel_text
 from cudakern.engines.base import KernelSpec
 from cudakern.errors import KernelCompileError
 from cudakern.operators.gather.plan import specialise as gather
 from cudakern.operators.nonzero.plan import specialise as nonzero
 from cudakern.operators.reduce.reduction import kernels_of, reductions
 from cudakern.operators.reduce.types import INITIAL_FUNCTIONS, ReduceFunction
+from cudakern.values.dtypes import DataType
 from perf.static import cubins
 from perf.static.budgets import resource_faults, rules_of, survey
 from perf.static.budgets_indexing import MAX_REGISTERS, max_registers
@@ -65,7 +66,7 @@ def test_kernels_compiled_together_are_the_kernels_that_run(operator):
     together = cubins.compile_kernels(specs, "sm_90")
     code, usage = cubins.sass(together), cubins.resource_usage(together)
     for spec in (specs[0], specs[-1]):
-        alone = cubins.cubin_of(nvrtc.program_of(spec, "sm_90"))
+        alone = cubins.cubin_of(kernel_files.program_of(spec, "sm_90"))
         listing = cubins.sass(alone)[spec.entry]
         assert without_labels(listing.code) == without_labels(code[spec.entry].code)
         assert [*listing.labels.values()] == [*code[spec.entry].labels.values()]
@@ -82,8 +83,8 @@ def test_every_kernel_has_an_entry_point_of_its_own():
 def kernels(tmp_path, monkeypatch):
     """Return a copy of the folder of the kernel sources, from which they are now loaded."""
     copy = tmp_path / "kernels"
-    shutil.copytree(sources.kernel_folder(), copy)
-    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
+    shutil.copytree(kernel_text.kernel_folder(), copy)
+    monkeypatch.setattr(kernel_text, "kernel_folder", lambda: copy)
     return copy
 
 
@@ -94,19 +95,19 @@ def compile_text(kernels):
     def compile_text(text, target, macros=()):
         (kernels / "made.cu").write_text(text, encoding="utf-8")
         spec = KernelSpec("made", "plain", "ck_made", macros)
-        return cubins.cubin_of(nvrtc.program_of(spec, target))
+        return cubins.cubin_of(kernel_files.program_of(spec, target))
 
     return compile_text
 
 
 @pytest.mark.parametrize("header", ["", "types.cuh", "row_copy.cuh"])
 def test_an_edited_header_changes_the_digest(request, header):
-    original = sources.load_source("gather.cu")
+    original = kernel_text.load_source("gather.cu")
     kernels = request.getfixturevalue("kernels")  # from now on
     if header:
         with (kernels / "common" / header).open("a", encoding="utf-8") as file:
             file.write("// edited\n")
-    edited = sources.load_source("gather.cu")
+    edited = kernel_text.load_source("gather.cu")
     assert (edited.text == original.text) == (not header)
     assert (edited.digest == original.digest) == (not header)
 
@@ -265,7 +266,7 @@ def test_worse_code_is_seen(worse, arch, kernel, old, new, fault):
     if kernel.operator == "reduce" and arch != "sm_90":
         pytest.skip("of reduce, one architecture is enough")
     worse(old, new)
-    cubin = cubins.cubin_of(nvrtc.program_of(kernel.spec, arch))
+    cubin = cubins.cubin_of(kernel_files.program_of(kernel.spec, arch))
     code = cubins.sass(cubin)[kernel.entry].code
     faults = rules_of(kernel).code_faults(kernel, code)
     assert faults, "this change must not pass"

@@ -123,7 +123,7 @@ container=$(store from localhost/cudakern:test)
 caches() { # TEXT ...: what is printed, and where caches are, for a user of a container with $mounts
   status=0
   run_in "$container" "$user" python -W error -c \
-    'from cudakern.engines.cache import cache_folder; print("kernels are in", cache_folder())' || status=$?
+    'from cudakern.compilation.cache import cache_folder; print("kernels are in", cache_folder())' || status=$?
   expect 0 "$@"
 }
 volume() { # MODE OWNER [OPTION]: a folder of the host

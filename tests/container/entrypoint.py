@@ -16,8 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cudakern._trust import distrust
-from cudakern.engines.cache import survey
+from cudakern.compilation.cache import survey
+from cudakern.compilation.trust import distrust
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("/results")

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from cudakern.engines.cache import cache_folder
+from cudakern.compilation.cache import cache_folder
 from tests.container import entrypoint
 from tests.helpers.rows import each
 

@@ -11,8 +11,8 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
-from cudakern._dtypes import narrow_floats
 from cudakern.simulator.cupy_stand_in import arrays
+from cudakern.values.dtypes import narrow_floats
 from tests.helpers import gather_nd as tuples
 from tests.helpers import oracle
 from tests.helpers.one_hot import expected

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 import cudakern.dask as cd
-from cudakern._dtypes import bfloat16
+from cudakern.values.dtypes import bfloat16
 from tests.helpers.chunked import chunked
 from tests.helpers.log_sum_exp import MOST, errors, rows
 from tests.helpers.places import same_bytes

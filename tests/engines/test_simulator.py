@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cudakern._arrays import address_of
-from cudakern._kernel_arguments import Arguments
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import BindingError
+from cudakern.operators.arrays.native import address_of
+from cudakern.values.argument_struct import Arguments
 from tests.helpers.rows import each
 from tests.helpers.simulated import compiled
 

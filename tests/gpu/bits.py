@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 import cudakern as ck
-from cudakern._dtypes import bfloat16
+from cudakern.values.dtypes import bfloat16
 from tests.gpu.calls import assert_are, outputs
 from tests.helpers.places import put
 

@@ -26,10 +26,10 @@ import numpy as np
 
 import cudakern as ck
 from cudakern import engines
-from cudakern._dtypes import bfloat16
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.engines.simulator import SimulatorEngine
+from cudakern.values.dtypes import bfloat16
 from tests.gpu.bits import bits
 from tests.gpu.calls import (
     assert_are,

@@ -12,9 +12,9 @@ import numpy as np
 
 import cudakern as ck
 from cudakern import engines
-from cudakern._arrays import address_of
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.engines.simulator import SimulatorEngine
+from cudakern.operators.arrays.native import address_of
 from cudakern.operators.nonzero.plan import HEADER_WORDS, MIN_SLOTS
 from tests.gpu.calls import Calls, assert_are, captured, elements, poison, wait
 from tests.helpers.places import CUDA, get, overwrite, put

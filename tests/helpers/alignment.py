@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from cudakern._layout import packed_strides
+from cudakern.values.layout import packed_strides
 from tests.helpers.places import POISON
 from tests.helpers.recorded_cupy import on_device
 from tests.helpers.strategies import MemoryLayout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cudakern._caches import Table, clear_caches
 from cudakern.engines import engine_for
 from cudakern.engines.base import Launch
 from cudakern.operators import binding
@@ -11,6 +10,7 @@ from cudakern.operators.gather_nd import function as gather_nd
 from cudakern.operators.nonzero import function as nonzero
 from cudakern.operators.one_hot import function as one_hot
 from cudakern.operators.reduce import function as reduce
+from cudakern.process.caches import Table, clear_caches
 
 BINDINGS = (
     gather._look_up.binding,  # noqa: SLF001

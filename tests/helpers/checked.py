@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.simulator import observation
+from cudakern.simulator.launching import observation
 from tests.helpers.samples import is_thorough
 
 

@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 
-from cudakern import _dtypes as dtypes
+from cudakern.values import dtypes
 
 CPU, CUDA, PINNED, METAL, MANAGED = 1, 2, 3, 8, 13  # device types of DLPack
 _UINT, _BFLOAT16, _FLOAT8 = 1, 4, 7  # codes of DLPack for dtypes; from the last one on

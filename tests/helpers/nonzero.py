@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern._dtypes import bfloat16
-from cudakern._layout import packed_strides
+from cudakern.values.dtypes import bfloat16
+from cudakern.values.layout import packed_strides
 from tests.helpers.places import POISON, get, same_bytes
 from tests.helpers.strategies import MemoryLayout, memory_layouts, random_bytes
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudakern._layout import Layout, packed_strides
-from cudakern._lazy import is_cupy
 from cudakern.engines.cuda.library import import_cupy
+from cudakern.process.lazy import is_cupy
+from cudakern.values.layout import Layout, packed_strides
 
 HOST = "host"
 CUDA = "cuda"

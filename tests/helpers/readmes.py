@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import cudakern
-from cudakern.engines.sources import kernel_folder
+from cudakern.engines.kernel_text import kernel_folder
 
 ROOT = Path(__file__).parent.parent.parent
 #: Where the folders of the repository are: the tests may run beside an installed package.

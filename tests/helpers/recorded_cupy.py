@@ -20,14 +20,15 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
+from cudakern.engines import kernel_files
 from cudakern.engines.cuda import graphs
 from cudakern.engines.cuda.graphs import LEGACY_STREAMS, RELAXED
 from cudakern.engines.cuda.library import import_cupy
-from cudakern.simulator.arguments import address_of, span_of
 from cudakern.simulator.cupy_stand_in import devices, memory
-from cudakern.simulator.loading import ModuleLoader
-from cudakern.simulator.ptx.compile import ptx_of_program
+from cudakern.simulator.launching.launch_parameters import address_of, span_of
+from cudakern.simulator.libraries.loader import ModuleLoader
+from cudakern.simulator.sources.text_to_ptx import ptx_of_program
 from tests.helpers.foreign_arrays import host_array
 
 
@@ -215,8 +216,8 @@ class Record:
         return on_device(host_array(capsule), array.__dlpack_device__()[1])
 
     def compiled_for(self, folder, spec, capability):
-        program = nvrtc.program_of(spec, f"sm_{capability}")
-        path = Path(folder, nvrtc.name_of(spec.entry, program))
+        program = kernel_files.program_of(spec, f"sm_{capability}")
+        path = Path(folder, nvrtc.file_name(spec.entry, program))
         with self.turn:
             if not path.exists():
                 self.programs.append(program)
@@ -282,7 +283,7 @@ def recorded(folder=None, *, by_address=True):
         if folder is not None:
             module = lambda *, path: SimpleNamespace(get_function=partial(Kernel, record, path))  # noqa: E731
             patch.setattr(cupy, "RawModule", module)
-            patch.setattr(nvrtc, "compiled_for", partial(record.compiled_for, folder))
+            patch.setattr(kernel_files, "file_for_gpu", partial(record.compiled_for, folder))
         engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
         yield record
         engines._cuda.cache_clear()  # noqa: SLF001

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from cudakern._dtypes import bfloat16
+from cudakern.values.dtypes import bfloat16
 from tests.helpers.places import get
 from tests.helpers.reduce_bounds import (
     Arithmetic,

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cudakern._dtypes import bfloat16
+from cudakern.values.dtypes import bfloat16
 from tests.helpers.small_floats import BF16
 
 #: Additions that one thread makes one after the other, and levels of the trees above: at most, for

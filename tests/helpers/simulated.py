@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cudakern.errors import SimulatorError
-from cudakern.simulator.loading import ModuleLoader
-from cudakern.simulator.ptx.compile import Code, ptx_of_code
+from cudakern.simulator.libraries.loader import ModuleLoader
+from cudakern.simulator.sources.text_to_ptx import Code, ptx_of_code
 
 LOADER = ModuleLoader()
 ZIGLANG = shlex.join([sys.executable, "-m", "ziglang", "c++"])

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
-from cudakern._dtypes import bfloat16, copyable
+from cudakern.values.dtypes import bfloat16, copyable
 from tests.helpers.places import POISON, Buffer
 
 DTYPES = [

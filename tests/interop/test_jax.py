@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._arrays import address_of
-from cudakern._foreign import as_array
+from cudakern.operators.arrays.foreign import as_array
+from cudakern.operators.arrays.native import address_of
 from tests.helpers.every_function import CASES, INDICES, X, poisoned, run, run_in_place
 from tests.helpers.places import Buffer, get, same_bytes
 from tests.helpers.rows import each

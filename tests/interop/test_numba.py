@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._arrays import address_of
+from cudakern.operators.arrays.native import address_of
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
 from tests.helpers.places import same_bytes
 from tests.helpers.rows import each

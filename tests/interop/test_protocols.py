@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import _foreign
-from cudakern._arrays import address_of
-from cudakern._foreign import as_array
+from cudakern.operators.arrays import foreign
+from cudakern.operators.arrays.foreign import as_array
+from cudakern.operators.arrays.native import address_of
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
 from tests.helpers.foreign_arrays import (
     CPU,
@@ -353,7 +353,7 @@ def test_a_pair_of_outputs_is_looked_at_one_by_one():
 
 
 def test_narrow_floats_without_the_package(monkeypatch):
-    monkeypatch.setattr(_foreign, "narrow_floats", dict)
+    monkeypatch.setattr(foreign, "narrow_floats", dict)
     text = f"{NO_X}Narrow (bfloat16 needs the package ml_dtypes)"
     assert_refused(ck.DTypeError, text, lambda: maximum(Narrow(ZEROS)))
 

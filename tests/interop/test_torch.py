@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import cudakern as ck
-from cudakern._arrays import address_of
-from cudakern._foreign import as_array, as_output
+from cudakern.operators.arrays.foreign import as_array, as_output
+from cudakern.operators.arrays.native import address_of
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
 from tests.helpers.places import get, same_bytes
 from tests.helpers.rows import each

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._dtypes import narrow_floats
+from cudakern.values.dtypes import narrow_floats
 from tests.helpers.every_function import (
     CASES,
     GATHER,

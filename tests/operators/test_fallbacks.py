@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._dtypes import DataType, as_dtype, bfloat16, copyable
-from cudakern.feature_level import FeatureLevel
-from cudakern.tensor import TensorDesc, TensorFlags
+from cudakern.operators.feature_level import FeatureLevel
+from cudakern.operators.tensor import TensorDesc, TensorFlags
+from cudakern.values.dtypes import DataType, as_dtype, bfloat16, copyable
 from tests.helpers import gather_nd as nd_oracle
 from tests.helpers import oracle
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written

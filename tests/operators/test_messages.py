@@ -9,8 +9,8 @@ import numpy as np
 
 import cudakern as ck
 from cudakern import DataType
-from cudakern import _dtypes as dtypes
-from cudakern._dtypes import known
+from cudakern.values import dtypes
+from cudakern.values.dtypes import known
 from tests.helpers.bindings import DESC, INDICES, OWNED, X, change
 from tests.helpers.refused import assert_refused, refusals
 from tests.helpers.rows import each

@@ -15,7 +15,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import base, sources
+from cudakern.engines import base, kernel_text
 from cudakern.engines.base import THREADS
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
@@ -155,10 +155,10 @@ def test_nothing_is_found_in_the_kernels_as_they_are(call):
 @pytest.mark.parametrize("mutation", SOME)
 def test_mutation_is_found(tmp_path, monkeypatch, mutation):
     copy = tmp_path / "kernels"
-    shutil.copytree(sources.kernel_folder(), copy)
+    shutil.copytree(kernel_text.kernel_folder(), copy)
     source = (copy / mutation.file).read_text(encoding="utf-8")
     (copy / mutation.file).write_text(mutation.plant(source), encoding="utf-8")
-    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
+    monkeypatch.setattr(kernel_text, "kernel_folder", lambda: copy)
     with checked(SEED, strict=mutation.strict) as report:
         CALLS[mutation.call]()
         found, report.findings = report.findings, []

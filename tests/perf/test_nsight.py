@@ -13,8 +13,8 @@ from unittest import mock
 
 import pytest
 
-from cudakern import _nvtx
-from cudakern.engines.sources import kernel_folder
+from cudakern.engines.kernel_text import kernel_folder
+from cudakern.operators import nvtx_ranges
 from perf.cases import CASES, find
 from perf.cases.gather import GatherWorkload
 from perf.engines import launch_of
@@ -226,7 +226,7 @@ def test_target_profiles_prepared_calls_alone(monkeypatch):
     monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
     monkeypatch.setattr(target, "choose", lambda engine: engine)
     monkeypatch.setattr(target, "import_cupy", lambda: cupy)
-    monkeypatch.setattr(_nvtx, "marked", cupy.mark)
+    monkeypatch.setattr(nvtx_ranges, "marked", cupy.mark)
     assert command.main(["target", "X-1", "--repeats", "2", "--no-pool"]) == 0
     done = [name.removeprefix("cuda.") for name, *_ in cupy.mock_calls]
     assert done[:2] == ["set_allocator", "set_pinned_memory_allocator"]

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from cudakern.simulator import Finding, RawKernel, checked
-from cudakern.simulator.reports import records
+from cudakern.simulator.reports import json_report
 
 
 @cache
 def schema():
     """Return a function that fails for what is not as the schema of reports says."""
     fastjsonschema = pytest.importorskip("fastjsonschema")
-    path = Path(records.__file__).with_name("report.schema.json")
+    path = Path(json_report.__file__).with_name("report.schema.json")
     return fastjsonschema.compile(json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -1,4 +1,4 @@
-"""The CUDA engine: machine code of `cudakern.engines.nvrtc` on CuPy's current stream."""
+"""The CUDA engine: machine code of `cudakern.compilation.nvrtc` on CuPy's current stream."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
+from cudakern.compilation.waits import KERNELS, spoken
+from cudakern.engines import kernel_files
 from cudakern.engines.cuda import graphs, library
 from cudakern.engines.cuda.graphs import LEGACY_STREAMS, GraphMemory, is_captured, relaxed
 from cudakern.engines.cuda.library import import_cupy, translate
-from cudakern.engines.sources import line_info, load_source
-from cudakern.engines.waits import KERNELS, spoken
+from cudakern.engines.kernel_text import line_info, load_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,7 +85,7 @@ class CudaEngine:
         """Return the file of a specialisation for a device, compiling it unless it is there."""
         cuda = self._cupy.cuda
         nvrtc.require_driver(cuda.runtime.driverGetVersion())
-        return nvrtc.compiled_for(spec, int(cuda.Device(device).compute_capability))
+        return kernel_files.file_for_gpu(spec, int(cuda.Device(device).compute_capability))
 
     def _load(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401
         """Load a specialisation on the current device."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING
 
-from cudakern.engines.installation import INSTALL
+from cudakern.compilation.installation import INSTALL
 from cudakern.errors import CudakernError, EngineUnavailableError
 
 if TYPE_CHECKING:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cudakern.operators.arrays.lazy import Lazy, require_known
 from cudakern.operators.gather import function as eager
-from cudakern.operators.indices import ZERO, check_mode
-from cudakern.operators.lazy_arrays import Lazy, require_known
-from cudakern.operators.lazy_lookup import LazyLookup, lazy_operands, look_up
+from cudakern.operators.indexing.indices import ZERO, check_mode
+from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, look_up
 
 if TYPE_CHECKING:
-    from cudakern._array_types import IndexMode, NegativeIndex, Scalar
+    from cudakern.operators.annotations import IndexMode, NegativeIndex, Scalar
 
 
 def gather(

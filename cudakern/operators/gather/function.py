@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from cudakern._arguments import normalize_axis
-from cudakern._nvtx import nvtx_range
 from cudakern.operators.gather.plan import plan_gather, rows_of
-from cudakern.operators.indices import ZERO, Selection, check_mode, fill_pattern
-from cudakern.operators.lookup import Lookup, as_operands
+from cudakern.operators.indexing.indices import ZERO, Selection, check_mode, fill_pattern
+from cudakern.operators.indexing.lookup import Lookup, as_operands
+from cudakern.operators.nvtx_ranges import nvtx_range
+from cudakern.values.validation import normalize_axis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cudakern._array_types import (
+    from cudakern.operators.annotations import (
         IndexMode,
         Modes,
         NegativeIndex,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Scalar,
         T,
     )
-    from cudakern._arrays import Array
+    from cudakern.operators.arrays.native import Array
 
 NAME = "gather"
 

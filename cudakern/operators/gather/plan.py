@@ -6,13 +6,19 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern import _layout
-from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import VECTOR_BYTES, Layout, alignment, round_up
 from cudakern.engines.base import MULTIPROCESSORS, KernelSpec, Launch
-from cudakern.operators import index_kernels
-from cudakern.operators.indices import INDEX_TYPES, compares_wide
-from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, plan_strided, rows_of_tuples
+from cudakern.operators.indexing import kernels
+from cudakern.operators.indexing.indices import INDEX_TYPES, compares_wide
+from cudakern.operators.indexing.rows import (
+    STRIDED_RANKS,
+    RowProblem,
+    Stream,
+    plan_strided,
+    rows_of_tuples,
+)
+from cudakern.values import layout
+from cudakern.values.argument_struct import ArgumentPacker
+from cudakern.values.layout import VECTOR_BYTES, Layout, alignment, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +40,7 @@ LAST_AXIS_STAGES = 8  # stages of a block: it reads one while it picks from anot
 MAX_GRID_Y = 65535  # blocks in y; CUDA's limit
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
-specialise = partial(index_kernels.specialise, "gather")
+specialise = partial(kernels.specialise, "gather")
 
 
 def specialise_last_axis(width: int, index_type: str, mode: str, *, staged: bool) -> KernelSpec:
@@ -109,7 +115,7 @@ def _suits_last_axis(problem: RowProblem) -> bool:
         and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(problem, index[0].size))
         and index[0].strides[2] == itemsize
         and itemsize < VECTOR_BYTES
-        and extent < _layout.MAX_SPAN_32
+        and extent < layout.MAX_SPAN_32
         and alignment(
             problem.x.phase, stride, outer[0].strides[0], problem.out.phase, outer[0].strides[2]
         )
@@ -120,7 +126,7 @@ def _suits_last_axis(problem: RowProblem) -> bool:
 def _is_staged(problem: RowProblem, count: int) -> bool:
     """Return whether rows of x fit, and take no more sectors than reading elements one by one."""
     extent, stride = problem.axes[0]
-    most = min(LAST_AXIS_MAX_STAGED_BYTES, count * _layout.SECTOR_BYTES)
+    most = min(LAST_AXIS_MAX_STAGED_BYTES, count * layout.SECTOR_BYTES)
     return stride == problem.x.itemsize and extent * stride <= most
 
 

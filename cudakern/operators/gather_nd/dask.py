@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.operators.arrays.lazy import Lazy, rechunked, require_known
 from cudakern.operators.gather_nd import function as eager
-from cudakern.operators.indices import ZERO, check_mode
-from cudakern.operators.lazy_arrays import Lazy, rechunked, require_known
-from cudakern.operators.lazy_lookup import LazyLookup, lazy_operands, look_up
+from cudakern.operators.indexing.indices import ZERO, check_mode
+from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern._array_types import IndexMode, NegativeIndex, Scalar
+    from cudakern.operators.annotations import IndexMode, NegativeIndex, Scalar
 
 
 def gather_nd(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.gather_nd.plan import plan_gather_nd
-from cudakern.operators.indices import DATA_TYPES, INDEX_DATA_TYPES, NO_FILL
-from cudakern.operators.rows import rows_of_tuples
-from cudakern.tensor import TensorDesc
+from cudakern.operators.indexing.indices import DATA_TYPES, INDEX_DATA_TYPES, NO_FILL
+from cudakern.operators.indexing.rows import rows_of_tuples
+from cudakern.operators.tensor import TensorDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern._layout import Layout
     from cudakern.engines.base import Launch
+    from cudakern.values.layout import Layout
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from cudakern._arguments import as_integer
-from cudakern._layout import MAX_DIMENSIONS
-from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError
 from cudakern.operators.gather_nd.plan import plan_gather_nd
-from cudakern.operators.indices import ZERO, Selection, check_mode, fill_pattern
-from cudakern.operators.lookup import Lookup, as_operands
-from cudakern.operators.rows import rows_of_tuples
+from cudakern.operators.indexing.indices import ZERO, Selection, check_mode, fill_pattern
+from cudakern.operators.indexing.lookup import Lookup, as_operands
+from cudakern.operators.indexing.rows import rows_of_tuples
+from cudakern.operators.nvtx_ranges import nvtx_range
+from cudakern.values.layout import MAX_DIMENSIONS
+from cudakern.values.validation import as_integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cudakern._array_types import (
+    from cudakern.operators.annotations import (
         IndexMode,
         Modes,
         NegativeIndex,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Scalar,
         T,
     )
-    from cudakern._arrays import Array
+    from cudakern.operators.arrays.native import Array
 
 NAME = "gather_nd"
 

@@ -6,12 +6,18 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import VECTOR_BYTES, round_up
 from cudakern.engines.base import KernelSpec, Launch
-from cudakern.operators import index_kernels
-from cudakern.operators.indices import INDEX_TYPES
-from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, pack_axes, plan_strided
+from cudakern.operators.indexing import kernels
+from cudakern.operators.indexing.indices import INDEX_TYPES
+from cudakern.operators.indexing.rows import (
+    STRIDED_RANKS,
+    RowProblem,
+    Stream,
+    pack_axes,
+    plan_strided,
+)
+from cudakern.values.argument_struct import ArgumentPacker
+from cudakern.values.layout import VECTOR_BYTES, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +27,11 @@ OPERATOR = "gather_nd"
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 # rows.py has the variants' constants.
-MAX_TUPLE = index_kernels.MAX_COMPONENTS[OPERATOR]  # components of an index tuple; limit
+MAX_TUPLE = kernels.MAX_COMPONENTS[OPERATOR]  # components of an index tuple; limit
 STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
-specialise = partial(index_kernels.specialise, OPERATOR)
+specialise = partial(kernels.specialise, OPERATOR)
 
 
 def plan_gather_nd(problem: RowProblem) -> Launch | None:

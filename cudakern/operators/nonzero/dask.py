@@ -12,20 +12,19 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from cudakern import _arrays
-from cudakern._arguments import element_bytes
-from cudakern._foreign import as_array
-from cudakern.operators import lazy_arrays
+from cudakern.operators.arrays import lazy, native
+from cudakern.operators.arrays.foreign import as_array
 from cudakern.operators.nonzero import function as eager
 from cudakern.operators.nonzero.function import NonzeroCoordinates
+from cudakern.values.validation import element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import DTypeLike
 
-    from cudakern._arrays import Array
-    from cudakern.operators.lazy_arrays import Lazy
+    from cudakern.operators.arrays.lazy import Lazy
+    from cudakern.operators.arrays.native import Array
 
 _INT64 = np.dtype(np.int64)
 
@@ -84,7 +83,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[L
     >>> dask.compute(*cd.nonzero(da.from_array([[0, 3], [5, 0]], chunks=1), size=3))
     (array([ 0,  1, -1]), array([ 1,  0, -1]))
     """
-    lazy_arrays.require_known("nonzero", size=size, fill_value=fill_value)
+    lazy.require_known("nonzero", size=size, fill_value=fill_value)
     x = _searched("nonzero", x, 1)
     if size is None:
         rows = _rows(x)
@@ -130,19 +129,19 @@ def nonzero_coordinates(
     (array([3], dtype=uint32), array([[0, 1],
            [1, 0]], dtype=uint32))
     """
-    lazy_arrays.require_known(eager.NAME, out, size=size, dtype=dtype)
+    lazy.require_known(eager.NAME, out, size=size, dtype=dtype)
     x = _searched(eager.NAME, x, 0)
     kind, wanted = eager.as_table(x, size, dtype)
     pair, of_count = _first(x, wanted), eager.count_type(x)
-    meta = lazy_arrays.meta_like(x, 1, of_count)
+    meta = lazy.meta_like(x, 1, of_count)
     name = f"{eager.NAME}-count"
-    count = lazy_arrays.mapped(name, _count, "n", meta, pair, "f", new_axes={"n": 1}, kind=of_count)
+    count = lazy.mapped(name, _count, "n", meta, pair, "f", new_axes={"n": 1}, kind=of_count)
     return NonzeroCoordinates(count, _table(pair, x, wanted, kind, None))
 
 
 def _searched(operator: str, value: object, least: int) -> Lazy:
     """Return x as a dask array of a supported dtype and ``least`` to 8 dimensions."""
-    x = lazy_arrays.as_lazy(operator, "x", value)
+    x = lazy.as_lazy(operator, "x", value)
     eager.require_input(operator, x, least)
     return x
 
@@ -161,20 +160,20 @@ def _consecutive(x: Lazy) -> Lazy:
         inner //= n
         whole = chunks and chunks[-1] != 1
         chunks.append(-1 if whole else max(1, min(n, room // inner)))
-    return lazy_arrays.rechunked(x, tuple(chunks))
+    return lazy.rechunked(x, tuple(chunks))
 
 
 def _rows(x: Lazy) -> Lazy:
     """Return the coordinates of what is not zero, chunk by chunk."""
-    return _of_each(x, _coordinates, "rows", (x.ndim,), lazy_arrays.meta_like(x, 2, _INT64))
+    return _of_each(x, _coordinates, "rows", (x.ndim,), lazy.meta_like(x, 2, _INT64))
 
 
 def _first(x: Lazy, wanted: int) -> Lazy:
     """Return how many elements are not zero, and so many of their coordinates, as a pair."""
-    pairs = _of_each(x, partial(_found, wanted), "chunk", (), lazy_arrays.meta_of_states(1))
+    pairs = _of_each(x, partial(_found, wanted), "chunk", (), lazy.meta_of_states(1))
     combine = partial(_combined, wanted)
-    return lazy_arrays.tree(
-        eager.NAME, pairs, (0,), combine, combine, lazy_arrays.meta_of_states(1), keepdims=True
+    return lazy.tree(
+        eager.NAME, pairs, (0,), combine, combine, lazy.meta_of_states(1), keepdims=True
     )
 
 
@@ -184,10 +183,10 @@ def _of_each(
     """Return what a function makes of each consecutive chunk and its start, one after the other."""
     x = _consecutive(x)
     name = f"cudakern-{eager.NAME}-{word}-{tokenize(x.name, take)}"
-    starts = [lazy_arrays.starts_of(sizes) for sizes in x.chunks]
+    starts = [lazy.starts_of(sizes) for sizes in x.chunks]
     graph: dict[Any, Any] = {
         (name, number, *[0 for _ in rest]): (
-            partial(take, lazy_arrays.start_of_block(starts, block)),
+            partial(take, lazy.start_of_block(starts, block)),
             (x.name, *block),
         )
         for number, block in enumerate(product(*map(range, x.numblocks)))
@@ -200,7 +199,7 @@ def _of_each(
 def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
     """Return the coordinates of what is not zero in a chunk that starts there."""
     rows = eager.argwhere(chunk)
-    with _arrays.current(_arrays.place_of(rows)):
+    with native.current(native.place_of(rows)):
         for d, first in enumerate(start):
             column = rows[:, d]
             column += first
@@ -219,33 +218,33 @@ def _found(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Arra
 def _combined(wanted: int, pairs: list[tuple[int, Array]]) -> tuple[int, Array]:
     """Return the count of several chunks, and no more of their coordinates than are wanted."""
     counts, rows = zip(*pairs, strict=True)
-    together = lazy_arrays.joined(rows, 0)
-    return sum(counts), _arrays.copied(together[:wanted]) if len(together) > wanted else together
+    together = lazy.joined(rows, 0)
+    return sum(counts), native.copied(together[:wanted]) if len(together) > wanted else together
 
 
 def _count(pair: object, kind: np.dtype[Any]) -> Array:
     """Return the count where the coordinates are."""
-    ((number, rows),) = lazy_arrays.flattened(pair)
-    count = _arrays.empty((1,), kind, _arrays.place_of(rows))
-    _arrays.fill_elements(count, np.array(number, kind).tobytes())
+    ((number, rows),) = lazy.flattened(pair)
+    count = native.empty((1,), kind, native.place_of(rows))
+    native.fill_elements(count, np.array(number, kind).tobytes())
     return count
 
 
 def _table(pair: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | None) -> Lazy:
     """Return the coordinates, in as many rows as are wanted; ``fill`` goes where there are none."""
-    shape, meta = (wanted, max(1, x.ndim)), lazy_arrays.meta_like(x, 2, kind)
+    shape, meta = (wanted, max(1, x.ndim)), lazy.meta_like(x, 2, kind)
     more: Any = {"new_axes": dict(zip("rc", shape, strict=True)), "shape": shape, "kind": kind}
     name = f"{eager.NAME}-table"
-    return lazy_arrays.mapped(name, _table_of, "rc", meta, pair, "f", fill=fill, **more)
+    return lazy.mapped(name, _table_of, "rc", meta, pair, "f", fill=fill, **more)
 
 
 def _table_of(
     pair: object, shape: tuple[int, int], kind: np.dtype[Any], fill: bytes | None
 ) -> Array:
     """Return the coordinates of a pair in rows of the shape."""
-    ((_, rows),) = lazy_arrays.flattened(pair)
-    table = _arrays.empty(shape, kind, _arrays.place_of(rows))
-    _arrays.copy_elements(table[: len(rows)], _arrays.converted(rows, kind))
+    ((_, rows),) = lazy.flattened(pair)
+    table = native.empty(shape, kind, native.place_of(rows))
+    native.copy_elements(table[: len(rows)], native.converted(rows, kind))
     if fill is not None:
-        _arrays.fill_elements(table[len(rows) :], fill)
+        native.fill_elements(table[len(rows) :], fill)
     return table

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern import _dtypes as dtypes
-from cudakern._dtypes import DataType
-from cudakern._layout import MAX_DIMENSIONS, Layout
-from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
-from cudakern.tensor import MAX_ELEMENTS, TensorDesc
+from cudakern.operators.tensor import MAX_ELEMENTS, TensorDesc
+from cudakern.values import dtypes
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import MAX_DIMENSIONS, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from cudakern import _arrays
-from cudakern._arguments import as_extent, element_bytes
-from cudakern._caches import registered
-from cudakern._dtypes import DataType, as_dtype, known, require_dtype
-from cudakern._foreign import as_array, as_output, is_of_numbers, kind_of, placed
-from cudakern._lazy import is_cupy
-from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError
+from cudakern.operators.arrays import native
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, kind_of, placed
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.nonzero import plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
-from cudakern.tensor import MAX_ELEMENTS
+from cudakern.operators.nvtx_ranges import nvtx_range
+from cudakern.operators.tensor import MAX_ELEMENTS
+from cudakern.process.caches import registered
+from cudakern.process.lazy import is_cupy
+from cudakern.values.dtypes import DataType, as_dtype, known, require_dtype
+from cudakern.values.validation import as_extent, element_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import DTypeLike, NDArray
 
-    from cudakern._array_types import AnyArray, OnGPU, OnHost, Operand, Out
-    from cudakern._arrays import Array
-    from cudakern._layout import Layout
+    from cudakern.operators.annotations import AnyArray, OnGPU, OnHost, Operand, Out
+    from cudakern.operators.arrays.native import Array
+    from cudakern.values.layout import Layout
 
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
@@ -188,7 +188,7 @@ def nonzero_coordinates(
     kind, rows = as_table(x, size, dtype)
     if out is None:
         table = rows, max(1, x.ndim)
-        pair = NonzeroCoordinates(new_count(x), _arrays.empty(table, kind, _arrays.place_of(x)))
+        pair = NonzeroCoordinates(new_count(x), native.empty(table, kind, native.place_of(x)))
     elif isinstance(out, tuple | list) and len(out) == len(NonzeroCoordinates._fields):
         pair = NonzeroCoordinates(*out)
     else:
@@ -216,7 +216,7 @@ def as_table(x: Array, size: object, dtype: object) -> tuple[np.dtype[Any], int]
 def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
     """Return how many coordinates were asked for."""
     rows = as_extent(operator, "size", size)
-    _arrays.require_size(operator, "size", (rows, max(1, x.ndim)), kind.itemsize, str(rows))
+    native.require_size(operator, "size", (rows, max(1, x.ndim)), kind.itemsize, str(rows))
     return rows
 
 
@@ -232,12 +232,12 @@ def as_input(operator: str, value: object, least: int) -> Array:
 def require_input(operator: str, x: Array, least: int) -> None:
     """Raise DTypeError or ArgumentError unless x is of a supported dtype and dimensions."""
     require_dtype(operator, "x", x.dtype, known())
-    _arrays.require_rank(operator, "x", x, least)
+    native.require_rank(operator, "x", x, least)
 
 
 def new_count(x: Array) -> Array:
     """Return an uninitialised count for x."""
-    return _arrays.empty((1,), count_type(x), _arrays.place_of(x))
+    return native.empty((1,), count_type(x), native.place_of(x))
 
 
 def count_type(x: Array) -> np.dtype[Any]:
@@ -252,10 +252,10 @@ _Request = tuple["np.dtype[Any]", int | None, int | None]
 
 def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], place: int) -> Work:
     (x, count, rows), (kind, fill, wanted) = arrays, request
-    _arrays.check_output(NAME, _NAMES[1], count, (1,), count_type(x), place, "")
+    native.check_output(NAME, _NAMES[1], count, (1,), count_type(x), place, "")
     if wanted is not None:
         reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
-        _arrays.check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)
+        native.check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)
     if not x.size:
         return Work(before=lambda arrays: _find_nothing(arrays, fill, place))
     kind_of_x, count_bytes = DataType.from_numpy(x.dtype), count.dtype.itemsize
@@ -266,7 +266,7 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
 def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> None:
     """Write the results for an x without elements."""
     _, count, rows = arrays
-    with _arrays.current(place):
+    with native.current(place):
         count.fill(0)
         if fill is not None:
             rows.fill(fill)
@@ -320,7 +320,7 @@ def argwhere(x: Any) -> Array:
     """
     x = as_input("argwhere", x, 0)
     requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
-    _arrays.require_eager("argwhere", "x", requirement, _arrays.place_of(x))
+    native.require_eager("argwhere", "x", requirement, native.place_of(x))
     return _trimmed(x)[:, : x.ndim]
 
 
@@ -376,25 +376,25 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     x = as_input("nonzero", x, 1)
     if size is None:
         requirement = "must be given, as without it the call waits for the GPU,"
-        _arrays.require_eager("nonzero", "size", requirement, _arrays.place_of(x))
+        native.require_eager("nonzero", "size", requirement, native.place_of(x))
         return tuple(_trimmed(x, by_axis=True).T)
     rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
-    place = _arrays.place_of(x)
-    axes = _arrays.empty((x.ndim, rows), _INT64, place)
-    count = _arrays.temporary(place, lambda: new_count(x))
+    place = native.place_of(x)
+    axes = native.empty((x.ndim, rows), _INT64, place)
+    count = native.temporary(place, lambda: new_count(x))
     _find((_INT64, fill, None), (x, count, axes.T))
     return tuple(axes)
 
 
 def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
     """Return as many rows of int64 as there are; ``by_axis``, in memory column after column."""
-    place, columns = _arrays.place_of(x), max(1, x.ndim)
+    place, columns = native.place_of(x), max(1, x.ndim)
 
     def table(rows: int) -> Array:
         if by_axis:
-            return _arrays.empty((columns, rows), _INT64, place).T
-        return _arrays.empty((rows, columns), _INT64, place)
+            return native.empty((columns, rows), _INT64, place).T
+        return native.empty((rows, columns), _INT64, place)
 
     count, request = new_count(x), (_INT64, None, None)
     if x.size * columns * _INT64.itemsize > plan.UNCOUNTED_BYTES:
@@ -409,5 +409,5 @@ def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
     if 2 * nonzeros > x.size:
         return rows[:nonzeros]
     exact = table(nonzeros)  # so that the memory of the other rows is free
-    _arrays.copy_elements(exact, rows[:nonzeros])
+    native.copy_elements(exact, rows[:nonzeros])
     return exact

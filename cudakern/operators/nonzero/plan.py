@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern import _layout
-from cudakern._dtypes import DataType
-from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach, round_up
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch
+from cudakern.values import layout
+from cudakern.values.argument_struct import ArgumentPacker
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import (
+    VECTOR_BYTES,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+    reach,
+    round_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,7 +109,7 @@ def _plan_stream(problem: NonzeroProblem) -> Launch:
     x = problem.x
     lead = x.phase // x.itemsize
     vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
-    wide = x.size >= _layout.MAX_ITEMS_32
+    wide = x.size >= layout.MAX_ITEMS_32
     turns, tiles = _tiling(problem, vectors, VECTOR_BYTES, 1)
     spec = specialise("stream", x.itemsize, problem.coordinates.itemsize, wide=wide)
     arguments = _common(problem, turns, tiles, lead, wide=wide)
@@ -178,8 +186,8 @@ def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
 def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
     """Return whether 64-bit offsets are needed: by places or byte offsets."""
     return (
-        x.size + MAX_PLACES >= _layout.MAX_ITEMS_32
-        or reach(dimensions, 0) + VECTOR_BYTES >= _layout.MAX_SPAN_32
+        x.size + MAX_PLACES >= layout.MAX_ITEMS_32
+        or reach(dimensions, 0) + VECTOR_BYTES >= layout.MAX_SPAN_32
     )
 
 
@@ -229,7 +237,7 @@ def _common(
         .uint32(value_bits=problem.value_bits)
         .uint32(count_bytes=problem.count_bytes, fills=int(problem.fill is not None))
         .uint32(tiles=tiles, slots=slots_for(tiles), turns=turns, lead=lead)
-        .divisor(sizes=(*sizes, *[1] * (_layout.MAX_DIMENSIONS - 1 - len(sizes))))
+        .divisor(sizes=(*sizes, *[1] * (layout.MAX_DIMENSIONS - 1 - len(sizes))))
     )
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
-from cudakern.operators import lazy_arrays
+from cudakern.operators.arrays import lazy
 from cudakern.operators.one_hot import function as eager
 from cudakern.operators.one_hot.function import new_axis, off_on, result_shape
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudakern._array_types import NegativeIndex
-    from cudakern._arrays import Array
-    from cudakern.operators.lazy_arrays import Lazy
+    from cudakern.operators.annotations import NegativeIndex
+    from cudakern.operators.arrays.lazy import Lazy
+    from cudakern.operators.arrays.native import Array
 
 
 def one_hot(
@@ -56,34 +56,34 @@ def one_hot(
            [0, 0, 1]], dtype=int32)
     """
     name = "one_hot"
-    lazy_arrays.require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
+    lazy.require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
     beside = {} if isinstance(values, list | tuple) else {"values": values}
-    positions, _ = lazy_arrays.as_lazy_indices(name, indices, **beside)
+    positions, _ = lazy.as_lazy_indices(name, indices, **beside)
     depth, axis = new_axis(positions, depth, axis, negative)
-    lazy = None
+    chunked = None
     if isinstance(values, da.Array):
-        lazy = lazy_arrays.rechunked(lazy_arrays.as_lazy(name, "values", values), -1)
+        chunked = lazy.rechunked(lazy.as_lazy(name, "values", values), -1)
         # Zeros fit every dtype; what there will be is checked when it is there.
-        pair = off_on(np.broadcast_to(np.zeros((), lazy.dtype), lazy.shape), dtype)
+        pair = off_on(np.broadcast_to(np.zeros((), chunked.dtype), chunked.shape), dtype)
     else:
-        lazy_arrays.require_known(name, values=values)
+        lazy.require_known(name, values=values)
         pair = off_on(values, dtype)
         if pair.array is not None:
             beside = {"indices": indices}
-            lazy = lazy_arrays.of_one_chunk(name, "values", values, pair.array, beside)
-    lazy_arrays.require_one_place(
-        name, indices=positions, **({} if lazy is None else {"values": lazy})
+            chunked = lazy.of_one_chunk(name, "values", values, pair.array, beside)
+    lazy.require_one_place(
+        name, indices=positions, **({} if chunked is None else {"values": chunked})
     )
     shape = result_shape(positions, depth, axis, pair.dtype)
     symbols, new = tuple(range(positions.ndim)), positions.ndim
-    return lazy_arrays.mapped(
+    return lazy.mapped(
         name,
         _vectors,
         (*symbols[:axis], new, *symbols[axis:]),
-        lazy_arrays.meta_like(positions, len(shape), pair.dtype),
+        lazy.meta_like(positions, len(shape), pair.dtype),
         positions,
         symbols,
-        *(() if lazy is None else (lazy, range(-lazy.ndim, 0))),
+        *(() if chunked is None else (chunked, range(-chunked.ndim, 0))),
         new_axes={new: depth},
         depth=depth,
         axis=axis,
@@ -106,5 +106,5 @@ def _vectors(
         both = np.frombuffer(pattern, result)
         pair = both[0], both[both.size // 2]
     else:
-        pair = lazy_arrays.only_chunk(values)
+        pair = lazy.only_chunk(values)
     return eager.one_hot(indices, values=pair, dtype=result, **how)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern._layout import Layout
-from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
-from cudakern.operators.indices import DATA_TYPES, INDEX_DATA_TYPES
+from cudakern.operators.feature_level import FeatureLevel
+from cudakern.operators.indexing.indices import DATA_TYPES, INDEX_DATA_TYPES
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
-from cudakern.tensor import TensorDesc
+from cudakern.operators.tensor import TensorDesc
+from cudakern.values.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
-from cudakern import _arrays
-from cudakern._arguments import as_extent, element_bytes, normalize_axis
-from cudakern._arrays import Array
-from cudakern._caches import Results, registered
-from cudakern._dtypes import as_dtype, copyable, known, require_dtype
-from cudakern._foreign import as_array, as_output, is_of_numbers, placed
-from cudakern._layout import VECTOR_BYTES, Layout
-from cudakern._nvtx import nvtx_range
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, dtype_error, reason, shown
+from cudakern.operators.arrays import native
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
+from cudakern.operators.arrays.native import Array
 from cudakern.operators.binding import Binding, Work
-from cudakern.operators.indices import as_indices, check_negative, index_type, widened
+from cudakern.operators.indexing.indices import as_indices, check_negative, index_type, widened
+from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
+from cudakern.process.caches import Results, registered
+from cudakern.values.dtypes import as_dtype, copyable, known, require_dtype
+from cudakern.values.layout import VECTOR_BYTES, Layout
+from cudakern.values.validation import as_extent, element_bytes, normalize_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from cudakern._array_types import (
+    from cudakern.operators.annotations import (
         AnyArray,
         Direction,
         DType,
@@ -77,12 +77,12 @@ def off_on(values: object, dtype: object) -> OffOn:
         _refuse(f"shape {array.shape}")
     require_dtype(NAME, "values", array.dtype, copyable())
     if wanted is not None and array.dtype != wanted:
-        if _arrays.place_of(array) == HOST:  # elsewhere, a look at them would synchronise
+        if native.place_of(array) == HOST:  # elsewhere, a look at them would synchronise
             _pattern(array.ravel(), wanted)
         elif not known().keys() >= {array.dtype, wanted}:
             requirement = f"must be {wanted} on a GPU, where 8-bit floats are not converted"
             raise dtype_error(NAME, "values.dtype", f"{requirement}; got {array.dtype}")
-        array = _arrays.converted(array, wanted)
+        array = native.converted(array, wanted)
     return OffOn(array.dtype, array=array)
 
 
@@ -129,7 +129,7 @@ def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
 
 def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tuple[int, int]:
     """Return how long the new axis is and where it is, or raise for what these cannot be."""
-    _arrays.require_rank(NAME, "indices", indices, 0)
+    native.require_rank(NAME, "indices", indices, 0)
     length = as_extent(NAME, "depth", depth)
     axis = normalize_axis(NAME, axis, indices.ndim + 1)
     check_negative(NAME, negative)
@@ -139,7 +139,7 @@ def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tupl
 def result_shape(indices: Array, depth: int, axis: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
     """Return the shape of a result, or raise ArgumentError if no memory could hold it."""
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-    _arrays.require_size(NAME, "depth", shape, dtype.itemsize)
+    native.require_size(NAME, "depth", shape, dtype.itemsize)
     return shape
 
 
@@ -151,7 +151,7 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
     axis, depth, dtype, pattern, negative = request
     indices, _, out = arrays
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-    _arrays.check_output(NAME, "out", out, shape, dtype, place, f"for axis={axis}, depth={depth}")
+    native.check_output(NAME, "out", out, shape, dtype, place, f"for axis={axis}, depth={depth}")
     on_device, values, result = layouts
     kind = index_type(indices, negative)
     problem = OneHotProblem(on_device, values, result, axis, kind, pattern)
@@ -266,8 +266,8 @@ def one_hot(
     indices = widened(indices, (depth,), negative)
     if out is None:
         inputs = (indices,) if array is None else (indices, array)
-        place = _arrays.common_place(NAME, _NAMES[: len(inputs)], inputs)
-        out = _arrays.empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, place)
+        place = native.common_place(NAME, _NAMES[: len(inputs)], inputs)
+        out = native.empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, place)
     request = (axis, depth, pair.dtype, pair.pattern, negative)
     _run(request, (indices, array, as_output(NAME, "out", out)))
     return out

@@ -8,15 +8,23 @@ from itertools import product
 from math import gcd
 from typing import TYPE_CHECKING
 
-from cudakern import _layout
-from cudakern._kernel_arguments import ArgumentPacker, Arguments
-from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach, round_up
 from cudakern.engines import base
 from cudakern.engines.base import THREADS, KernelSpec, Launch, blocks_for
-from cudakern.operators import index_kernels
-from cudakern.operators.index_kernels import ITEMS_PER_THREAD
-from cudakern.operators.indices import INDEX_TYPES, compares_wide
-from cudakern.operators.rows import STRIDED_RANKS
+from cudakern.operators.indexing import kernels
+from cudakern.operators.indexing.indices import INDEX_TYPES, compares_wide
+from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD
+from cudakern.operators.indexing.rows import STRIDED_RANKS
+from cudakern.values import layout
+from cudakern.values.argument_struct import ArgumentPacker, Arguments
+from cudakern.values.layout import (
+    VECTOR_BYTES,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+    reach,
+    round_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +49,7 @@ _WIDTHS = (1, 2, 4, 8, 16)
 
 #: Returns a variant's kernel, by width in bytes, index type and offset width.
 specialise = partial(
-    index_kernels.specialise,
+    kernels.specialise,
     "one_hot",
     macros=(("CK_STAGED_BYTES", STAGED_BYTES), ("CK_LINE_BYTES", LINE_BYTES)),
 )
@@ -79,7 +87,7 @@ class OneHotProblem:
         """
         out, axis = self.out, self.axis
         others = [d for d in range(len(out.shape)) if d != axis]
-        dimensions = _layout.order_by(
+        dimensions = layout.order_by(
             [
                 Dimension(out.shape[d], (self.indices.strides[k], out.strides[d], 0, 0))
                 for k, d in enumerate(others)
@@ -120,10 +128,10 @@ def plan_one_hot(problem: OneHotProblem) -> Launch | None:
 def _is_wide(problem: OneHotProblem, items: int, dimensions: Sequence[Dimension]) -> bool:
     """Return whether 64-bit offsets are needed: by work items, byte offsets or the depth."""
     return (
-        items >= _layout.MAX_ITEMS_32
-        or reach(dimensions, 0) >= _layout.MAX_SPAN_32
-        or problem.depth >= _layout.MAX_SPAN_32
-        or abs(problem.on_offset) + VECTOR_BYTES >= _layout.MAX_SPAN_32
+        items >= layout.MAX_ITEMS_32
+        or reach(dimensions, 0) >= layout.MAX_SPAN_32
+        or problem.depth >= layout.MAX_SPAN_32
+        or abs(problem.on_offset) + VECTOR_BYTES >= layout.MAX_SPAN_32
     )
 
 
@@ -176,7 +184,7 @@ def _whole_rows(problem: OneHotProblem, row: int, columns: int, target: int) -> 
     If there is room, tiles begin where a line of the output and a sector of the indices do.
     """
     line = LINE_BYTES // problem.out.itemsize
-    sector = _layout.SECTOR_BYTES // problem.indices.itemsize
+    sector = layout.SECTOR_BYTES // problem.indices.itemsize
     together = max(line // gcd(row, line), sector // gcd(columns, sector))
     rows = max(target // row, 1)
     return row * (rows // together * together or rows)
@@ -192,7 +200,7 @@ def _plan_planes(
     wide: bool,
 ) -> Launch:
     depth, itemsize = problem.depth, problem.out.itemsize
-    sector = _layout.SECTOR_BYTES // itemsize
+    sector = layout.SECTOR_BYTES // itemsize
     margin = 2 * sector  # bits of a run beyond its columns: up to a sector before and behind
     # First as many planes as make re-reading cheap, then as many columns as there is room for.
     least = MIN_RUN_BYTES // itemsize
@@ -240,7 +248,7 @@ def _plan_tiles(
 
 def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> Launch:
     itemsize = problem.out.itemsize
-    dimensions = merge(_layout.order_by(dimensions, 1))
+    dimensions = merge(layout.order_by(dimensions, 1))
     read = (problem.values.phase, problem.on_offset) if problem.values.size else ()
     width = alignment(problem.out.phase, itemsize, *read, *(d.strides[1] for d in dimensions))
     width = min(width, itemsize)
@@ -251,7 +259,7 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
     per_block = THREADS * ITEMS_PER_THREAD
     wide = (
         _is_wide(problem, items + per_block * base.MAX_BLOCKS, dimensions)
-        or reach(dimensions, 1) + VECTOR_BYTES >= _layout.MAX_SPAN_32
+        or reach(dimensions, 1) + VECTOR_BYTES >= layout.MAX_SPAN_32
     )
     rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
     arguments = (

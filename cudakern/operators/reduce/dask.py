@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._arrays import Array, current, empty, place_of
-from cudakern._dtypes import DataType
-from cudakern._foreign import as_array
-from cudakern.operators import lazy_arrays
-from cudakern.operators.lazy_arrays import Lazy, joined, mapped, only_chunk, require_known, tree
+from cudakern.operators.arrays import lazy
+from cudakern.operators.arrays.foreign import as_array
+from cudakern.operators.arrays.lazy import Lazy, joined, mapped, only_chunk, require_known, tree
+from cudakern.operators.arrays.native import Array, current, empty, place_of
 from cudakern.operators.reduce import function as eager
 from cudakern.operators.reduce import types
 from cudakern.operators.reduce.function import ReduceCall, call_of
 from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, NAME, ReduceFunction
+from cudakern.values.dtypes import DataType
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudakern._array_types import Axes, Flag, Function, NanRule, Scalar
+    from cudakern.operators.annotations import Axes, Flag, Function, NanRule, Scalar
 
 _INT64 = np.dtype(np.int64)
 
@@ -89,10 +89,10 @@ def reduce(
     types.require_order(x, function)
     require_known(NAME, out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
     require_known(NAME, nan=nan, last_index=last_index, initial=initial)
-    x = lazy_arrays.as_lazy(NAME, "x", x)
+    x = lazy.as_lazy(NAME, "x", x)
     call, start, _ = call_of(x, function, axis, keepdims, dtype, nan, last_index, initial)
     keepdims = bool(keepdims)
-    meta, symbols = lazy_arrays.meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
+    meta, symbols = lazy.meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
     finds_positions = call.function in ARG_FUNCTIONS
     values = _Exponentials if call.function is ReduceFunction.LOG_SUM_EXP else _Values
     states = (_Positions if finds_positions else values)(call, start, x.dtype, x.shape, keepdims)
@@ -101,8 +101,8 @@ def reduce(
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
         ones = ones if keepdims else {}
         return mapped(NAME, states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
-    starts = lazy_arrays.start_of_each(x, call.axes) if finds_positions else ()
-    no_arrays, name = lazy_arrays.meta_of_states(x.ndim), f"{NAME}-chunk"
+    starts = lazy.start_of_each(x, call.axes) if finds_positions else ()
+    no_arrays, name = lazy.meta_of_states(x.ndim), f"{NAME}-chunk"
     parts = mapped(
         name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=ones
     )

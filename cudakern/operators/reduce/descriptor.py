@@ -9,22 +9,22 @@ from enum import IntEnum
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern._arguments import integer_of
 from cudakern.errors import DescriptorError, shown
-from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.reduce import types
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import ReduceFunction
-from cudakern.tensor import TensorDesc, as_integers
+from cudakern.operators.tensor import TensorDesc, as_integers
+from cudakern.values.validation import integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern._layout import Layout
     from cudakern.engines.base import Launch
     from cudakern.operators.descriptor import TypeTable
+    from cudakern.values.layout import Layout
 
 
 class AxisDirection(IntEnum):

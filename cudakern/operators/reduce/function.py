@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
-from cudakern import _arrays
-from cudakern._arguments import (
+from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
+from cudakern.operators.arrays import native
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
+from cudakern.operators.binding import Binding, Work
+from cudakern.operators.nvtx_ranges import nvtx_range
+from cudakern.operators.reduce import types
+from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
+from cudakern.operators.reduce.reduction import Reduction
+from cudakern.operators.reduce.types import NAME, ReduceFunction
+from cudakern.process.caches import Table, registered
+from cudakern.values.dtypes import DataType, as_dtype, known, require_dtype, way_out
+from cudakern.values.validation import (
     AXIS_WORDS,
     element_bytes,
     integer_of,
@@ -17,23 +27,13 @@ from cudakern._arguments import (
     normalize_axes,
     require_word,
 )
-from cudakern._caches import Table, registered
-from cudakern._dtypes import DataType, as_dtype, known, require_dtype, way_out
-from cudakern._foreign import as_array, as_output, is_of_numbers, placed
-from cudakern._nvtx import nvtx_range
-from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
-from cudakern.operators.binding import Binding, Work
-from cudakern.operators.reduce import types
-from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
-from cudakern.operators.reduce.reduction import Reduction
-from cudakern.operators.reduce.types import NAME, ReduceFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from cudakern._array_types import (
+    from cudakern.operators.annotations import (
         AllRules,
         AnyArray,
         Arg,
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
         Rules,
         T,
     )
-    from cudakern._arrays import Array
-    from cudakern._layout import Layout
+    from cudakern.operators.arrays.native import Array
+    from cudakern.values.layout import Layout
 
 _NAN_WORDS = ("propagate", "ignore")
 _OTHER_NAN_WORDS = dict.fromkeys(("omit", "skip", "skipna", "drop"), "'ignore'")
@@ -161,7 +161,7 @@ def _new_call(
     """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
     types.require_order(x, name)
     require_dtype(NAME, "x", x.dtype, known())
-    _arrays.require_rank(NAME, "x", x, 0)
+    native.require_rank(NAME, "x", x, 0)
     function = types.as_function(name)
     require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
     ignored = nan == "ignore"
@@ -180,7 +180,7 @@ def _new_call(
     kind = known()[x.dtype]
     result = _result_of(function, kind, dtype, count, of_out=of_out)
     constant = types.of_nothing(function, result)
-    _arrays.require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
+    native.require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
     has_value = constant is not None or initial is not None
     if not has_value and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
@@ -237,12 +237,12 @@ def _bind(
     call, initial = request if isinstance(request, tuple) else (request, None)
     x, out = arrays
     reason = f"for x.shape={x.shape}, axis={call.axes}"
-    _arrays.check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
+    native.check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
     if not out.size:
         return Work()
     if not x.size:
         element = call.of_nothing(initial)
-        return Work(before=lambda arrays: _arrays.fill_elements(arrays[1], element))
+        return Work(before=lambda arrays: native.fill_elements(arrays[1], element))
     source, result = layouts
     return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
 
@@ -260,7 +260,7 @@ def reduced(reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: 
         shape, dtype = _shape_of(x, axes, keepdims=keepdims), reduction.result.numpy
         constant = types.of_nothing(reduction.function, reduction.result)
         call = _calls.add(key, ReduceCall(reduction, axes, shape, dtype, constant))
-    out = _arrays.empty(call.shape, call.dtype, _arrays.place_of(x))
+    out = native.empty(call.shape, call.dtype, native.place_of(x))
     _run(call, (x, out))
     return out
 
@@ -410,6 +410,6 @@ def reduce(
     if x is not given:
         (x,) = placed(NAME, ("x",), (x,), (is_of_numbers(given),), {"out": target})
     if target is None:
-        target = out = _arrays.empty(call.shape, call.dtype, _arrays.place_of(x))
+        target = out = native.empty(call.shape, call.dtype, native.place_of(x))
     _run(call if element is None else (call, element), (x, target))
     return out

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cudakern import _layout
-from cudakern._kernel_arguments import ArgumentPacker, Arguments
-from cudakern._layout import SECTOR_BYTES, VECTOR_BYTES, Dimension, Layout, alignment, merge, reach
 from cudakern.engines.base import THREADS, KernelSpec, Launch
 from cudakern.operators.reduce import tuning
 from cudakern.operators.reduce.reduction import Reduction, column_shared_bytes
@@ -26,6 +23,17 @@ from cudakern.operators.reduce.shares import (
     grid_splits,
     row_splits,
     warps_are_faster,
+)
+from cudakern.values import layout
+from cudakern.values.argument_struct import ArgumentPacker, Arguments
+from cudakern.values.layout import (
+    SECTOR_BYTES,
+    VECTOR_BYTES,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+    reach,
 )
 
 if TYPE_CHECKING:
@@ -67,12 +75,12 @@ class ReduceProblem:
         ]
         shape = [x.shape[k] for k in axes]
         has_places = self.reduction.has_places
-        places = _layout.packed_strides(shape, 1) if has_places else [0] * len(shape)
+        places = layout.packed_strides(shape, 1) if has_places else [0] * len(shape)
         strides = [x.strides[k] for k in axes]
         logical = merge(map(Dimension, shape, zip(strides, places, strict=True)))
-        object.__setattr__(self, "kept", merge(_layout.walked(kept)))
+        object.__setattr__(self, "kept", merge(layout.walked(kept)))
         object.__setattr__(self, "logical", logical)
-        object.__setattr__(self, "along", merge(_layout.walked(logical)))
+        object.__setattr__(self, "along", merge(layout.walked(logical)))
 
     @property
     def rest(self) -> bytes:
@@ -82,7 +90,7 @@ class ReduceProblem:
         element = np.frombuffer(self.initial, self.reduction.result.numpy)
         with np.errstate(invalid="ignore"):  # of NaN
             data = element.astype(self.reduction.initial.numpy).tobytes()
-        return data.ljust(_layout.WORD_BYTES, b"\0")
+        return data.ljust(layout.WORD_BYTES, b"\0")
 
     @cached_property
     def in_order(self) -> bool:
@@ -104,8 +112,8 @@ class ReduceProblem:
         """Whether offsets need 64 bits."""
         spans = (reach(self.kept, 0) + reach(self.along, 0), reach(self.kept, 1))
         return (
-            max(spans) + VECTOR_BYTES >= _layout.MAX_SPAN_32
-            or max(self.length, self.results) + tuning.SLACK >= _layout.MAX_ITEMS_32
+            max(spans) + VECTOR_BYTES >= layout.MAX_SPAN_32
+            or max(self.length, self.results) + tuning.SLACK >= layout.MAX_ITEMS_32
         )
 
     @cached_property

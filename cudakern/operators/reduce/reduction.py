@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern._dtypes import DataType
-from cudakern._layout import VECTOR_BYTES
 from cudakern.engines.base import RESIDENT_BLOCKS, THREADS, KernelSpec
 from cudakern.operators.reduce import tuning, types
 from cudakern.operators.reduce.types import ReduceFunction
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import VECTOR_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern import _dtypes as dtypes
-from cudakern._arguments import integer_of
-from cudakern._dtypes import DataType
 from cudakern.errors import ArgumentError, did_you_mean, dtype_error, shown
-from cudakern.feature_level import FeatureLevel
+from cudakern.operators.feature_level import FeatureLevel
+from cudakern.values import dtypes
+from cudakern.values.dtypes import DataType
+from cudakern.values.validation import integer_of
 
 if TYPE_CHECKING:
     from cudakern.operators.descriptor import TypeTable

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._layout import Layout
-from cudakern.simulator.arguments import address_of, empty
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.devices import (
     CUDARuntimeError,
@@ -37,6 +35,8 @@ from cudakern.simulator.cupy_stand_in.names import (
     STRICT,
     STRICT_OF_MANY,
 )
+from cudakern.simulator.launching.launch_parameters import address_of, empty
+from cudakern.values.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

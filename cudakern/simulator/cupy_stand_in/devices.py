@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.cupy_stand_in.absent import absent
-from cudakern.simulator.headers import constant
-from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
-from cudakern.simulator.ptx.compile import target
+from cudakern.simulator.runtime.abi_parser import constant
+from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.sources.text_to_ptx import target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
 
-_ROOM = "runtime/room.hpp"
+_ROOM = "runtime/residency.hpp"
 #: Memory of the modelled GPU, an H200.
 MODELLED_BYTES = 141 * 10**9
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.simulator.cupy_stand_in.parameters import c_type, checked_names, parsed
-from cudakern.simulator.raw import RawKernel
+from cudakern.simulator.launching.raw import RawKernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

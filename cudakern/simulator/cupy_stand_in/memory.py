@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.arguments import address_of, empty, make_known, owner_of, span_of
 from cudakern.simulator.cupy_stand_in.devices import (
     MODELLED_BYTES,
     Device,
     device_count,
     get_device_id,
+)
+from cudakern.simulator.launching.launch_parameters import (
+    address_of,
+    empty,
+    make_known,
+    owner_of,
+    span_of,
 )
 
 if TYPE_CHECKING:

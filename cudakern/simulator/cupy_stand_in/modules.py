@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from cudakern._arguments import as_extent
-from cudakern._forks import Lock
 from cudakern.errors import ArgumentError, KernelCompileError
+from cudakern.process.forks import Lock
 from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
 from cudakern.simulator.cupy_stand_in.absent import absent, only_in_numpy
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
@@ -24,6 +23,7 @@ from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import NAMES, OLD
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
 from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
+from cudakern.values.validation import as_extent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._dtypes import narrow_floats
 from cudakern.simulator.cupy_stand_in.arrays import ndarray, require_device, require_here, unwritten
 from cudakern.simulator.cupy_stand_in.memory import plain
+from cudakern.values.dtypes import narrow_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

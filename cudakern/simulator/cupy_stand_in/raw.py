@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator import raw
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
 from cudakern.simulator.cupy_stand_in.devices import (
@@ -15,6 +14,7 @@ from cudakern.simulator.cupy_stand_in.devices import (
     get_device_id,
 )
 from cudakern.simulator.cupy_stand_in.memory import BaseMemory, MemoryPointer, plain
+from cudakern.simulator.launching import raw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

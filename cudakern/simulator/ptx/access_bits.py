@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.headers import constant, enumeration
+from cudakern.simulator.runtime.abi_parser import constant, enumeration
 
 _HEADER = "runtime/runtime.hpp"
 

@@ -6,8 +6,8 @@ import re
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
+from cudakern.simulator.ptx.basic_blocks import Flow
 from cudakern.simulator.ptx.effects import lanes_of
-from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.instructions import row_of, table
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import (

@@ -18,11 +18,11 @@ _MAX_LOCALS = 16  # functions around a variable
 _HEADER = re.compile(
     r"(?:/cupy/_core/include|/nvidia/\w+/include|/usr/local/cuda[^/]*|/targets/[\w-]+/include"
     r"|/_?cccl|/libcudacxx|(?:^|/)cooperative_groups|(?:^|/)cuda/std"
-    r"|/cudakern/simulator/(?:standard_headers|cupy_stand_in/include))/"
+    r"|/cudakern/simulator/(?:sources/headers|cupy_stand_in/include))/"
     r"|(?:^|/)(?:cub|thrust)/(?:agent|block|detail|device|grid|iterator|system|thread|warp|util)"
     r"|(?:^|/)(?:cooperative_groups|cuda_fp16|cuda_bf16|cuda_fp8)\.hp?p?$"
 )
-_INCLUDED = re.compile(r".*/(?:include(?:/cccl)?|_cccl/\w+|standard_headers)/(.+)")
+_INCLUDED = re.compile(r".*/(?:include(?:/cccl)?|_cccl/\w+|sources/headers)/(.+)")
 #: Namespaces without a name, as g++, clang and NVRTC call them.
 _UNNAMED = ("_GLOBAL__N", "_INTERNAL_")
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.flow import constants
-from cudakern.simulator.ptx.kept import Kept, Values, targets_of
+from cudakern.simulator.ptx.basic_blocks import constants
+from cudakern.simulator.ptx.liveness import Kept, Values, targets_of
 from cudakern.simulator.ptx.model import Label
-from cudakern.simulator.ptx.steps import LEAVING
+from cudakern.simulator.ptx.suspension_points import LEAVING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.forms import Meeting
     from cudakern.simulator.ptx.function import FunctionText
     from cudakern.simulator.ptx.model import Immediate, Statement, Targets
-    from cudakern.simulator.ptx.steps import Step, Steps
+    from cudakern.simulator.ptx.suspension_points import Step, Steps
 
 #: What C++ of rows calls a thread's, and what it is in a loop over threads.
 _IN_REGIONS = (

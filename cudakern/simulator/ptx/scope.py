@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.headers import initializer
-from cudakern.simulator.ptx.flow import blocks_of, names_in
+from cudakern.simulator.ptx.basic_blocks import blocks_of, names_in
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
 from cudakern.simulator.ptx.values import quoted, shortened
-from cudakern.simulator.structures import SiteStruct
+from cudakern.simulator.runtime.abi import SiteStruct
+from cudakern.simulator.runtime.abi_parser import initializer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudakern.simulator.ptx.flow import Blocks
+    from cudakern.simulator.ptx.basic_blocks import Blocks
     from cudakern.simulator.ptx.model import Function, Module
 
 _MIN_DYNAMIC_ALIGNMENT = 16

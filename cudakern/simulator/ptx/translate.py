@@ -6,9 +6,6 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.simulator import structures
-from cudakern.simulator.headers import constant, initializer
-from cudakern.simulator.limits import MAX_PARAMETER_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx import branches, moves
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.instructions import table
@@ -16,10 +13,13 @@ from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Reg
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.regions import Regions
 from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
-from cudakern.simulator.ptx.steps import Steps, quiet_functions, reason_for_fibers
+from cudakern.simulator.ptx.suspension_points import Steps, quiet_functions, reason_for_fibers
 from cudakern.simulator.ptx.undefined import Undefined
 from cudakern.simulator.ptx.values import constant_word, quoted
-from cudakern.simulator.structures import ParameterKind
+from cudakern.simulator.runtime import abi
+from cudakern.simulator.runtime.abi import ParameterKind
+from cudakern.simulator.runtime.abi_parser import constant, initializer
+from cudakern.simulator.runtime.limits import MAX_PARAMETER_BYTES, MAX_STATIC_SHARED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -230,7 +230,7 @@ class _Translator(Scope):
         """Return what the library tells about a kernel."""
         directives, name = function.directives, self.functions[function.name]
         return initializer(
-            structures.KernelStruct,
+            abi.KernelStruct,
             name=quoted(function.name),
             entry=name,
             parameters=len(function.parameters),
@@ -257,7 +257,7 @@ class _Translator(Scope):
         yield f"static const uint32_t {name}_parameters[] = {{{', '.join(map(str, told))}}};"
         rows = (
             initializer(
-                structures.SharedObjectStruct,
+                abi.SharedObjectStruct,
                 name=quoted(qualified(symbol).rpartition("::")[2]),
                 offset=start,
                 bytes=size,
@@ -272,7 +272,7 @@ class _Translator(Scope):
         own = self._holding_functions()
         return [
             initializer(
-                structures.VariableStruct,
+                abi.VariableStruct,
                 name=quoted(name),
                 place=f"&{cpp}",
                 bytes=self.module.variables[name].size,
@@ -286,7 +286,7 @@ class _Translator(Scope):
         """Return what the library tells about each instruction of each basic block."""
         return [
             initializer(
-                structures.InstructionStruct,
+                abi.InstructionStruct,
                 kernel=quoted(name) if function.is_entry else 0,
                 name=quoted(spelling),
                 file=quoted(place[0]) if place else 0,
@@ -300,7 +300,7 @@ class _Translator(Scope):
 
 
 def _refusal(name: str, why: str) -> str:
-    return initializer(structures.RefusalStruct, name=quoted(name), message=quoted(why))
+    return initializer(abi.RefusalStruct, name=quoted(name), message=quoted(why))
 
 
 def _exported(what: str, members: list[str]) -> Iterator[str]:

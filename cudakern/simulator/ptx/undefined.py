@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.flow import computes, constants, names_in, with_rows
+from cudakern.simulator.ptx.basic_blocks import computes, constants, names_in, with_rows
 from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.model import (
     TYPE_BYTES,

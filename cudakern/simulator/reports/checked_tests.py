@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cudakern._arguments import as_flag, as_integer, require_word
 from cudakern.errors import (
     ArgumentError,
     CudakernError,
@@ -22,13 +21,14 @@ from cudakern.errors import (
     is_inside,
 )
 from cudakern.errors import shown as shown_value
-from cudakern.simulator import observation
+from cudakern.simulator.launching import observation
 from cudakern.simulator.reports.characters import plural
-from cudakern.simulator.reports.checking import checked
 from cudakern.simulator.reports.findings import Finding
+from cudakern.simulator.reports.sessions import checked
 from cudakern.simulator.reports.text import compiler_lines, described
-from cudakern.simulator.reports.user_lines import Place, UserFiles
-from cudakern.simulator.source_lines import shown
+from cudakern.simulator.reports.user_files import Place, UserFiles
+from cudakern.simulator.sources.source_lines import shown
+from cudakern.values.validation import as_flag, as_integer, require_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

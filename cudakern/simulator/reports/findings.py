@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
-from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
 from cudakern.simulator.reports.characters import plural
-from cudakern.simulator.reports.places import (
+from cudakern.simulator.reports.locations import (
     Space,
     called,
     operand_of,
@@ -18,7 +17,8 @@ from cudakern.simulator.reports.places import (
     variable_of,
     written,
 )
-from cudakern.simulator.source_lines import (
+from cudakern.simulator.runtime.abi_parser import enumeration
+from cudakern.simulator.sources.source_lines import (
     Source,
     Sources,
     column_of,
@@ -33,7 +33,7 @@ from cudakern.simulator.source_lines import (
 if TYPE_CHECKING:
     import ctypes
 
-    from cudakern.simulator.observation import Observed
+    from cudakern.simulator.launching.observation import Observed
 
 
 _Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")

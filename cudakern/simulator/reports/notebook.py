@@ -16,13 +16,13 @@ from cudakern.simulator.reports.characters import plural, visible
 from cudakern.simulator.reports.html.parts import array_name
 from cudakern.simulator.reports.text import compiler_lines, described, grouped
 from cudakern.simulator.reports.traffic import GLOBAL
-from cudakern.simulator.source_lines import shown as shown_place
+from cudakern.simulator.sources.source_lines import shown as shown_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from cudakern.simulator.reports.checking import CheckReport, TrafficReport
     from cudakern.simulator.reports.findings import Finding
+    from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
     from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic
 
 #: How many findings, kernels and lines are shown of many.

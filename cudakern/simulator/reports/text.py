@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.reports.characters import TAB, plural, visible
-from cudakern.simulator.source_lines import Source, text_of
+from cudakern.simulator.sources.source_lines import Source, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cudakern.errors import KernelCompileError
-    from cudakern.simulator.reports.checking import CheckReport
     from cudakern.simulator.reports.findings import Finding, OtherAccess
+    from cudakern.simulator.reports.sessions import CheckReport
 
 _INDENT = "  "
 _CUT = "..."

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import RETURNS
-from cudakern.simulator.reports.places import array_of, written
-from cudakern.simulator.source_lines import Source, own_first, shown, stack_of
+from cudakern.simulator.reports.locations import array_of, written
+from cudakern.simulator.runtime.abi_parser import enumeration
+from cudakern.simulator.sources.source_lines import Source, own_first, shown, stack_of
 
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Iterable, Iterator
 
-    from cudakern.simulator.observation import Observed
+    from cudakern.simulator.launching.observation import Observed
 
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32

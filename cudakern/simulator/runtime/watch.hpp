@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "places.hpp"
+#include "resident_blocks.hpp"
 
 namespace ck_sim {
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "block.hpp"
-#include "room.hpp"
+#include "residency.hpp"
 
 namespace ck_sim {
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.engines import nvrtc
+from cudakern.compilation import nvrtc
+from cudakern.engines import kernel_files
 from cudakern.engines.base import KernelSpec
 from cudakern.engines.cuda import library
 from cudakern.engines.cuda.engine import CudaEngine
@@ -82,14 +83,14 @@ def test_a_specialisation_is_compiled_once_and_loaded_once_per_device(record, mo
 
 
 def test_kernels_compile_at_the_same_time_and_each_once(record, monkeypatch):
-    both, compiled_for, asked = threading.Barrier(2, timeout=30), nvrtc.compiled_for, []
+    both, compiled_for, asked = threading.Barrier(2, timeout=30), kernel_files.file_for_gpu, []
 
     def wait(spec, capability):
         asked.append(spec)
         both.wait()  # a lock around all compilations would wait here for ever
         return compiled_for(spec, capability)
 
-    monkeypatch.setattr(nvrtc, "compiled_for", wait)
+    monkeypatch.setattr(kernel_files, "file_for_gpu", wait)
     specs = [KernelSpec("gather", "rows", f"ck_{k % 2}", ()) for k in range(8)]
     engine = CudaEngine()
     with ThreadPoolExecutor(8) as pool:

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._kernel_arguments import Arguments
-from cudakern._layout import Layout
-from cudakern.engines import sources
+from cudakern.engines import kernel_text
 from cudakern.engines.base import KernelSpec, Launch, Tensor
 from cudakern.engines.cuda.engine import MAX_EXTERNAL_WORKSPACES, CudaEngine
 from cudakern.engines.simulator import SimulatorEngine
 from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.values.argument_struct import Arguments
+from cudakern.values.layout import Layout
 from tests.helpers.nonzero import expected_coordinates, random_elements
 from tests.helpers.places import same_bytes
 from tests.helpers.recorded_cupy import on_device
@@ -237,7 +237,7 @@ def test_captured_calls_share_nothing_with_others(record):
 def test_a_launch_that_failed_leaves_no_workspace(tmp_path, monkeypatch, observed):
     text = 'extern "C" __global__ void CK_ENTRY(unsigned long long* w) { w[0] = 7; __trap(); }\n'
     (tmp_path / "fails.cu").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(sources, "kernel_folder", lambda: tmp_path)
+    monkeypatch.setattr(kernel_text, "kernel_folder", lambda: tmp_path)
     engine = SimulatorEngine()
     launch = Launch(
         KernelSpec("fails", "plain", "ck_fails", (), 1), (1, 1, 1), 0, 1, Arguments(b"", ())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from cudakern._layout import Layout, packed_strides
 from cudakern.operators.gather.plan import plan_gather, rows_of
+from cudakern.values.layout import Layout, packed_strides
 from tests.helpers.rows import each
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import _layout
 from cudakern.engines import base
 from cudakern.operators.gather_nd import plan as gather_nd_plan
+from cudakern.values import layout
 from tests.helpers import gather_nd as oracle
 from tests.helpers.bound import forget
 from tests.helpers.checked import ORDERS
@@ -86,7 +86,7 @@ def test_few_blocks_do_it_all(monkeypatch, case, mode):
 
 @each(("case", "mode"), sample(covering(CASES, MODES), 4), ids=str)
 def test_64_bit_offsets(monkeypatch, case, mode):
-    monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
+    monkeypatch.setattr(layout, "MAX_SPAN_32", 64)
     kernel = run(monkeypatch, case, mode)
     assert kernel.startswith(f"{case.kernel}_")
     assert kernel.endswith("_o64")
@@ -99,7 +99,7 @@ def test_strided_layouts(monkeypatch, case, mode):
     assert kernel.startswith(f"{case.kernel}_")
     assert kernel.endswith("_o32")
     with monkeypatch.context() as narrow:
-        narrow.setattr(_layout, "MAX_SPAN_32", 64)
+        narrow.setattr(layout, "MAX_SPAN_32", 64)
         kernel = run(narrow, case, mode)
     assert kernel.startswith("strided_r")
     assert kernel.endswith("_o64")

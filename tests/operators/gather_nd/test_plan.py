@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from cudakern._layout import Layout, packed_strides
 from cudakern.operators.gather_nd.plan import plan_gather_nd, specialisations
-from cudakern.operators.rows import rows_of_tuples
+from cudakern.operators.indexing.rows import rows_of_tuples
+from cudakern.values.layout import Layout, packed_strides
 from tests.helpers.rows import each
 
 STATIC_SHARED_LIMIT = 48 * 1024  # bytes a block may have without asking for more

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from cudakern import _layout
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.nonzero.plan import plan_nonzero
+from cudakern.values import layout
 from tests.helpers.bound import forget, limit_blocks
 from tests.helpers.checked import ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
@@ -89,7 +89,7 @@ def test_few_blocks(monkeypatch, dtype, kind, data):
 @given(data=st.data())
 def test_64_bit_offsets(monkeypatch, place, dtype, data):
     """As if 32 bits were too few for anything; a contiguous x then has coordinates of int64."""
-    monkeypatch.setattr(_layout, "MAX_ITEMS_32", 1)
+    monkeypatch.setattr(layout, "MAX_ITEMS_32", 1)
     forget(monkeypatch)
     assert_any_call(place, dtype, "int64", data.draw)
 

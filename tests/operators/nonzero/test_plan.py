@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cudakern._dtypes import DataType
-from cudakern._layout import Layout, packed_strides
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero, specialisations
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import Layout, packed_strides
 from tests.helpers.rows import each
 from tests.helpers.samples import examples
 from tests.helpers.strategies import memory_layouts

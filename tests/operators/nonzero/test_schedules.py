@@ -12,8 +12,9 @@ import cudakern as ck
 from cudakern import engines
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.simulator import checked, observation
-from cudakern.simulator.ways import Way, forced
+from cudakern.simulator import checked
+from cudakern.simulator.launching import observation
+from cudakern.simulator.libraries.execution_mode import Way, forced
 from tests.helpers.bound import limit_blocks
 from tests.helpers.places import HOST, put, same_bytes
 from tests.helpers.rows import each

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern import _layout
+from cudakern.values import layout
 from tests.helpers.bound import forget
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected, one_hot_shapes
@@ -162,7 +162,7 @@ def test_one_hot_of_eight_dimensions_has_nine(place):
 @each(("shape", "depth", "axis"), [((900,), 33, 1), ((2, 700), 40, 1), ((3, 4, 5), 6, 2)])
 def test_one_hot_in_64_bit_offsets(monkeypatch, place, shape, depth, axis):
     """As if 32 bits were too few for anything."""
-    monkeypatch.setattr(_layout, "MAX_ITEMS_32", 1)
+    monkeypatch.setattr(layout, "MAX_ITEMS_32", 1)
     forget(monkeypatch)
     rng = np.random.default_rng(1)
     indices = random_indices(rng, shape, "int32", depth)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cudakern._layout import Layout, packed_strides
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
+from cudakern.values.layout import Layout, packed_strides
 from tests.helpers.rows import each
 from tests.helpers.samples import examples
 

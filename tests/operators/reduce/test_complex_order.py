@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import _layout
 from cudakern.simulator import checked
+from cudakern.values import layout
 from tests.helpers.places import HOST, POISON, get, put, same_bytes
 from tests.helpers.refused import assert_refused
 from tests.helpers.rows import each
@@ -103,7 +103,7 @@ def test_every_variant_has_the_bits_of_numpy(place, plans, name, call, dtype):
 @each(("name", "call"), sample(covering(CASES, CALLS), 12))
 def test_offsets_of_64_bits_and_every_order(monkeypatch, plans, name, call):
     (function, options), (_, shape, axis, view) = call, CASES[name]
-    monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
+    monkeypatch.setattr(layout, "MAX_SPAN_32", 64)
     x = put(numbers(np.random.default_rng(41), shape, "complex64", "NaN"), HOST)[view]
     for seed in (1, 2):
         with checked(seed, 3) as report:

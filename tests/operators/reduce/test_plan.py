@@ -10,8 +10,6 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from cudakern._dtypes import DataType
-from cudakern._layout import Layout, packed_strides
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
@@ -21,6 +19,8 @@ from cudakern.operators.reduce.reduction import (
 )
 from cudakern.operators.reduce.tuning import COUNTER_BYTES, GROUP_BLOCKS
 from cudakern.operators.reduce.types import ReduceFunction, result_type
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import Layout, packed_strides
 from tests.helpers.rows import each
 from tests.helpers.samples import examples
 from tests.helpers.strategies import memory_layouts

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._dtypes import copyable
 from cudakern.simulator.cupy_stand_in.modules import OWN
+from cudakern.values.dtypes import copyable
 from tests.helpers.rows import each
 
 #: What makes an array of a dtype; ``new`` is another one of a dtype, a shape and strides.

@@ -8,8 +8,8 @@ import inspect
 import numpy as np
 import pytest
 
-from cudakern._dtypes import narrow_floats
 from cudakern.simulator.cupy_stand_in.names import NO_LISTS, ONLY_IN_NUMPY, STRICT, STRICT_OF_MANY
+from cudakern.values.dtypes import narrow_floats
 from tests.helpers.rows import each
 
 REFUSED = """

@@ -39,15 +39,15 @@ import ml_dtypes
 import numpy as np
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.loading import ModuleLoader
-from cudakern.simulator.ptx.compile import ptx_of_program, ptx_of_text
+from cudakern.simulator.libraries.loader import ModuleLoader
+from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
 from cudakern.simulator.ptx.forms import Form, OperandForm, type_of
 from cudakern.simulator.ptx.model import TYPE_BYTES
-from cudakern.simulator.toolchain import Toolchain, find_toolchain
+from cudakern.simulator.sources.text_to_ptx import ptx_of_program, ptx_of_text
 from tests.helpers.samples import is_thorough
 
 if TYPE_CHECKING:
-    from cudakern.simulator.ptx.loaded import LoadedModule
+    from cudakern.simulator.libraries.loaded import LoadedModule
 
 #: NumPy's dtypes of elements.
 DTYPES = {

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern.simulator import RawModule, ways
+from cudakern.simulator import RawModule
+from cudakern.simulator.libraries import execution_mode
+from cudakern.simulator.libraries.execution_mode import Way
 from cudakern.simulator.ptx.instructions import compare, conversions, floats
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
-from cudakern.simulator.ways import Way
 from tests.helpers.rows import each
 from tests.simulator.ptx import oracles_compare, oracles_conversions, oracles_floats
 from tests.simulator.ptx.harness import (
@@ -126,7 +127,7 @@ class Launched(Batch):
     def check(self, launch: str) -> None:
         """Raise AssertionError where a result is not the oracle's."""
         way, self.least = LAUNCHES[launch]
-        with ways.forced(way):
+        with execution_mode.forced(way):
             self.module = RawModule(code=self.text)
             for some in self.spellings:
                 check_spelling(self, some)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cudakern._lazy import load
+from cudakern.process.lazy import load
 from cudakern.simulator.ptx.forms import Table
 
 if TYPE_CHECKING:

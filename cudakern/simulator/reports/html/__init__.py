@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, shown
 from cudakern.simulator.reports.characters import visible
-from cudakern.simulator.reports.checking import CheckReport
-from cudakern.simulator.reports.html import checked, moved
+from cudakern.simulator.reports.html import findings, traffic
+from cudakern.simulator.reports.sessions import CheckReport
 
 if TYPE_CHECKING:
     import os
 
     from jinja2 import Template
 
-    from cudakern.simulator.reports.checking import TrafficReport
+    from cudakern.simulator.reports.sessions import TrafficReport
 
 _HERE = Path(__file__).parent
 _NAME = "report.html"
@@ -46,7 +46,7 @@ def write(report: CheckReport | TrafficReport, path: str | os.PathLike[str]) -> 
 def page(report: CheckReport | TrafficReport) -> str:
     """Return the page of a report."""
     view: Any
-    view = checked.view(report) if isinstance(report, CheckReport) else moved.view(report)
+    view = findings.view(report) if isinstance(report, CheckReport) else traffic.view(report)
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     # No other script runs, and nothing is asked of any network.
     digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()

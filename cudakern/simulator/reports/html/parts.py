@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.source_lines import shown
+from cudakern.simulator.sources.source_lines import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cudakern.simulator.reports.findings import Finding
     from cudakern.simulator.reports.traffic import LineTraffic, Requests
-    from cudakern.simulator.source_lines import Source
+    from cudakern.simulator.sources.source_lines import Source
 
 
 @dataclass(frozen=True, slots=True)

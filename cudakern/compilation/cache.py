@@ -1,0 +1,479 @@
+"""Files of compiled kernels: found, proven, made, deleted.
+
+What lies in the cache folder is loaded and run. So a file is taken if nobody but this user and
+root could have written it, which `trust` tells, and if it is whole: it ends in a checksum of its
+name and its content. Any other file of its name is made again and replaced.
+
+Where the cache folder is not trusted, or cannot be written, a folder of this process takes what is
+compiled.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+import warnings
+import zlib
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudakern.compilation.trust import distrust, fault
+from cudakern.errors import CacheWarning, EngineUnavailableError
+from cudakern.process.forks import Lock, undivided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cudakern.process.forks import Cancelled
+
+#: Errors of a process or machine that has no more to give; no file is to blame for them.
+_EXHAUSTED = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+#: The last line of each file: loaders of machine code do not look there, in PTX it is a comment. It
+#: guards against damage, so it need not be more than CRC-32, which takes 0.3 ms a megabyte.
+_MARK = b"\n// cudakern: whole "
+_MARK_BYTES = len(_MARK) + len(b"%08x\n" % 0)
+_DAY = 86_400  # seconds
+BUILD, _OF_PROCESS, _OF_COMPILER = "build-cudakern-", "cudakern-process-", "compiler-cudakern-"
+#: Names of what is written into the cache folder, and of nothing else.
+_OURS = re.compile(
+    rf"[\w-]*[-_][0-9a-f]{{32}}\.(cubin|ptx|so|txt)|({BUILD}|{_OF_COMPILER})[a-z0-9_]+"
+)
+
+
+class Kept(NamedTuple):
+    """A file that is whole and trusted."""
+
+    path: Path
+    marked: bytes  # all that was read
+
+    @property
+    def content(self) -> bytes:
+        """What was kept."""
+        return self.marked[:-_MARK_BYTES]
+
+
+class Cleared(NamedTuple):
+    """What `clear` has done to a folder."""
+
+    folder: Path
+    files: int
+    nbytes: int
+    problem: str  # why it was left alone, or is not empty; or an empty string
+
+
+@dataclass(slots=True)
+class Choice:
+    """The folders that serve, and why others do not."""
+
+    candidates: list[Path]
+    readable: list[Path] = field(default_factory=list)
+    writable: Path | None = None
+    distrusted: list[str] = field(default_factory=list)
+    unwritable: list[str] = field(default_factory=list)
+
+    @property
+    def problem(self) -> str:
+        """What to tell about the folders that do not serve."""
+        if self.distrusted:
+            return (
+                "cudakern: the cache folder must be this user's or root's, and nobody else may "
+                f"write to it; {one_line('; '.join(self.distrusted))}, so it is not used: set "
+                "CUDAKERN_CACHE_DIR to another folder, take the right to write from others (chmod "
+                "go-w), or let CUDAKERN_CACHE_SHARED=group trust a group"
+            )
+        return (
+            "cudakern: the cache folder must be writable to keep kernels for other processes; "
+            f"{one_line('; '.join(self.unwritable))}: set CUDAKERN_CACHE_DIR to another folder"
+        )
+
+
+def find_file(name: str) -> Kept | None:
+    """Return the file of a name; None unless one is there that is whole and trusted."""
+    choice = survey()
+    if choice.distrusted:
+        _warn(choice.problem)
+    for folder in [*choice.readable, *_process_folder.made()]:
+        kept = _proven(folder / name)
+        if kept is not None:
+            return kept
+    return None
+
+
+def make(
+    name: str,
+    write: Callable[[Path, Cancelled], object],
+    late: Callable[[], None] | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> Kept:
+    """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
+
+    It is written there, and then put into its place, so two processes can share the cache, and
+    nothing is left of what fails. ``write`` is told when nobody waits for it any more. A fork waits
+    for its end. ``late`` is called if it takes long, ``meanwhile`` while it is written.
+
+    Raises EngineUnavailableError if it cannot be written.
+    """
+
+    def work(cancelled: Cancelled) -> Kept:
+        folder = _build_folder()
+        try:
+            write(folder, cancelled)
+            return keep(folder / name)
+        except OSError as error:
+            if is_exhausted(error):
+                raise
+            raise _unwritable(folder.parent, error) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return undivided(work, late, meanwhile)
+
+
+def keep(made: Path) -> Kept:
+    """Put a file that was made in a build's folder into the cache folder, whole or not at all."""
+    content = made.read_bytes()
+    mark = _mark(made.name, content)
+    folder = made.parent.parent
+    with made.open("ab", buffering=0) as file:
+        file.write(mark)
+        os.fchmod(file.fileno(), 0o644)
+        if _shared():
+            with suppress(PermissionError):  # then it is this user's alone
+                os.fchown(file.fileno(), -1, folder.stat().st_gid)
+        os.fsync(file.fileno())
+    target = folder / made.name
+    try:
+        made.replace(target)
+    except IsADirectoryError:
+        target.replace(made.parent / "displaced")
+        made.replace(target)
+    with suppress(OSError):  # some file systems do not synchronise folders
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    return Kept(target, content + mark)
+
+
+def note(name: str, content: bytes) -> None:
+    """Keep in the cache folder what can be found out again, unless that cannot be written."""
+    folder = survey().writable
+    if folder is not None:
+        with suppress(OSError):
+            build = Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
+            try:
+                (build / name).write_bytes(content)
+                keep(build / name)
+            finally:
+                shutil.rmtree(build, ignore_errors=True)
+
+
+def cache_folder() -> Path:
+    """Return the folder that compiled kernels are written to (``CUDAKERN_CACHE_DIR``), creating it.
+
+    The default is ``cudakern`` below ``XDG_CACHE_HOME`` or ``~/.cache``; where that cannot be
+    written, a folder of this user below the system's temporary folder. A folder of this process
+    serves where those are not trusted or cannot be written, and a CacheWarning says why.
+
+    Raises EngineUnavailableError if no folder can be written.
+    """
+    choice = survey()
+    return choice.writable or _process_folder.of(choice.problem)
+
+
+def compiler_folder(build: Path) -> Path:
+    """Return a folder for what a compiler keeps; one that goes with the build at the worst."""
+    folder = build.parent / f"{_OF_COMPILER}{os.getuid()}"
+    return build / _OF_COMPILER if _absent(folder) or _distrust(folder) else folder
+
+
+def survey() -> Choice:
+    """Return which folders serve, after creating the one that will be written to."""
+    choice = Choice(_candidates())
+    for folder in choice.candidates:
+        absent = _absent(folder)
+        problem = "" if absent else _distrust(folder)
+        if absent:
+            choice.unwritable.append(f"{folder}: {absent}")
+        elif problem:
+            choice.distrusted.append(problem)
+        else:
+            choice.readable.append(folder)
+            if os.access(folder, os.W_OK | os.X_OK):
+                choice.writable = folder
+                break
+            choice.unwritable.append(f"{folder}: not writable")
+    return choice
+
+
+def clear() -> Iterator[Cleared]:
+    """Delete compiled kernels, and what builds have left, from each folder of the cache.
+
+    What has another name stays, and what a link leads to.
+    """
+    for folder in _candidates():
+        if not os.path.lexists(folder):
+            continue
+        try:
+            problem = distrust(folder, group=_shared())
+            yield Cleared(folder, 0, 0, problem) if problem else _cleared(folder)
+        except OSError as error:
+            yield Cleared(folder, 0, 0, error.strerror or str(error))
+
+
+def content_of(folder: Path) -> tuple[int, int]:
+    """Return how many files lie in a folder, however deep, and their bytes."""
+    nbytes = []
+    for parent, _, names in os.walk(folder):  # which takes folders that vanish for empty ones
+        for name in names:
+            with suppress(FileNotFoundError):  # of a build that has ended meanwhile
+                status = Path(parent, name).lstat()
+                if stat.S_ISREG(status.st_mode):
+                    nbytes.append(status.st_size)
+    return len(nbytes), sum(nbytes)
+
+
+@contextmanager
+def resources() -> Iterator[None]:
+    """Say in one line that the process, or the machine, has no more files, memory or processes.
+
+    Raises EngineUnavailableError then.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not is_exhausted(error):
+            raise
+        message = (
+            "cudakern: the process must be able to open files and start programs; "
+            f"got: {error.strerror}"
+        )
+        raise EngineUnavailableError(message) from error
+
+
+def is_exhausted(error: OSError) -> bool:
+    """Return whether the process or the machine is to blame for an error, not what was opened."""
+    return error.errno in _EXHAUSTED
+
+
+def _candidates() -> list[Path]:
+    """Return the folders that may serve, the first choice first."""
+    named = os.environ.get("CUDAKERN_CACHE_DIR")
+    if named:
+        try:
+            return [Path(named).expanduser().absolute()]
+        except (RuntimeError, OSError) as error:
+            message = f"cudakern: CUDAKERN_CACHE_DIR must name a folder; got {named!r}: {error}"
+            raise EngineUnavailableError(message) from error
+    folders = []
+    with suppress(RuntimeError, OSError):  # there is no home folder
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        folders.append(Path(base).expanduser().absolute() / "cudakern")
+    with suppress(OSError):  # no temporary folder can be written
+        folders.append(Path(tempfile.gettempdir()).absolute() / f"cudakern-{os.getuid()}")
+    if not folders:
+        message = "cudakern: CUDAKERN_CACHE_DIR must name a folder where no default can be written"
+        raise EngineUnavailableError(message)
+    return folders
+
+
+def _shared() -> bool:
+    """Return whether the members of a group trust each other with the folder that is named."""
+    value = os.environ.get("CUDAKERN_CACHE_SHARED")
+    if value and value != "group":
+        message = f"cudakern: CUDAKERN_CACHE_SHARED must be 'group' or unset; got {value!r:.60}"
+        raise EngineUnavailableError(message)
+    return bool(value and os.environ.get("CUDAKERN_CACHE_DIR"))
+
+
+def _distrust(folder: Path) -> str:
+    try:
+        return distrust(folder, group=_shared())
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+
+
+def _absent(folder: Path) -> str:
+    """Create a folder for this user alone; return why it is not there, or an empty string."""
+    try:
+        for path in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:
+            with suppress(FileExistsError):  # another process was faster
+                path.mkdir(0o700)
+                path.chmod(0o700)  # whatever the mask takes
+        return "" if folder.is_dir() else os.strerror(errno.ENOTDIR)
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        return error.strerror or str(error)
+
+
+def _cleared(folder: Path) -> Cleared:
+    before = _contents(folder)
+    for name in before:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    after = _contents(folder)
+    files, nbytes = (
+        sum(sizes[k] for sizes in before.values()) - sum(sizes[k] for sizes in after.values())
+        for k in range(2)
+    )
+    left = f"{len(after)} cannot be deleted" if after else ""
+    return Cleared(folder, files, nbytes, left)
+
+
+class _ProcessFolder:
+    """A folder of this process, which is deleted when it ends.
+
+    A forked process uses it, too, as long as it is there.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._path: Path | None = None
+
+    def made(self) -> list[Path]:
+        """Return the folder in a list, which is empty if there is none, or it is another's now."""
+        path = self._path
+        if path is None:
+            return []
+        try:
+            status = path.lstat()
+        except OSError:
+            return []
+        return [path] if stat.S_ISDIR(status.st_mode) and not fault(status) else []
+
+    def of(self, reason: str) -> Path:
+        """Return the folder, creating it and warning of the reason."""
+        with self._lock:
+            made = self.made() or [self._make()]
+        _warn(reason)
+        return made[0]
+
+    def _make(self) -> Path:
+        try:
+            temporary = Path(tempfile.gettempdir())
+            _sweep(temporary, _OF_PROCESS)
+            path = Path(tempfile.mkdtemp(prefix=_OF_PROCESS, dir=temporary))
+        except OSError as error:
+            if is_exhausted(error):
+                raise
+            raise _unwritable("a folder", error) from error
+        atexit.register(_delete_own, path, os.getpid())
+        self._path = path
+        return path
+
+
+_process_folder = _ProcessFolder()
+_warned: set[str] = set()
+
+
+def _delete_own(folder: Path, pid: int) -> None:
+    if pid == os.getpid():  # not in a forked process
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _warn(text: str) -> None:
+    """Warn once in a process."""
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, CacheWarning, stacklevel=2)
+
+
+def _build_folder() -> Path:
+    choice = survey()
+    if choice.writable is not None:
+        _sweep(choice.writable, BUILD)
+        try:
+            return Path(tempfile.mkdtemp(prefix=BUILD, dir=choice.writable))
+        except OSError as error:
+            if is_exhausted(error):
+                raise
+            if error.errno not in _FORBIDDEN:
+                raise _unwritable(choice.writable, error) from error
+            choice.unwritable.append(f"{choice.writable}: {error.strerror}")
+    folder = _process_folder.of(choice.problem)
+    try:
+        return Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        raise _unwritable(folder, error) from error
+
+
+def _sweep(folder: Path, prefix: str) -> None:
+    """Delete folders that processes of this user have left when they were killed."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix):
+                status = entry.stat(follow_symlinks=False)
+                if status.st_uid == os.getuid() and status.st_mtime < time.time() - _DAY:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _proven(path: Path) -> Kept | None:
+    """Return a file if it is whole and trusted; what is read is what was looked at."""
+    try:
+        with open(path, "rb", buffering=0, opener=_open) as file:
+            status = os.fstat(file.fileno())
+            start = status.st_size - _MARK_BYTES
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            problem = fault(status, group=_shared())
+            if problem:
+                _warn(
+                    "cudakern: files in the cache folder must be this user's or root's, and nobody "
+                    f"else may write to them; {one_line(f'{path} {problem}')}, so it is not used"
+                )
+                return None
+            # All of it is not read before it can be whole, however large it is.
+            end = os.pread(file.fileno(), _MARK_BYTES, start) if start >= 0 else b""
+            marked = file.readall() if end.startswith(_MARK) else b""
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        return None
+    is_whole = marked.endswith(_mark(path.name, memoryview(marked)[:-_MARK_BYTES]))
+    return Kept(path, marked) if is_whole else None
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file, but no link, and without waiting for anybody."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _mark(name: str, content: bytes | memoryview) -> bytes:
+    return _MARK + b"%08x\n" % zlib.crc32(content, zlib.crc32(os.fsencode(name)))
+
+
+def _contents(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return the entries of a folder that are the cache's, and the size of each."""
+    sizes = {}
+    for path in folder.iterdir():
+        if _OURS.fullmatch(path.name):
+            is_folder = path.is_dir() and not path.is_symlink()
+            sizes[path.name] = content_of(path) if is_folder else (1, path.lstat().st_size)
+    return sizes
+
+
+def _unwritable(place: Path | str, error: OSError) -> EngineUnavailableError:
+    message = f"cudakern: compiled kernels must be written to {one_line(place)}; "
+    return EngineUnavailableError(message + (error.strerror or str(error)))
+
+
+def one_line(text: object) -> str:
+    """Return what has paths in it as messages show it: in one line, text alone."""
+    return repr(str(text))[1:-1]

@@ -1,0 +1,82 @@
+"""What takes long says so on standard error: each kind of it once in a process, in one line.
+
+Whoever waits for it says so. ``CUDAKERN_QUIET=1`` ends that.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cudakern.compilation.cache import one_line, survey
+from cudakern.process import forks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: The kinds, by what is said of them besides what is going on.
+KERNELS = "kernels are compiled at their first use and kept in {}"
+ZIGLANG = "ziglang may take a minute at its first start; what it makes is kept in {}"
+
+#: Seconds between two lines about the same work.
+INTERVAL = 10.0
+
+_unsaid = {KERNELS, ZIGLANG}
+
+
+def late(kind: str, doing: str) -> Callable[[], None]:
+    """Return a function that says what is still going on, unless that was said of this kind.
+
+    ``doing`` is such as "compiling gather.cu".
+    """
+    return partial(_say, kind, doing)
+
+
+@contextmanager
+def spoken(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> Iterator[None]:
+    """Say what goes on inside of a block that keeps its thread busy, if that takes long.
+
+    And say every ten seconds what is done ``so_far``.
+    """
+    ended = _thread.allocate_lock()
+    ended.acquire()
+
+    def watch() -> None:
+        if ended.acquire(timeout=forks.LATE):
+            return
+        _say(kind, doing)
+        while so_far is not None and not ended.acquire(timeout=INTERVAL):
+            _tell(so_far())
+
+    with suppress(OSError):  # there is no room for a thread
+        forks.start(watch)
+    try:
+        yield
+    finally:
+        ended.release()
+
+
+def shown(kind: str) -> None:
+    """Say nothing of a kind any more: something else shows it."""
+    _unsaid.discard(kind)
+
+
+def _say(kind: str, doing: str) -> None:
+    try:
+        _unsaid.remove(kind)  # of several threads, one can
+    except KeyError:
+        return
+    with suppress(Exception):  # there is no folder
+        remark = kind.format(one_line(survey().writable or "a folder of this process"))
+        _tell(f"still {one_line(doing)}; {remark} (CUDAKERN_QUIET=1 ends this message)")
+
+
+def _tell(text: str) -> None:
+    if os.environ.get("CUDAKERN_QUIET", "0") != "1":
+        with suppress(Exception):  # a stream may be closed, missing or somebody's own
+            sys.stderr.write(f"cudakern: {text}\n")
+            sys.stderr.flush()

@@ -1,0 +1,1 @@
+"""Arrays that operators take: of NumPy and CuPy, of other libraries, of Dask."""

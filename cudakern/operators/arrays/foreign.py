@@ -1,0 +1,319 @@
+"""Arrays of other libraries: operands and outputs that share the memory of what a caller gave.
+
+What an object offers decides, not its class: DLPack, the CUDA array interface, ``__array__``, a
+buffer. No library is imported for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.engines import HOST
+from cudakern.engines.cuda.library import translate
+from cudakern.errors import BindingError, CudakernError, dtype_error, reason, shown
+from cudakern.operators.arrays.native import (
+    Array,
+    address_of,
+    is_read_only,
+    place_of,
+    require_writeable,
+    sent,
+)
+from cudakern.process.lazy import is_cupy
+from cudakern.values.dtypes import narrow_floats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+# Of DLPack: where memory is that the processor reads, and that a CUDA device does.
+_HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
+_CUDA_TYPES = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
+#: What arrays of all libraries have, or one of it.
+_OFFERS = ("__dlpack__", "__cuda_array_interface__", "__array__", "__array_interface__")
+_NUMBERS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
+_MAX_SHOWN = 128  # bits of an integer that is too large
+_MAX_DEPTH = 64  # of nested lists; NumPy takes no more
+
+
+def as_array(operator: str, name: str, value: object) -> Array:
+    """Return an operand as a NumPy or CuPy array, without a copy where it is an array already.
+
+    Raises DTypeError if the value is no array of numbers, a tuple of arrays among them, or its
+    library does not give its memory away, BindingError if the value is a ragged sequence, an array
+    with masked elements, a lazy one of Dask, or neither on the host nor on a CUDA device.
+    """
+    if type(value) is np.ndarray or is_cupy(value):
+        return value
+    with _refused(operator, name, value):
+        if isinstance(value, list | tuple):
+            _require_no_arrays(operator, name, value)
+        return _shared(operator, name, value)
+
+
+def is_of_numbers(value: object) -> bool:
+    """Return whether an operand is a number or a sequence of numbers, in no array's memory.
+
+    A NumPy scalar is a number.
+    """
+    if isinstance(value, list | tuple):
+        return not any(_is_array(element) for element, _ in _leaves(value))
+    if isinstance(value, np.generic):
+        return True
+    if is_cupy(value) or any(hasattr(value, offer) for offer in _OFFERS):
+        return False
+    try:
+        memoryview(value)  # type: ignore[arg-type]  # that is the question
+    except TypeError:
+        return True
+    return False
+
+
+def placed(
+    operator: str,
+    names: Sequence[str],
+    arrays: Sequence[Array],
+    of_numbers: Iterable[bool],
+    outputs: Mapping[str, object] | None = None,
+) -> list[Array]:
+    """Return a call's inputs; those that are ``of_numbers`` are copied to the other arrays' device.
+
+    The first of the others in binding order counts, or else of the outputs. None is no array.
+
+    Raises ArgumentError for such a copy while a CUDA graph is captured.
+    """
+    loose = [alone and a is not None for a, alone in zip(arrays, of_numbers, strict=True)]
+    if not any(loose):
+        return [*arrays]
+    others = [a for a, alone in zip(arrays, loose, strict=True) if not (alone or a is None)]
+    given = ((name, out) for name, out in (outputs or {}).items() if out is not None)
+    others = others or [as_output(operator, name, out) for name, out in given]
+    place = place_of(others[0]) if others else HOST
+    if place == HOST:
+        return [*arrays]
+    return [
+        sent(operator, name, array, place) if alone else array
+        for name, array, alone in zip(names, arrays, loose, strict=True)
+    ]
+
+
+def as_output(operator: str, name: str, value: object) -> Array:
+    """Return an output as a NumPy or CuPy array that shares the memory of what the caller gave.
+
+    Raises BindingError if the value cannot be written to in place, DTypeError if its library does
+    not give its memory away.
+    """
+    if type(value) is np.ndarray or is_cupy(value):
+        return value
+    with _refused(operator, name, value):
+        if isinstance(value, np.ndarray):
+            return value.view(np.ndarray)
+        exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
+        array = _shared_to_write(operator, name, value) if exported else None
+    if not exported:
+        requirement = f"must be a numpy.ndarray or cupy.ndarray; got {kind_of(value)}"
+        raise BindingError(operator, name, requirement)
+    require_writeable(operator, name, array, kind_of(value))
+    return array
+
+
+@contextmanager
+def _refused(operator: str, name: str, value: object) -> Iterator[None]:
+    """Raise an error of ours for a value that cannot be read, whatever its library raises."""
+    try:
+        _require_plain(operator, name, value)
+        yield
+    except (CudakernError, MemoryError):
+        raise
+    except Exception as error:
+        raise _refusal(operator, name, value, error) from error
+
+
+def _require_plain(operator: str, name: str, value: object) -> None:
+    """Raise BindingError for what NumPy would read and lose a part of, or have computed."""
+    masked = sys.modules.get("numpy.ma")  # NumPy imports it at first use, for 20 ms
+    if isinstance(value, getattr(masked, "MaskedArray", ())):
+        raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
+    if _is_lazy(value):
+        requirement = f"must be computed; got a lazy {kind_of(value)}; use cudakern.dask"
+        raise BindingError(operator, name, requirement)
+
+
+def _is_lazy(value: object) -> bool:
+    # Collections of Dask have a graph, and those of xarray if Dask has their elements.
+    graph = getattr(type(value), "__dask_graph__", None)
+    return graph is not None and graph(value) is not None
+
+
+def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, ...]) -> None:
+    """Raise DTypeError for a sequence with arrays in a tuple, on a GPU or of Dask.
+
+    A tuple of arrays is to NumPy an array for each axis where it indexes, and rows elsewhere. A
+    list is rows in both, if NumPy can read the arrays; masked ones are refused as they are alone.
+    """
+    for element, in_tuple in _leaves(value):
+        if is_cupy(element) or _is_array(element):
+            if in_tuple or _is_elsewhere(element):
+                requirement = _one_array(operator, name, value, in_tuple=in_tuple)
+                raise dtype_error(operator, name, requirement)
+            _require_plain(operator, name, element)
+
+
+def _leaves(value: list[Any] | tuple[Any, ...]) -> Iterator[tuple[Any, bool]]:
+    """Yield what nested sequences hold besides numbers, and whether one of them is a tuple."""
+    sequences: list[tuple[Any, bool]] = [(value, isinstance(value, tuple))]
+    depth = 0
+    while sequences and depth < _MAX_DEPTH:
+        inner: list[tuple[Any, bool]] = []
+        for sequence, in_tuple in sequences:
+            if _NUMBERS.issuperset(map(type, sequence)):
+                continue
+            for element in sequence:
+                if isinstance(element, list | tuple):
+                    inner.append((element, in_tuple or isinstance(element, tuple)))
+                elif type(element) not in _NUMBERS:
+                    yield element, in_tuple
+        sequences, depth = inner, depth + 1
+
+
+def _is_array(value: object) -> bool:
+    """Return whether a value is an array that is no scalar."""
+    rank = getattr(value, "ndim", None)
+    return any(hasattr(value, offer) for offer in _OFFERS) if rank is None else rank != 0
+
+
+def _is_elsewhere(value: object) -> bool:
+    """Return whether an array's elements are not on the host, or not there yet."""
+    return is_cupy(value) or _device_type(value) not in _HOST_TYPES or _is_lazy(value)
+
+
+def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> str:
+    """Return what an operand must be that is several arrays, and how to make it of these."""
+    kind = type(value).__name__
+    if kind == "NonzeroCoordinates":
+        use = f"{name}.coordinates, whose rows from {name}.count on are undefined"
+        return f"must be one array; got {kind}; use {use}"
+    use = f"np.stack({name})"
+    if in_tuple and name.startswith("indices"):
+        use = f"np.stack({name}, axis=-1), or argwhere instead of nonzero"
+        use = f"gather_nd with {use}" if operator == "gather" else use
+    return f"must be one array; got a {kind} of arrays; use {use}"
+
+
+def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
+    """Return the array that a value is, or that NumPy makes of it."""
+    narrow = _narrow_float(value)
+    if narrow is not None:
+        return _shared(operator, name, _as_unsigned(value)).view(narrow)
+    place = _device_type(value)
+    if place in _CUDA_TYPES:
+        return _on_device(operator, name, value)
+    if place not in _HOST_TYPES:
+        message = f"it is on a device of DLPack's type {place}"
+        raise ValueError(message)
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    array = np.asarray(value)
+    if array.dtype.kind == "O":
+        _require_64_bits(operator, name, array)
+        if array.ndim == 0:  # NumPy's answer to what it does not know
+            raise TypeError
+    return array
+
+
+def _require_64_bits(operator: str, name: str, array: np.ndarray[Any, Any]) -> None:
+    """Raise DTypeError if NumPy has made objects of integers, as no type of integers has one."""
+    for element in array.flat:
+        if isinstance(element, int) and not -(2**63) <= element < 2**64:
+            bits = element.bit_length() + (element < 0)
+            found = shown(element) if bits <= _MAX_SHOWN else f"one of {bits} bits"
+            raise dtype_error(operator, name, f"must hold integers of at most 64 bits; got {found}")
+
+
+def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # noqa: ANN401
+    """Return the array that a value is; None if it must not be written to, or does not say so.
+
+    Arrays of JAX share their memory, but never change. The CUDA array interface says so, which
+    CuPy does not ask; DLPack before version 1 cannot, and NumPy takes that for no.
+    """
+    narrow = _narrow_float(value)
+    if narrow is not None:
+        words = _shared_to_write(operator, name, _as_unsigned(value))
+        return None if words is None else words.view(narrow)
+    array = _shared(operator, name, value)
+    if is_cupy(array):
+        interface = getattr(value, "__cuda_array_interface__", None)
+        return None if interface is None or interface["data"][1] else array
+    if is_read_only(array):
+        return None
+    shared = np.from_dlpack(value)
+    if not array.size or address_of(shared) == address_of(array):
+        return array
+    return None if is_read_only(shared) else shared  # the library's __array__ made a copy
+
+
+def _device_type(value: Any) -> int:  # noqa: ANN401
+    """Return where a value is, as DLPack numbers places."""
+    device = getattr(value, "__dlpack_device__", None)
+    if device is not None:
+        return int(device()[0])
+    return _CUDA_TYPES[0] if hasattr(value, "__cuda_array_interface__") else _HOST_TYPES[0]
+
+
+def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
+    """Return what is on a CUDA device as a CuPy array."""
+    from cudakern.engines.cuda.loans import borrowed  # noqa: PLC0415  CuPy is optional
+
+    # PyTorch exports a tensor that shows its elements negated as if it did not.
+    if getattr(value, "is_neg", bool)():
+        raise BufferError("its negative bit is set; use resolve_neg()")
+    return borrowed(operator, name, value)
+
+
+# bfloat16 and the 8-bit floats of PyTorch have no counterpart in NumPy, the latter none in CuPy.
+
+
+def _narrow_float(value: object) -> np.dtype[Any] | None:
+    """Return the dtype of ml_dtypes whose name a dtype of another library has, if there is one."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or isinstance(dtype, np.dtype):
+        return None
+    name = str(dtype).rpartition(".")[2]
+    if not name.startswith(("bfloat16", "float8_")):
+        return None
+    narrow = narrow_floats().get(name)
+    if narrow is None:
+        message = f"{name} needs the package ml_dtypes"
+        raise TypeError(message)
+    return narrow
+
+
+def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
+    """Return a view of a tensor of another library, as unsigned integers of that library."""
+    if getattr(value, "requires_grad", False):
+        raise TypeError("it requires grad; use detach()")
+    library = sys.modules[type(value.dtype).__module__.partition(".")[0]]
+    return value.view(getattr(library, f"uint{8 * value.dtype.itemsize}"))
+
+
+def _refusal(operator: str, name: str, value: object, error: Exception) -> CudakernError:
+    """Return the error for a value that raises another while it is read."""
+    translated = translate(error) if isinstance(error, RuntimeError) else None
+    if translated is not None:
+        return translated
+    text = reason(error)
+    requirement = f"must be an array; got {kind_of(value)}" + (f" ({text})" if text else "")
+    if isinstance(error, ValueError):
+        return BindingError(operator, name, requirement)
+    return dtype_error(operator, name, requirement)
+
+
+def kind_of(value: object) -> str:
+    """Return the name of a value's class as messages show it: behind that of its library."""
+    library = str(type(value).__module__).partition(".")[0]
+    name = type(value).__name__
+    return name if library in {"builtins", "__main__"} else f"{library}.{name}"

@@ -1,0 +1,252 @@
+"""Dask arrays whose chunks our functions take and give: operands, rechunking, tasks, trees."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+from dask.array.utils import meta_from_array
+from dask.base import is_dask_collection
+from dask.layers import ArrayValuesDep
+
+from cudakern.engines import HOST
+from cudakern.errors import ArgumentError, dtype_error, shown
+from cudakern.operators.arrays.foreign import as_array, is_of_numbers, placed
+from cudakern.operators.arrays.native import Array, common_place, copy_elements, empty, place_of
+from cudakern.operators.indexing.indices import as_indices, require_index_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+#: dask.array.Array. Dask has no types, so this is as precise as it gets.
+Lazy = Any
+#: Partial results that are combined at once. Fixed, as their order decides about bits.
+SPLIT_EVERY = 8
+
+
+def require_known(operator: str, out: object = None, **arguments: object) -> None:
+    """Raise if there is an output, or an argument that the graph depends on is not known yet."""
+    if out is not None:
+        requirement = "must be None: results are lazy; dask.array.store writes them to arrays"
+        raise ArgumentError(operator, "out", f"{requirement}; got {type(out).__name__}")
+    for name, value in arguments.items():
+        parts = value if isinstance(value, list | tuple) else [value]
+        if any(map(_is_collection, parts)):
+            requirement = f"must be known when the graph is built; got {shown(value)}"
+            raise dtype_error(operator, name, f"{requirement}; call compute() on {name} first")
+
+
+def _is_collection(value: object) -> bool:
+    try:
+        return bool(is_dask_collection(value))
+    except Exception:  # noqa: BLE001  whatever the class of a value raises
+        return False
+
+
+def as_lazy(operator: str, name: str, value: object, **beside: object) -> Lazy:
+    """Return an operand as a dask array: of one chunk, where it is none yet.
+
+    Numbers become a chunk on the device where an operand is that they stand ``beside``.
+
+    Raises ArgumentError where the sizes of its chunks are not known, DTypeError if it is no array.
+    """
+    array = _meta(operator, name, value)
+    if not isinstance(value, da.Array):
+        return of_one_chunk(operator, name, value, array, beside)
+    if any(map(isnan, value.shape)):
+        hint = f"call {name}.compute_chunk_sizes() first"
+        requirement = f"must have chunks of known sizes; got shape {value.shape}; {hint}"
+        raise ArgumentError(operator, name, requirement)
+    return value
+
+
+def of_one_chunk(
+    operator: str, name: str, value: object, array: Array, beside: Mapping[str, object]
+) -> Lazy:
+    """Return the array that was made of a value as a dask array."""
+    if is_of_numbers(value):
+        names, values = (name, *beside), (value, *beside.values())
+        others = [_meta(operator, *other) for other in beside.items()]
+        array, *_ = placed(operator, names, (array, *others), map(is_of_numbers, values))
+    return da.from_array(array, chunks=array.shape, asarray=False)
+
+
+def _meta(operator: str, name: str, value: object) -> Array:
+    """Return an operand as an array, or one that is where the chunks of a dask array are."""
+    if isinstance(value, da.Array):
+        value = meta_from_array(value)
+    elif _is_collection(value):
+        raise dtype_error(operator, name, f"must be an array; got {type(value).__name__}")
+    return as_array(operator, name, value)
+
+
+def as_lazy_indices(operator: str, value: object, **beside: object) -> tuple[Lazy, Array | None]:
+    """Return indices as a dask array of integers, and as an array if they are none yet."""
+    if isinstance(value, da.Array):
+        lazy = as_lazy(operator, "indices", value)
+        require_index_dtype(operator, lazy.dtype)
+        return lazy, None
+    array = as_indices(operator, value, as_array(operator, "indices", value))
+    return of_one_chunk(operator, "indices", value, array, beside), array
+
+
+def place_of_chunks(lazy: Lazy) -> int:
+    """Return where chunks are: `HOST`, or the device that the array was made for."""
+    return place_of(_meta("", "", lazy))
+
+
+def require_one_place(operator: str, **operands: Lazy) -> None:
+    """Raise BindingError if chunks of some are on the host, and of others on a GPU.
+
+    Which GPU that is depends on the worker.
+    """
+    if HOST in map(place_of_chunks, operands.values()):
+        metas = [_meta(operator, "", lazy) for lazy in operands.values()]
+        common_place(operator, tuple(operands), metas)
+
+
+def meta_like(lazy: Lazy, ndim: int, dtype: np.dtype[Any]) -> Array:
+    """Return an empty array that tells dask of chunks in the place of another array's."""
+    return empty((0,) * ndim, dtype, place_of_chunks(lazy))
+
+
+def meta_of_states(ndim: int) -> Array:
+    """Return an empty array that tells dask of states: on the host, where dask may use it."""
+    return np.empty((0,) * ndim, np.uint8)
+
+
+def rechunked(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Lazy:
+    """Return an array with other chunks along some axes.
+
+    Dask does not rechunk an array whose axes are all empty; here each axis gets one chunk. And it
+    has CuPy join chunks, which does so for NumPy's own dtypes; of others it gets unsigned integers.
+    """
+    if lazy.ndim and not any(lazy.shape):
+        return da.from_array(
+            meta_like(lazy, lazy.ndim, lazy.dtype), chunks=lazy.shape, asarray=False
+        )
+    if lazy.dtype.isbuiltin == 1:
+        return lazy.rechunk(chunks)
+    words = _viewed(lazy, np.dtype(f"u{lazy.dtype.itemsize}"))
+    return _viewed(words.rechunk(chunks), lazy.dtype)
+
+
+def _viewed(lazy: Lazy, kind: np.dtype[Any]) -> Lazy:
+    """Return a view of an array as elements of the same size."""
+    symbols = range(lazy.ndim)
+    return mapped(
+        "view", _view, symbols, meta_like(lazy, lazy.ndim, kind), lazy, symbols, kind=kind
+    )
+
+
+def _view(chunk: Array, kind: np.dtype[Any]) -> Array:
+    return chunk.view(kind)
+
+
+def starts_of(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return where chunks of these sizes start."""
+    ends = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
+    return tuple(ends.tolist())
+
+
+def start_of_block(starts: list[tuple[int, ...]], block: tuple[int, ...]) -> tuple[int, ...]:
+    """Return where a block starts, given where those along each axis do."""
+    return tuple(along[k] for along, k in zip(starts, block, strict=True))
+
+
+def start_of_each(lazy: Lazy, axes: Sequence[int]) -> Iterator[Any]:
+    """Yield arguments by which blockwise gives each task the start of its chunk, by axis."""
+    for axis in axes:
+        sizes = lazy.chunks[axis]
+        yield ArrayValuesDep((sizes,), np.array(starts_of(sizes)))
+        yield (axis,)
+
+
+def flattened(nested: object) -> list[Any]:
+    """Return what lists of lists hold: dask hands over contracted chunks in such lists."""
+    if not isinstance(nested, list):
+        return [nested]
+    return [leaf for inner in nested for leaf in flattened(inner)]
+
+
+def only_chunk(nested: object) -> Array:
+    """Return the chunk of an axis that has no other."""
+    (chunk,) = flattened(nested)
+    return chunk
+
+
+def joined(parts: Sequence[Array], axis: int) -> Array:
+    """Return arrays one after the other along an axis, byte by byte."""
+    if len(parts) == 1:
+        return parts[0]
+    before, after = parts[0].shape[:axis], parts[0].shape[axis + 1 :]
+    total = sum(part.shape[axis] for part in parts)
+    result = empty((*before, total, *after), parts[0].dtype, place_of(parts[0]))
+    start = 0
+    for part in parts:
+        stop = start + part.shape[axis]
+        copy_elements(result[(slice(None),) * axis + (slice(start, stop),)], part)
+        start = stop
+    return result
+
+
+def mapped(
+    name: str,
+    function: Callable[..., object],
+    symbols: Sequence[int] | str,
+    meta: Array,
+    *operands: object,
+    **options: object,
+) -> Lazy:
+    """Return what a function makes of chunks: ``symbols`` name the dimensions of the result."""
+    return da.blockwise(
+        function,
+        symbols,
+        *operands,
+        token=f"cudakern-{name}",
+        align_arrays=False,
+        meta=meta,
+        **options,
+    )
+
+
+def tree(
+    operator: str,
+    states: Lazy,
+    axes: Sequence[int],
+    combine: Callable[..., object],
+    finish: Callable[..., object],
+    meta: Array,
+    *,
+    keepdims: bool = False,
+) -> Lazy:
+    """Return what a tree makes of states, one for each block, along some axes of blocks.
+
+    ``combine`` and ``finish`` take a list of states.
+    """
+    return da.reduction(
+        states,
+        _as_it_is,
+        partial(_of_list, finish),
+        combine=partial(_of_list, combine),
+        axis=tuple(axes),
+        keepdims=keepdims,
+        dtype=meta.dtype,
+        split_every=SPLIT_EVERY,
+        name=f"cudakern-{operator}",
+        concatenate=False,
+        meta=meta,
+    )
+
+
+def _as_it_is(state: object, **_: object) -> object:
+    """Return a state; dask hands over ``axis`` and ``keepdims``, too."""
+    return state
+
+
+def _of_list(function: Callable[..., object], states: object, **_: object) -> object:
+    """Return what a function makes of states, which dask has in lists of lists."""
+    return function(flattened(states))

@@ -1,0 +1,354 @@
+"""Arrays of NumPy and CuPy: where they are, what they look like, how to make one.
+
+Nothing but dtype, shape, strides and address of an array is read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from contextlib import AbstractContextManager, nullcontext, suppress
+from math import prod
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.engines import HOST, engine_for, require_own_process
+from cudakern.engines.cuda.library import import_cupy
+from cudakern.errors import ArgumentError, BindingError
+from cudakern.process.lazy import is_cupy
+from cudakern.values.dtypes import way_out
+from cudakern.values.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudakern.engines.base import T
+
+#: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
+Array = Any
+#: Bytes of an array at most.
+MAX_BYTES = 2**63 - 1
+#: Dtype, shape, strides, address modulo 16 and place of each array: all that a plan depends on.
+Facts = tuple[Any, ...]
+
+#: Steps of NumPy's search for a shared byte. Its stubs before 2.5 know two values.
+_OVERLAP_WORK: Any = 100_000
+
+
+def _cupy() -> Any:  # noqa: ANN401
+    require_own_process()
+    return import_cupy()
+
+
+def require_rank(operator: str, name: str, array: Array, least: int) -> None:
+    """Raise ArgumentError unless an array has ``least`` to MAX_DIMENSIONS dimensions."""
+    if not least <= array.ndim <= MAX_DIMENSIONS:
+        requirement = f"must have {least} to {MAX_DIMENSIONS} dimensions; got {array.ndim}"
+        raise ArgumentError(operator, name, requirement)
+
+
+def require_size(
+    operator: str, name: str, shape: Sequence[int], itemsize: int, found: str = ""
+) -> None:
+    """Raise ArgumentError if a result of a shape would have more than MAX_BYTES.
+
+    ``found`` is what the message shows, if that is not the shape.
+    """
+    if prod(n for n in shape if n) * itemsize > MAX_BYTES:
+        requirement = "must give a result of less than 2^63 bytes"
+        raise ArgumentError(operator, name, f"{requirement}; got {found or f'shape {shape}'}")
+
+
+def place_of(array: Array) -> int:
+    """Return where an array is: `HOST` or a device ordinal."""
+    return HOST if type(array) is np.ndarray else int(array.data.device_id)
+
+
+def place_name(place: int) -> str:
+    """Return a place as messages show it."""
+    return "the host" if place == HOST else f"CUDA device {place}"
+
+
+def common_place(operator: str, names: Sequence[str], arrays: Sequence[Array | None]) -> int:
+    """Return where all the arrays are; there is a first one.
+
+    Raises BindingError if they are in different places; the message names both.
+    """
+    first = place_of(arrays[0])
+    for name, array in zip(names, arrays, strict=False):
+        if array is not None and (place := place_of(array)) != first:
+            requirement = f"must be where {names[0]} is, on {place_name(first)}"
+            raise BindingError(operator, name, f"{requirement}; got {place_name(place)}")
+    return first
+
+
+# NumPy's public ways to an address cost 1.5 us. The address is the first field behind the object
+# header in every release; that is verified once, here, and the public way serves where it fails.
+_HEADER = object.__basicsize__
+_ndarray = np.ndarray
+_read_pointer = ctypes.c_void_p.from_address
+
+
+def _reads_numpy_addresses() -> bool:
+    probe = np.arange(8)
+    return all(
+        _read_pointer(id(view) + _HEADER).value == view.__array_interface__["data"][0]
+        for view in (probe, probe[1:], probe[::-1])
+    )
+
+
+_FAST = sys.implementation.name == "cpython" and _reads_numpy_addresses()
+
+
+def address_of(array: Array) -> int:
+    """Return the address of an array's first element."""
+    if type(array) is not np.ndarray:
+        return int(array.data.ptr)
+    if _FAST:
+        return _read_pointer(id(array) + _HEADER).value or 0
+    return int(array.__array_interface__["data"][0])
+
+
+def owner_address(array: Array) -> int:
+    """Return where the memory starts that an array is a view of."""
+    if is_cupy(array):
+        return int(array.data.mem.ptr)
+    owner = array
+    while True:
+        base = owner.base
+        if isinstance(base, np.ndarray):
+            owner = base
+        elif isinstance(getattr(base, "base", None), np.ndarray):
+            owner = base.base  # a view of as_strided has a helper of NumPy's between
+        else:
+            break
+    if base is not None:
+        with suppress(TypeError, ValueError):  # bytes, a map of a file: where that starts
+            owner = np.frombuffer(base, np.uint8)
+    return address_of(owner)
+
+
+def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
+    """Return the arrays' addresses, and what a plan depends on: equal facts get the same plan.
+
+    None stands for an array that a call does without.
+
+    Raises AttributeError if a value is neither a NumPy nor a CuPy array.
+    """
+    addresses: list[int] = []
+    facts: list[Facts] = []
+    for array in arrays:  # the hot path of every call
+        if type(array) is not _ndarray:
+            if array is None:
+                addresses.append(0)
+                facts.append(())
+                continue
+            data = array.data
+            place, address = data.device_id, data.ptr
+        elif _FAST:
+            place, address = HOST, _read_pointer(id(array) + _HEADER).value or 0
+        else:
+            place, address = HOST, address_of(array)
+        addresses.append(address)
+        facts.append((array.dtype, array.shape, array.strides, address & 15, place))
+    return addresses, tuple(facts)
+
+
+def is_read_only(array: Array) -> bool:
+    """Return whether an array must not be written to."""
+    return type(array) is np.ndarray and not array.flags.writeable
+
+
+def layout_of(array: Array | None, address: int) -> Layout:
+    """Return an array's layout; None has no elements."""
+    if array is None:
+        return Layout((0,), (1,), 1)
+    return Layout(array.shape, array.strides, array.dtype.itemsize, address & 15)
+
+
+def current(place: int) -> AbstractContextManager[Any]:
+    """Return a context in which arrays of a place can be worked on: its device is the current."""
+    return nullcontext() if place == HOST else _cupy().cuda.Device(place)
+
+
+def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
+    """Return an uninitialised C-contiguous array, from the place's current allocator."""
+    if place == HOST:
+        return np.empty(tuple(shape), dtype)
+    with current(place):
+        # cupy.empty refuses what CuPy has no kernels for; over memory that is there, all is taken.
+        cupy = _cupy()
+        return cupy.ndarray(tuple(shape), dtype, cupy.cuda.alloc(prod(shape) * dtype.itemsize))
+
+
+def sent(operator: str, name: str, array: Array, place: int) -> Array:
+    """Return a copy on a device of an array on the host, whose strides are not negative.
+
+    It has the same strides. It is made on CuPy's current stream, by way of pinned memory; nobody
+    waits for it.
+
+    Raises ArgumentError while that stream is captured into a graph, which would copy what lies in
+    the pinned memory when it runs.
+    """
+    requirement = f"must be an array, as numbers are copied to {place_name(place)},"
+    require_eager(operator, name, requirement, place)
+    address = address_of(array)
+    held = (ctypes.c_uint8 * layout_of(array, address).span[1]).from_address(address)
+    with current(place):  # bytes, since CuPy does not take all dtypes
+        cupy = _cupy()
+        memory = cupy.asarray(np.frombuffer(held, np.uint8))
+        return cupy.ndarray(array.shape, array.dtype, memory.data, array.strides)
+
+
+def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """Return a view of an array's memory, from its first element on, with byte strides."""
+    library = np if type(array) is np.ndarray else _cupy()
+    return library.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+# Kernels of CuPy move whole elements on their natural alignment, which an array need not have: a
+# misaligned access ends the process's use of the device. And a fill with -0.0 writes +0.0. So what
+# is no kernel of ours moves unsigned integers, as narrow as the arrays demand.
+
+
+def _words(array: Array, width: int) -> Array:
+    """Return an array as unsigned integers of a width, those of an element along a last axis."""
+    itemsize = array.dtype.itemsize
+    raw = array.view(f"V{itemsize}")  # NumPy's as_strided takes no float8_e5m2
+    words = as_strided(raw, (1,), (itemsize,)).view(f"u{width}")
+    return as_strided(words, (*array.shape, itemsize // width), (*array.strides, width))
+
+
+def _alignment(array: Array) -> int:
+    return layout_of(array, address_of(array)).alignment
+
+
+def fill_elements(target: Array, element: bytes) -> None:
+    """Write the bytes of one element to all elements of an array, on any alignment."""
+    if target.size == 0:
+        return
+    width = min(_alignment(target), len(element), WORD_BYTES)
+    words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
+    with current(place_of(target)):
+        if (pattern == pattern[0]).all():
+            words.fill(pattern[0])
+        else:
+            for k, word in enumerate(pattern):
+                words[..., k].fill(word)
+
+
+def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
+    """Copy the bytes of all elements to an array of the same shape and dtype, on any alignment.
+
+    With ``merge``, set the bits that are set in the source and leave the others as they are.
+    """
+    if target.size == 0:
+        return
+    width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
+    with current(place_of(target)):
+        words, bits = _words(target, width), _words(source, width)
+        if merge:
+            words |= bits
+        else:
+            words[...] = bits
+
+
+def require_eager(operator: str, name: str, requirement: str, place: int) -> None:
+    """Raise ArgumentError if a call that waits for the GPU is being captured into a graph."""
+    if engine_for(place).is_captured(place):
+        raise ArgumentError(operator, name, f"{requirement} while a CUDA graph is captured")
+
+
+def flip_bits(target: Array, element: bytes) -> None:
+    """Flip the bits of all elements that are set in the bytes of one."""
+    if target.size == 0:
+        return
+    width = min(_alignment(target), len(element), WORD_BYTES)
+    words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
+    with current(place_of(target)):
+        for k, word in enumerate(pattern):
+            column = words[..., k]
+            column ^= word
+
+
+def temporary(place: int, make: Callable[[], T]) -> T:
+    """Return what a call makes for itself in a place; a graph that captures the call keeps it."""
+    with current(place):
+        return engine_for(place).temporary(place, make)
+
+
+def copied(array: Array) -> Array:
+    """Return a C-contiguous copy of an array, where it is."""
+    place = place_of(array)
+    result = temporary(place, lambda: empty(array.shape, array.dtype, place))
+    copy_elements(result, array)
+    return result
+
+
+def converted(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Return an array's values in another dtype. CuPy makes subnormal float32 zero."""
+    source = array if _alignment(array) >= array.dtype.itemsize else copied(array)
+    return temporary(place_of(array), lambda: source.astype(dtype))
+
+
+def check_output(
+    operator: str,
+    name: str,
+    array: Array,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    place: int,
+    reason: str,
+) -> None:
+    """Raise BindingError unless an array can receive a result of a shape, dtype and place.
+
+    ``reason`` says what the shape follows from, such as ``"for axis=1"``.
+    """
+    actual = place_of(array)
+    if actual != place:
+        requirement = f"must be where the inputs are, on {place_name(place)}"
+        raise BindingError(operator, name, f"{requirement}; got {place_name(actual)}")
+    if array.shape != shape:
+        requirement = f"must have shape {shape} {reason}".rstrip()
+        raise BindingError(operator, name, f"{requirement}; got {array.shape}")
+    require_own_dtype(operator, name, array, dtype)
+    require_writeable(operator, name, array)
+    if overlaps_itself(array.shape, array.strides, dtype.itemsize):
+        requirement = f"must give each element an address of its own; got strides {array.strides}"
+        raise BindingError(operator, name, requirement)
+
+
+def require_own_dtype(operator: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:
+    """Raise BindingError unless an array has the dtype that follows from the other arguments."""
+    if array.dtype != dtype:
+        hint = way_out(name, array.dtype, (dtype,))
+        raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}{hint}")
+
+
+def require_writeable(operator: str, name: str, array: Array | None, kind: str = "array") -> None:
+    """Raise BindingError for an array that must not be written to, and for none of a ``kind``."""
+    if array is None or is_read_only(array):
+        raise BindingError(operator, name, f"must be writeable; got a read-only {kind}")
+
+
+def _footprint(layout: Layout, address: int) -> Array:
+    """Return the memory of an array, for NumPy's exact overlap test; no byte is ever read."""
+    interface = {
+        "data": (address, True),
+        "shape": layout.shape,
+        "strides": layout.strides,
+        "typestr": f"|V{layout.itemsize}",
+        "version": 3,
+    }
+    return np.asarray(SimpleNamespace(__array_interface__=interface))
+
+
+def share_memory(a: Layout, a_address: int, b: Layout, b_address: int) -> bool:
+    """Return whether two arrays share a byte; True where that cannot be decided quickly."""
+    try:
+        footprints = _footprint(a, a_address), _footprint(b, b_address)
+        return np.shares_memory(*footprints, max_work=_OVERLAP_WORK)
+    except np.exceptions.TooHardError:
+        return True

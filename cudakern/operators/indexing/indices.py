@@ -1,0 +1,176 @@
+"""Indices: what they may be, what one out of range means, and how kernels read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cudakern.errors import ArgumentError, dtype_error, shown
+from cudakern.operators.arrays.native import Array, converted
+from cudakern.operators.feature_level import FeatureLevel
+from cudakern.values import dtypes
+from cudakern.values.dtypes import DataType
+from cudakern.values.layout import VECTOR_BYTES, Layout
+from cudakern.values.validation import element_bytes, require_word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: What the copy operators take at each feature level, newest first: data, and indices.
+DATA_TYPES = (
+    (FeatureLevel.EXTENDED, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS),
+    (FeatureLevel.LEVEL_4_1, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS),
+    (FeatureLevel.LEVEL_2_1, dtypes.UP_TO_32_BITS),
+    (FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32),
+)
+INDEX_DATA_TYPES = (
+    (FeatureLevel.LEVEL_3_0, dtypes.INDEX_TYPES),
+    (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
+)
+
+#: The fill pattern where there is no fill value.
+NO_FILL = bytes(VECTOR_BYTES)
+
+#: Index modes as ``kernels/common/indexing.cuh`` names them. "raise" checks, then clamps.
+MODES = {"clamp": "kClamp", "wrap": "kWrap", "fill": "kFill", "raise": "kClamp"}
+#: Index dtypes: name in kernel entry points, and type in device code.
+INDEX_TYPES = {
+    "int32": ("i32", "ck::int32"),
+    "int64": ("i64", "ck::int64"),
+    "uint32": ("u32", "ck::uint32"),
+    "uint64": ("u64", "ck::uint64"),
+}
+#: What a negative index may be: counted from the end, or out of range.
+_NEGATIVE = ("from_end", "invalid")
+#: Words of other libraries for these.
+_OTHER_MODES = {
+    **dict.fromkeys(("clip", "nearest", "edge", "border", "promiseinbounds"), "'clamp'"),
+    **dict.fromkeys(("modulo", "periodic", "circular"), "'wrap'"),
+    **dict.fromkeys(("constant", "pad", "zeros"), "'fill'"),
+    **dict.fromkeys(("error", "strict"), "'raise'"),
+}
+_OTHER_NEGATIVE = {
+    **dict.fromkeys(("wrap", "numpy", "python"), "'from_end'"),
+    **dict.fromkeys(("outofrange", "fill", "raise", "error"), "'invalid'"),
+}
+_INDEX_DTYPES = frozenset(map(np.dtype, INDEX_TYPES))
+_WIDENED = {
+    np.dtype(narrow): np.dtype(wide)
+    for wide, narrow in (("i4", "i1"), ("i4", "i2"), ("u4", "u1"), ("u4", "u2"))
+}
+
+
+def compares_wide(indices: Layout, *, wide: bool) -> bool:
+    """Return whether a kernel compares indices with extents as 64-bit values."""
+    return wide or indices.itemsize > 4  # noqa: PLR2004  bytes of a 32-bit index
+
+
+class Selection(NamedTuple):
+    """What indices select, and what those out of range mean."""
+
+    #: The axes of x that indices select from: from the first to before ``stop``.
+    first: int
+    stop: int
+    mode: str  # one of MODES
+    fill: bytes  # the fill value repeated to 16 bytes
+    negative: str  # what a negative index is: counted from the end, or invalid
+    #: Whether the last dimension of the indices runs over the axes; before them is a batch then.
+    tuples: bool
+
+    def extents(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return how long the axes are in x of a shape."""
+        return shape[self.first : self.stop]
+
+    def shape(self, x: Array, indices: Array) -> tuple[int, ...]:
+        """Return the shape of the result."""
+        chosen: tuple[int, ...] = indices.shape[self.first : -1] if self.tuples else indices.shape
+        shape: tuple[int, ...] = x.shape[: self.first] + chosen + x.shape[self.stop :]
+        return shape
+
+
+class _NotGiven(int):
+    """The value of a parameter that was left out. An equal number is another object."""
+
+
+#: The fill value where none is given. It shows as 0.
+ZERO = _NotGiven(0)
+
+
+def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> None:
+    """Raise ArgumentError unless the mode is known and the other two go with it."""
+    require_word(operator, "mode", mode, MODES, _OTHER_MODES)
+    check_negative(operator, negative)
+    if negative == "invalid" and mode not in {"fill", "raise"}:
+        requirement = f"must be 'from_end' for mode={mode!r}; got 'invalid'"
+        raise ArgumentError(operator, "negative", requirement)
+    if fill_value is not ZERO and mode != "fill":
+        requirement = f"must come with mode='fill'; got {shown(fill_value)} with mode={mode!r}"
+        raise ArgumentError(operator, "fill_value", requirement)
+
+
+def check_negative(operator: str, negative: object) -> None:
+    """Raise ArgumentError unless it says what a negative index is."""
+    require_word(operator, "negative", negative, _NEGATIVE, _OTHER_NEGATIVE)
+
+
+# Kernels read indices as unsigned integers where negative ones are invalid: a negative one is then
+# at least 2^31, or 2^63, and out of range of any axis that is not longer.
+
+
+def index_type(indices: Array, negative: str) -> str:
+    """Return which of INDEX_TYPES kernels read indices as."""
+    name: str = indices.dtype.name
+    return f"u{name}" if negative == "invalid" and name.startswith("int") else name
+
+
+def widened(indices: Array, extents: Sequence[int], negative: str) -> Array:
+    """Return indices that can be read as `index_type` says, for axes of these extents."""
+    if negative == "invalid" and indices.dtype == np.int32 and max(extents, default=0) > 2**31:
+        return converted(indices, np.dtype(np.int64))
+    return indices
+
+
+def as_indices(operator: str, value: object, indices: Array) -> Array:
+    """Return indices as int32, int64, uint32 or uint64.
+
+    Narrower integers are widened; what is no integer raises DTypeError.
+    """
+    if indices.dtype in _INDEX_DTYPES:
+        return indices
+    if indices.dtype in _WIDENED:
+        return converted(indices, _WIDENED[indices.dtype])
+    if isinstance(value, list | tuple):
+        if indices.size == 0:
+            return indices.astype(np.int64)  # an empty list has no dtype of its own
+        if indices.dtype == np.float64:
+            _require_one_type(operator, value)
+    require_index_dtype(operator, indices.dtype)
+    return indices
+
+
+def _require_one_type(operator: str, value: Sequence[Any]) -> None:
+    """Raise DTypeError for integers of which NumPy makes float64, as no type of both is wider."""
+    numbers = np.asarray(value, object).ravel().tolist()
+    if all(isinstance(number, int | np.integer) for number in numbers):
+        found = f"{min(numbers)} and {max(numbers)}, of which NumPy makes float64"
+        requirement = f"must hold integers of one type, int64 or uint64; got {found}"
+        raise dtype_error(operator, "indices", requirement)
+
+
+def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
+    """Raise DTypeError unless indices may have a dtype, or can be widened from it."""
+    if dtype not in _INDEX_DTYPES and dtype not in _WIDENED:
+        legal = _INDEX_DTYPES | _WIDENED.keys()
+        *others, last = sorted(map(str, legal), key=lambda name: (name[0], len(name), name))
+        requirement = f"must be {', '.join(others)} or {last}; got {dtype}"
+        hint = dtypes.hint_of("indices", dtype, legal)
+        raise dtype_error(operator, "indices.dtype", f"{requirement}{hint}")
+
+
+def fill_pattern(operator: str, mode: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
+    """Return one element of the fill value repeated to 16 bytes; zeros for another mode."""
+    if mode != "fill":
+        return NO_FILL
+    element = element_bytes(operator, "fill_value", fill_value, dtype)
+    return element * (VECTOR_BYTES // dtype.itemsize)

@@ -1,0 +1,209 @@
+"""Lookups in dask arrays: what gather and gather_nd do with chunks, whatever selects.
+
+Indices travel to the chunks of x that they may select from. Each of these gives a result whose
+bits are zero where it has nothing, and a tree merges the bits of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from cudakern.engines import HOST
+from cudakern.errors import dtype_error
+from cudakern.operators.arrays import lazy, native
+from cudakern.operators.arrays.foreign import as_array
+from cudakern.operators.arrays.lazy import Lazy, as_lazy, mapped, meta_like, only_chunk, starts_of
+from cudakern.operators.arrays.native import Array
+from cudakern.operators.indexing.check import raise_if_outside, require_extents
+from cudakern.operators.indexing.indices import Selection, as_indices, widened
+from cudakern.operators.indexing.lookup import require_operands
+
+_INT64 = np.dtype(np.int64)
+
+
+def lazy_operands(
+    operator: str, x: object, indices: object, least: int
+) -> tuple[Lazy, Lazy, Array | None]:
+    """Return x and indices as dask arrays, and the latter as an array if they are at hand.
+
+    What `cudakern.operators.indexing.lookup.as_operands` demands of arrays is checked.
+    """
+    data = as_lazy(operator, "x", x, indices=indices)
+    positions, array = lazy.as_lazy_indices(operator, indices, x=x)
+    require_operands(operator, data, positions, least)
+    at_hand = array is not None and native.place_of(array) == HOST
+    return data, positions, array if at_hand else None
+
+
+@dataclass(frozen=True)
+class LazyLookup:
+    """A lookup in an array that is in chunks."""
+
+    operator: str
+    selection: Selection
+    shape: tuple[int, ...]  # of x
+    kind: np.dtype[Any]  # of x
+    function: Callable[..., Array]  # the same lookup in an array
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """How long the axes are that indices select from."""
+        return self.selection.extents(self.shape)
+
+    @property
+    def columns(self) -> list[Any]:
+        """Where among the indices those of each axis are."""
+        tuples = self.selection.tuples
+        return [(..., k) for k in range(len(self.extents))] if tuples else [...]
+
+    @property
+    def fill(self) -> bytes:
+        """One element of the fill value; zeros for other modes than "fill"."""
+        return self.selection.fill[: self.kind.itemsize]
+
+    def look_up(self, x: Array, indices: Array, mode: str, negative: str) -> Array:
+        """Return what indices select from a chunk; zero bits or the fill value out of range."""
+        x = as_array(self.operator, "x", x)
+        if x.dtype != self.kind:
+            requirement = f"must be {self.kind} in all chunks; got {x.dtype}"
+            raise dtype_error(self.operator, "x.dtype", requirement)
+        options = {"mode": mode, "negative": negative}
+        if mode == "fill":
+            options["fill_value"] = np.frombuffer(self.fill, x.dtype)[0]
+        return self.function(x, indices, self.selection.first, **options)
+
+    def check(self, indices: Array, *starts: int) -> Array:
+        """Return a chunk of the indices, which starts there, or raise for the first bad one."""
+        indices = as_array(self.operator, "indices", indices)
+        if indices.size:
+            readable = as_indices(self.operator, indices, indices)
+            readable = widened(readable, self.extents, self.selection.negative)
+            first = list(map(int, starts))
+            raise_if_outside(self.operator, readable, self.selection, self.shape, first)
+        return indices
+
+    def of_whole(self, x: object, indices: object) -> Array:
+        """Return the result where the axes that are selected from are in one chunk."""
+        mode, negative = self.selection.mode, self.selection.negative
+        return self.look_up(only_chunk(x), only_chunk(indices), mode, negative)
+
+    def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
+        """Return what indices select from a chunk that starts there; zero bits for the rest."""
+        indices = as_array(self.operator, "indices", indices)
+        place = native.place_of(indices)
+        local = native.empty(indices.shape, _INT64, place)
+        with native.current(place):
+            for column, extent, start in zip(self.columns, self.extents, starts, strict=True):
+                local[column] = self.positions(indices[column], extent) - start
+        return self.flipped(self.look_up(x, local, "fill", "invalid"))
+
+    def positions(self, indices: Array, extent: int) -> Array:
+        """Return where indices point along an axis, as int64; anywhere outside if nowhere."""
+        if indices.dtype != np.uint64:
+            indices = native.converted(indices, _INT64)
+        mode, negative = self.selection.mode, self.selection.negative
+        low, high = (-1, extent) if mode == "fill" else (0, extent - 1)
+        if mode == "wrap":
+            indices = indices % max(extent, 1)
+        elif indices.dtype == np.uint64:
+            indices = np.minimum(indices, max(high, 0))
+        else:
+            if negative == "from_end":
+                indices = indices + extent * (indices < 0)
+            indices = np.minimum(np.maximum(indices, low), high)
+        return indices.astype(np.int64)
+
+    def merge(self, parts: list[Array]) -> Array:
+        """Return the result of several chunks of x from those of each."""
+        first, *others = parts
+        result = native.copied(first)
+        for part in others:
+            native.copy_elements(result, part, merge=True)
+        return result
+
+    def finish(self, parts: list[Array]) -> Array:
+        """Return the result of all chunks of x."""
+        return self.flipped(self.merge(parts))
+
+    def flipped(self, result: Array) -> Array:
+        """Make zero bits of the fill value, or the fill value of zero bits."""
+        if any(self.fill):
+            native.flip_bits(result, self.fill)
+        return result
+
+
+def look_up(
+    call: LazyLookup, x: Lazy, indices: Lazy, symbols: tuple[int, ...], at_hand: Array | None
+) -> Lazy:
+    """Return the result; ``symbols`` name the dimensions of indices, those of x are 0, 1, ..."""
+    name, selection = call.operator, call.selection
+    first, stop, mode = selection.first, selection.stop, selection.mode
+    new = slice(first, -1) if selection.tuples else slice(None)
+    shape = selection.shape(x, indices)
+    lazy.require_one_place(name, x=x, indices=indices)
+    native.require_size(name, "indices", shape, x.dtype.itemsize)
+    if mode != "fill" and 0 not in shape:
+        require_extents(name, selection, x.shape, indices.size)
+    if mode == "raise":
+        if 0 not in shape:
+            axes, meta = range(indices.ndim), meta_like(indices, indices.ndim, indices.dtype)
+            starts = lazy.start_of_each(indices, axes)
+            indices = mapped(f"{name}-check", call.check, axes, meta, indices, axes, *starts)
+        call = replace(call, selection=selection._replace(mode="clamp", negative="from_end"))
+    meta = meta_like(x, len(shape), x.dtype)
+    if all(count == 1 for count in x.numblocks[first:stop]):
+        dimensions = (*range(first), *symbols[new], *range(stop, x.ndim))
+        return mapped(name, call.of_whole, dimensions, meta, x, range(x.ndim), indices, symbols)
+    parts = _of_chunks(call, x, indices, new, _chunks_hit(call, x, at_hand))
+    return lazy.tree(name, parts, range(stop - first), call.merge, call.finish, meta)
+
+
+def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[int]]:
+    """Return the chunks of x that indices may select from: along each axis, one at least."""
+    hit = []
+    sizes_of_axes = x.chunks[call.selection.first : call.selection.stop]
+    for column, extent, sizes in zip(call.columns, call.extents, sizes_of_axes, strict=True):
+        chunks = list(range(len(sizes)))
+        if at_hand is not None:
+            positions = call.positions(at_hand[column], extent)
+            inside = positions[(positions >= 0) & (positions < extent)]
+            chunks = np.unique(np.searchsorted(starts_of(sizes), inside, "right") - 1).tolist()
+        hit.append(chunks or [0])
+    return hit
+
+
+def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[list[int]]) -> Lazy:
+    """Return what indices select from each chunk of x: its numbers along the axes come first.
+
+    Written by hand: dask would fuse a blockwise layer with those before it, and compute chunks of x
+    again for each chunk of the indices.
+    """
+    first, stop = call.selection.first, call.selection.stop
+    name = f"cudakern-{call.operator}-chunk-{tokenize(call, x.name, indices.name, hit)}"
+    starts = [starts_of(sizes) for sizes in x.chunks[first:stop]]
+    chunks = x.chunks[:first] + indices.chunks[new] + x.chunks[stop:]
+    behind, last = len(chunks) - (x.ndim - stop), (0,) * call.selection.tuples
+    of_batch = first if call.selection.tuples else 0
+    graph: dict[Any, Any] = {}
+    for numbers in product(*(range(len(along)) for along in hit)):
+        chosen = tuple(along[number] for along, number in zip(hit, numbers, strict=True))
+        take = partial(call.of_chunk, lazy.start_of_block(starts, chosen))
+        for block in product(*(range(len(sizes)) for sizes in chunks)):
+            graph[name, *numbers, *block] = (
+                take,
+                (x.name, *block[:first], *chosen, *block[behind:]),
+                (indices.name, *block[:of_batch], *block[first:behind], *last),
+            )
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[x, indices])
+    leading = tuple((1,) * len(along) for along in hit)
+    chunks = leading + chunks
+    return da.Array(layers, name, chunks, meta=lazy.meta_of_states(len(chunks)))

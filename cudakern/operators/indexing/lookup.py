@@ -1,0 +1,117 @@
+"""Lookups by indices: what gather and gather_nd do with arrays, whatever selects."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cudakern.operators.arrays import native
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
+from cudakern.operators.binding import Binding, Work
+from cudakern.operators.indexing.check import raise_if_outside, require_extents
+from cudakern.operators.indexing.indices import Selection, as_indices, index_type, widened
+from cudakern.process.caches import registered
+from cudakern.values.dtypes import copyable, require_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudakern.engines.base import Launch
+    from cudakern.operators.arrays.native import Array
+    from cudakern.operators.indexing.rows import RowProblem
+    from cudakern.values.layout import Layout
+
+    RowsOf = Callable[[Layout, Layout, Layout, int, str, str, bytes], RowProblem]
+
+
+def as_operands(
+    operator: str, x: object, indices: object, least: int, out: object
+) -> tuple[Array, Array]:
+    """Return x and indices as arrays of supported dtypes; indices have ``least`` dimensions."""
+    data = as_array(operator, "x", x)
+    positions = as_indices(operator, indices, as_array(operator, "indices", indices))
+    require_operands(operator, data, positions, least)
+    if data is not x or positions is not indices:
+        of_numbers = map(is_of_numbers, (x, indices))
+        arrays = placed(operator, ("x", "indices"), (data, positions), of_numbers, {"out": out})
+        data, positions = arrays
+    return data, positions
+
+
+def require_operands(operator: str, x: Array, indices: Array, least: int) -> None:
+    """Raise DTypeError unless x may be copied, ArgumentError for too few or many dimensions."""
+    require_dtype(operator, "x", x.dtype, copyable())
+    native.require_rank(operator, "x", x, 1)
+    native.require_rank(operator, "indices", indices, least)
+
+
+class Lookup:
+    """What gather and gather_nd do with their operands, once these are known.
+
+    ``option`` is the parameter that gives the first axis. ``rows_of`` makes the problem of the
+    layouts of x, indices and out, the first axis, the type that kernels read indices as, the mode
+    and the fill pattern.
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        option: str,
+        rows_of: RowsOf,
+        plan: Callable[[RowProblem], Launch | None],
+    ) -> None:
+        self._operator, self._option = operator, option
+        self._rows_of, self._plan = rows_of, plan
+        self.binding = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
+        self._run = self.binding.run
+        registered(operator, self.binding.table)
+
+    def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
+        """Return what is selected, in ``out`` if given.
+
+        ArgumentError tells that the call would wait for the GPU while a graph is captured,
+        BindingError that an array does not fit; IndexRangeError is raised as the mode demands.
+        """
+        if selection.mode == "raise":
+            requirement = "must not be 'raise', which waits for the GPU,"
+            native.require_eager(self._operator, "mode", requirement, native.place_of(x))
+        if selection.negative == "invalid":
+            indices = widened(indices, selection.extents(x.shape), selection.negative)
+        if out is None:
+            shape = selection.shape(x, indices)
+            place = native.common_place(self._operator, ("x", "indices"), (x, indices))
+            native.require_size(self._operator, "indices", shape, x.dtype.itemsize)
+            target = out = native.empty(shape, x.dtype, place)
+        else:
+            target = as_output(self._operator, "out", out)
+        self._run(selection, (x, indices, target))
+        return out
+
+    def _bind(
+        self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], place: int
+    ) -> Work:
+        x, indices, out = arrays
+        shape, reason = selection.shape(x, indices), f"for {self._option}={selection.first}"
+        kind = index_type(indices, selection.negative)
+        native.check_output(self._operator, "out", out, shape, x.dtype, place, reason)
+        extents = selection.extents(x.shape)
+        if 0 in extents:
+            return Work(before=partial(self._fill, selection) if out.size else None)
+        source, where, result = layouts
+        mode, fill = selection.mode, selection.fill
+        problem = self._rows_of(source, where, result, selection.first, kind, mode, fill)
+        launch = self._plan(problem)
+        checks = selection.mode == "raise" and extents and out.size
+        return Work(launch, partial(self._check, selection) if checks else None)
+
+    def _fill(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
+        """Fill the result where x has nothing to select from."""
+        x, indices, out = arrays
+        if selection.mode != "fill":
+            require_extents(self._operator, selection, x.shape, indices.size)
+        native.fill_elements(out, selection.fill[: x.dtype.itemsize])
+
+    def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
+        """Raise IndexRangeError if an index is out of range."""
+        x, indices, _ = arrays
+        raise_if_outside(self._operator, indices, selection, x.shape)

@@ -1,0 +1,1 @@
+"""What outlives forks, threads and signals: locks, undivided work, caches, late imports."""

@@ -1,0 +1,76 @@
+"""Modules that are imported at their first use, whatever thread, handler or fork comes to it."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from cudakern.process.forks import undivided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+#: Where and by which function Python imports a module; it holds the module's lock meanwhile.
+_IMPORTING = "<frozen importlib._bootstrap>", "_find_and_load"
+
+
+def load(name: str) -> ModuleType:
+    """Return a module by its full name, importing it at first use.
+
+    A signal's handler that comes meanwhile finds no half of it, and a forked process no lock of a
+    thread that is not there: it is undivided work.
+    """
+    if _is_importing():  # the other thread could wait for a module of this one
+        return import_module(name)
+    try:
+        return undivided(lambda _: import_module(name))
+    except BlockingIOError:  # there is no room for a thread
+        return import_module(name)
+
+
+def _is_importing() -> bool:
+    """Return whether this thread is amid the import of a module."""
+    frame = sys._getframe()  # noqa: SLF001  its documented name
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if (frame.f_code.co_filename, frame.f_code.co_name) == _IMPORTING:
+            return True
+    return False
+
+
+def is_cupy(value: object) -> bool:
+    """Return whether a value is a CuPy array, without importing CuPy."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, getattr(cupy, "ndarray", ()))
+
+
+def public_names(
+    package: str, *modules: str
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+
+    Its names are those that it imports for type checkers, as ``from module import name as name``;
+    each is imported at its first use. So are ``modules`` below it, which are not listed.
+    """
+    own, homes, home = sys.modules[package], dict.fromkeys(modules, package), ""
+    with open(str(own.__file__), encoding="utf-8") as file:  # noqa: PTH123  pathlib takes 4 ms
+        for words in map(str.split, file):
+            if words[:1] == ["from"]:
+                home, words = words[1], words[3:]  # noqa: PLW2901
+            if words[1:2] == ["as"]:
+                homes[words[0]] = home
+
+    def find(name: str) -> object:
+        if name not in homes:
+            message = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=own)
+        home = homes[name]
+        value = load(f"{home}.{name}") if home == package else getattr(load(home), name)
+        # The next look-up comes here no more.
+        return vars(own).setdefault(name, value)
+
+    names = sorted({*homes, *({"__version__"} & {*vars(own)})} - {*modules})
+    return names, find, lambda: names

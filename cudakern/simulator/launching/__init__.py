@@ -1,0 +1,1 @@
+"""Kernels launched on NumPy arrays: arguments, arrays, observation."""

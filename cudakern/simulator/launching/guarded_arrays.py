@@ -1,0 +1,39 @@
+"""The arrays of plain launches that are worked on in guarded memory, where overruns are seen."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudakern.simulator.runtime.abi_parser import constant
+
+if TYPE_CHECKING:
+    from cudakern.simulator.launching.launch_parameters import PackedArguments
+    from cudakern.simulator.libraries.loaded import LoadedModule
+
+#: Of an allocation.
+_MOST_BYTES = constant("runtime/guarded_arrays.hpp", "kMostGuardedBytes")
+
+
+def guarded(arguments: PackedArguments, module: LoadedModule) -> bytes | None:
+    """Return the arrays of a launch that the runtime may guard, as it takes them; None for none.
+
+    An array counts with all of the allocation that it lies in, and only if NumPy made that.
+    """
+    words: list[int] = []
+    for position, place, address, array in arguments.arrays:
+        owner, base = array, array.base
+        while isinstance(base, np.ndarray):
+            owner, base = base, base.base
+        nbytes = owner.nbytes
+        if nbytes <= _MOST_BYTES and base is None and owner.flags.owndata:
+            start = address if owner is array else owner.__array_interface__["data"][0]
+            words += (position, place, start, nbytes)
+    if not words:
+        return None
+    variables = ctypes.addressof(module.variable_table)
+    head = (variables, len(module.variables), len(words) // 4)
+    return struct.pack(f"{3 + len(words)}Q", *head, *words)

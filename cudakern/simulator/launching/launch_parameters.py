@@ -1,0 +1,345 @@
+"""Arguments of a kernel: from Python's values to the bytes of its parameters."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.errors import BindingError, dtype_error, reason, shown
+from cudakern.simulator.launching.operands import Operand
+from cudakern.simulator.runtime.abi import ParameterKind
+from cudakern.values.dtypes import way_out
+from cudakern.values.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import DTypeLike
+
+    from cudakern.simulator.libraries.loaded import LoadedKernel
+    from cudakern.simulator.sources.parameter_types import Numbers
+
+
+_POINTER_BYTES = 8
+#: What arrays made by `empty` hold: bytes that still do count as unwritten.
+_PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
+_MAX_ALIGNMENT = 16
+_INTEGER_BYTES = (1, 2, 4, 8)
+#: Python's numbers. CuPy takes none of a class that is derived from them, such as an IntEnum.
+_SCALARS = (int, bool, float, complex)
+#: What a parameter must be given, by its kind, and the kinds of dtypes that are something else;
+#: A stands for arrays and None.
+_KINDS = {
+    ParameterKind.OTHER: ("", ""),
+    ParameterKind.POINTER: ("an array or an address, since the parameter is a pointer", "bfc"),
+    ParameterKind.INTEGER: ("an integer, since the parameter is one", "fcA"),
+    ParameterKind.FLOATING: ("a floating-point number, since the parameter is one", "biucA"),
+    ParameterKind.WORD: (
+        "an array, an address or an integer, since the parameter is a pointer or an integer",
+        "bfc",
+    ),
+}
+
+#: Owners of memory made by `empty`, by their ids; and where they lie, those that are gone included.
+_unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+_spans: dict[int, tuple[int, int]] = {}
+#: Another one for each array that is made; and what `live_empties` returned last, as of which one.
+_latest = object()
+_table: tuple[object, list[int], np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
+class PackedArguments:
+    """The parameters of a launch."""
+
+    data: bytes  # all of them
+    offsets: tuple[int, ...]  # where each parameter starts
+    operands: tuple[Operand, ...]  # the arrays whose addresses are among them, if asked for
+    #: The same arrays: position among the arguments, place among the bytes, address.
+    arrays: tuple[tuple[int, int, int, np.ndarray], ...] = ()
+    pointers_alone: bool = False  # whether no bytes but those of the operands are an address
+
+
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:
+    """Return a new array whose elements count as uninitialized until something writes them.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Sizes.
+    dtype : dtype, optional
+        Data type.
+
+    Returns
+    -------
+    numpy.ndarray
+        In row-major order. It holds a pattern; inside of `checked`, a kernel that reads an element
+        whose bytes still do is reported.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
+    >>> shift = ck.simulator.RawKernel(code, "f")
+    >>> x, y = ck.simulator.empty(64, np.int32), np.zeros(32, np.int32)
+    >>> with ck.simulator.checked():
+    ...     shift((1,), (32,), (x, y))
+    Traceback (most recent call last):
+    cudakern.errors.SimulatorError: f: uninitialized: f.cu:1: ...
+    """
+    try:
+        # NumPy before 2.5 takes None for ().
+        array = np.empty(operator.index(shape) if shape is None else shape, dtype)
+    except (TypeError, ValueError) as error:
+        requirement = f"must be what NumPy takes; got {shown(shape)} and {shown(dtype)}"
+        requirement += f" ({reason(error)})"
+        raise dtype_error("simulator.empty", "shape and dtype", requirement) from None
+    if array.dtype.hasobject or not array.itemsize:
+        requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
+        raise dtype_error("simulator.empty", "dtype", requirement)
+    _fill(_bytes_of(array))
+    make_known(array)
+    return array.view()
+
+
+def make_known(array: np.ndarray) -> None:
+    """Have launches reach an array by its address, wherever they have that from, while it lives.
+
+    It is no view of another one. What in it holds the pattern of `empty` counts as unwritten.
+    """
+    global _latest  # noqa: PLW0603
+    if _unwritten.get(id(array)) is not array:
+        _spans[id(array)], _unwritten[id(array)] = span_of(array), array
+        _latest = object()
+
+
+def live_empties() -> tuple[list[int], np.ndarray]:
+    """Return the arrays that `empty` has made and that are in use: their ids, where they lie."""
+    global _table  # noqa: PLW0603
+    latest, table = _latest, _table  # other threads may make arrays meanwhile
+    if len(_spans) != len(_unwritten):
+        for key in [key for key in [*_spans] if key not in _unwritten]:
+            _spans.pop(key, None)
+            if (array := _unwritten.get(key)) is not None:  # made meanwhile
+                _spans[key] = span_of(array)
+        table = None
+    if table is None or table[0] is not latest:
+        spans = _spans.copy()
+        table = latest, [*spans], np.array([*spans.values()], np.uint64).reshape(-1, 2)
+        _table = table
+    return table[1:]
+
+
+def empty_array(key: int) -> np.ndarray | None:
+    """Return the array of an id of `live_empties`; None if nobody uses it any more."""
+    return _unwritten.get(key)
+
+
+def _bytes_of(owner: np.ndarray) -> np.ndarray:
+    return np.ndarray.view(owner, np.ndarray).reshape(-1).view(np.uint8)
+
+
+def _fill(flat: np.ndarray) -> None:
+    """Fill bytes with the pattern."""
+    whole = flat.size - flat.size % _PATTERN.size
+    flat[:whole].reshape(-1, _PATTERN.size)[...] = _PATTERN
+    flat[whole:] = _PATTERN[: flat.size - whole]
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """Return the array that an array is a view of in the end, though it be `as_strided`."""
+    while isinstance(base := _base(array.base), np.ndarray):
+        array = base
+    return array
+
+
+def _base(base: object) -> object:
+    return base if isinstance(base, np.ndarray) else getattr(base, "base", None)
+
+
+def address_of(array: np.ndarray) -> int:
+    """Return the address of an array's first element."""
+    return int(array.__array_interface__["data"][0])
+
+
+def span_of(array: np.ndarray) -> tuple[int, int]:
+    """Return the lowest address of an array's elements, and one past the highest."""
+    address = address_of(array)
+    low, high = Layout(array.shape, array.strides, array.itemsize).span
+    return address + low, address + high
+
+
+#: Sizes of elements, in bytes, too short for an address. One byte is not here: arrays of bytes are
+#: often memory for something else.
+_SHORT = (2, 4)
+
+
+def operand_of(
+    name: int | str,
+    array: np.ndarray,
+    place: int | None,
+    parameter: str = "",
+    *,
+    looks: bool = True,
+) -> Operand:
+    """Return an array as the checker lays it out: as far from its allocation's start as it is.
+
+    It looks for what nothing has written, unless told not to.
+    """
+    owner = owner_of(array)
+    address = address_of(array)
+    layout = Layout(array.shape, array.strides, array.itemsize)
+    phase = (address - address_of(owner)) % 512
+    if (phase - address) % _MAX_ALIGNMENT:
+        phase = address % _MAX_ALIGNMENT
+    unwritten: np.ndarray | bool = False
+    is_known = owner.flags.c_contiguous and _unwritten.get(id(owner)) is owner
+    if looks and owner.size and is_known:
+        low, high = layout.span
+        first = address + low - address_of(owner)
+        held = _bytes_of(owner)
+        places = np.arange(first, first + high - low)
+        # Several bytes of the pattern, not one that happens to be the same.
+        unit = _PATTERN.size if array.itemsize % 4 else 4
+        pattern = np.empty_like(held)
+        _fill(pattern)
+        words = np.logical_and.reduceat(held == pattern, np.arange(0, held.size, unit))
+        unwritten = words[places // unit].astype(np.uint8)
+    return Operand(
+        name,
+        address,
+        layout,
+        phase,
+        place,
+        read_only=not array.flags.writeable,
+        unwritten=unwritten,
+        parameter=parameter,
+        no_addresses=array.dtype.kind in "fc" or array.itemsize in _SHORT,
+        is_strided=not array.flags.forc,
+    )
+
+
+def pack(
+    name: str,
+    kernel: LoadedKernel,
+    arguments: Sequence[Any],
+    pointed: Sequence[Numbers | None],
+    parameter_names: Sequence[str] | None = None,
+) -> PackedArguments:
+    """Return arguments as the parameters of a kernel, which errors call ``name``.
+
+    A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
+    passed by value it stands for itself: an array of one element that has the structure's size.
+    ``pointed`` tells what each parameter points to, as far as that is known.
+    Operands are made if ``parameter_names`` are given, as many as are known.
+
+    BindingError tells that their number is wrong or one does not fit its parameter, DTypeError that
+    one is no NumPy array and no scalar.
+    """
+    sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
+    if len(arguments) != len(sizes):
+        requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
+        raise BindingError(name, "args", requirement)
+    packed = bytearray()
+    offsets: list[int] = []
+    operands: list[Operand] = []
+    arrays: list[tuple[int, int, int, np.ndarray]] = []
+    for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
+        _check_kind(name, i, argument, kind)
+        # As far apart as any of their types may ask for; the runtime takes each by its place.
+        packed += bytes(-len(packed) % _MAX_ALIGNMENT)
+        offsets.append(len(packed))
+        if not isinstance(argument, np.ndarray):
+            packed += _scalar(name, i, argument, size)
+            continue
+        if argument.dtype.hasobject or not argument.dtype.isnative:
+            native = argument.dtype.newbyteorder("=")
+            hint = way_out(f"args[{i}]", argument.dtype, (native,))
+            requirement = f"must hold what a GPU can; got {shown(argument.dtype, str)}{hint}"
+            raise dtype_error(name, f"args[{i}]", requirement)
+        if kind is ParameterKind.OTHER and _is_value(argument, size):
+            packed += argument.tobytes()
+            continue
+        if size != _POINTER_BYTES:
+            raise _misfit(name, i, "an array", size)
+        _check_numbers(name, i, argument.dtype, pointed[i])
+        if parameter_names is not None:
+            parameter = parameter_names[i] if len(parameter_names) == len(sizes) else ""
+            operands.append(operand_of(i, argument, len(packed), parameter))
+        address = address_of(argument)
+        arrays.append((i, len(packed), address, argument))
+        packed += address.to_bytes(_POINTER_BYTES, "little")
+    return PackedArguments(bytes(packed), tuple(offsets), tuple(operands), tuple(arrays))
+
+
+def _is_value(array: np.ndarray, size: int) -> bool:
+    """Return whether an array is a structure of so many bytes, and not one in memory."""
+    return (
+        array.size == 1
+        and array.itemsize == size
+        and (size != _POINTER_BYTES or array.dtype.fields is not None)
+    )
+
+
+def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) -> None:  # noqa: ANN401
+    """Raise BindingError for an argument whose bits the kernel would take for something else."""
+    requirement, unfit = _KINDS[kind]
+    if argument is None or isinstance(argument, np.ndarray):
+        sort, what = "A", "None" if argument is None else "an array"
+    elif isinstance(argument, bool | int | float | complex | np.generic):
+        sort = np.asarray(argument).dtype.kind
+        what = f"the {type(argument).__name__} {shown(argument, str)}"
+    else:
+        return
+    if sort in unfit:
+        raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {what}")
+
+
+def _check_numbers(
+    kernel: str, position: int, dtype: np.dtype[Any], wanted: Numbers | None
+) -> None:
+    """Raise BindingError for floats whose bits the kernel would take for other numbers."""
+    if wanted is None or dtype.kind != "f":
+        return
+    if wanted.kind == "f" and dtype.itemsize == np.dtype(wanted.dtype).itemsize:
+        return
+    argument, size = f"args[{position}]", np.dtype(wanted.dtype).itemsize
+    sort = "integers" if wanted.kind == "i" else f"numbers of {size} bytes"
+    why = f"since the parameter is a pointer to {wanted.name}"
+    requirement = f"must hold {sort}, {why}; got {dtype}; "
+    requirement += f"its bits are {argument}.view(np.{wanted.dtype})"
+    if wanted.dtype.startswith("f"):
+        requirement += f", its values {argument}.astype(np.{wanted.dtype})"
+    raise BindingError(kernel, argument, requirement)
+
+
+def _misfit(kernel: str, position: int, argument: object, size: int) -> BindingError:
+    """Return the error for an argument that is no parameter of so many bytes."""
+    requirement = f"must fit a parameter of {size} bytes; got {shown(argument, str)}"
+    return BindingError(kernel, f"args[{position}]", requirement)
+
+
+def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
+    if argument is None and size == _POINTER_BYTES:
+        argument = 0
+    if type(argument) is int:
+        try:
+            if size in _INTEGER_BYTES:
+                return argument.to_bytes(size, "little", signed=argument < 0)
+        except OverflowError:
+            pass
+        raise _misfit(kernel, position, argument, size)
+    if not (type(argument) in _SCALARS or isinstance(argument, np.generic)) or isinstance(
+        argument, np.str_
+    ):
+        requirement = f"must be a NumPy array or a scalar; got {type(argument).__name__}"
+        raise dtype_error(kernel, f"args[{position}]", requirement)
+    value = np.asarray(argument)
+    if value.itemsize != size:
+        raise _misfit(kernel, position, value.dtype, size)
+    return value.tobytes()

@@ -1,0 +1,238 @@
+"""Launches that are observed: run by the checking runtime, their findings and traffic collected."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from contextlib import contextmanager
+from math import prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from cudakern.errors import BindingError
+from cudakern.process.forks import observing as _lock
+from cudakern.simulator.launching.known_arrays import reached
+from cudakern.simulator.launching.operands import group
+from cudakern.simulator.libraries.loaded import error_of, reraise
+from cudakern.simulator.runtime import abi
+from cudakern.simulator.sources.source_lines import column_of, own_first, stack_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy as np
+
+    from cudakern.errors import SimulatorError
+    from cudakern.simulator.launching.launch_parameters import PackedArguments
+    from cudakern.simulator.launching.operands import Buffer, Operand
+    from cudakern.simulator.libraries.loaded import LoadedKernel
+    from cudakern.simulator.runtime.limits import Grid
+    from cudakern.simulator.sources.source_lines import Source
+
+    #: Grid, block, bytes of dynamic shared memory.
+    Size = tuple[Grid, Grid, int]
+
+#: Blocks that run side by side at most, on a GPU that has room for so many.
+_MOST_RESIDENT = 2**32 - 1
+
+
+class Observed:
+    """One launch that was observed."""
+
+    def __init__(
+        self,
+        kernel: LoadedKernel,
+        size: Size,
+        options: ctypes.Structure,
+        buffers: list[Buffer],
+        offsets: Sequence[int],
+    ) -> None:
+        grid, _, self.dynamic_bytes = size
+        self.kernel = kernel
+        self.offsets = offsets  # where each parameter starts
+        self.buffers = buffers  # in the order by which findings count
+        #: Where the runtime had the buffers.
+        self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
+        # Copied: the next launch overwrites them. `stack_of` tells their sites.
+        self.findings = [
+            abi.FindingStruct.from_buffer_copy(options.findings[i])
+            for i in range(options.finding_count)
+        ]
+        self.traffic = [
+            abi.TrafficStruct.from_buffer_copy(options.traffic[i])
+            for i in range(options.traffic_count)
+        ]
+        #: Writes that may race with readers whom the checker has forgotten; where the first one is.
+        self.forgotten = int(options.forgotten)
+        self.forgotten_at = own_first(stack_of(options.forgotten_at))
+        count = kernel.structure.basic_blocks if options.executions else 0
+        #: How often warps executed each basic block, if anybody counts.
+        self.executions = options.executions[:count]
+        self.blocks, self.sampled = prod(grid), int(options.sample)
+        #: Why the launch ended early, if that is not among the findings, and where.
+        self.failure: SimulatorError | None = None
+        self.failed_at: tuple[Source, ...] = ()
+        self.failed_column: int | None = None
+
+
+class Session:
+    """Who wants to observe launches, and how they are to run for it."""
+
+    seed = 0
+    resident_blocks = 1
+    strict = False
+    checks = False
+    sample = 0  # blocks that are to run of each launch; 0 for all
+    #: That kernels reach by addresses which are no arguments, by the names that findings have.
+    arrays: Mapping[str, np.ndarray] = MappingProxyType({})
+    thread = 0  # that has begun it
+
+    def add(self, observed: Observed) -> None:
+        """Take note of a launch."""
+
+
+#: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
+active: list[Session] = []
+#: Called after each launch that was observed, by its thread.
+watchers: list[Callable[[], None]] = []
+_running: list[bool] = []  # whether the checking runtime has a launch: its state is of one at most
+
+
+@contextmanager
+def observing(session: Session) -> Iterator[None]:
+    """Observe launches for a session; none is under way when this ends."""
+    session.thread = threading.get_ident()
+    with _lock:
+        active.append(session)
+    try:
+        yield
+    finally:
+        with _lock:
+            active.remove(session)
+
+
+def _in_fork() -> None:
+    """Forget the sessions of threads that a forked process does not have."""
+    active[:] = [session for session in active if session.thread == threading.get_ident()]
+
+
+os.register_at_fork(after_in_child=_in_fork)
+
+
+def _checking() -> Session | None:
+    """Return the session that checks this thread's launches: the innermost, its own first."""
+    checking = [session for session in active if session.checks]
+    own = [session for session in checking if session.thread == threading.get_ident()]
+    return (own or checking)[-1] if checking else None
+
+
+def _sample() -> int:
+    """Return how many blocks of a launch are to run: as many as anybody wants; 0 for all."""
+    samples = [session.sample for session in active]
+    return max(samples) if samples and all(samples) else 0  # none: they ended meanwhile
+
+
+def observe(
+    kernel: LoadedKernel, size: Size, arguments: PackedArguments, *, cooperative: bool = False
+) -> bool:
+    """Run a launch for the sessions that are active; return whether it came to its end.
+
+    The kernel is one of a library for checked launches. BindingError tells that no GPU could run
+    such a launch or that the kernel has other parameters, SimulatorError that it could not start,
+    or ended early and nobody checks it.
+    """
+    try:
+        return _observe(kernel, size, arguments, cooperative=cooperative)
+    finally:
+        for watcher in [*watchers]:
+            watcher()
+
+
+def _observe(
+    kernel: LoadedKernel, size: Size, arguments: PackedArguments, *, cooperative: bool
+) -> bool:
+    with _lock:
+        if _running:
+            requirement = "must not come from a signal's handler amid an observed launch"
+            raise BindingError(kernel.name, "launch", requirement)
+        shape = kernel.shape(*size, cooperative=cooperative)
+        offsets = (ctypes.c_uint32 * len(arguments.offsets))(*arguments.offsets)
+        required = kernel.required_bytes(arguments.offsets)
+        checking = _checking()
+        counting = [session for session in active if not session.checks]
+        buffers = group((*arguments.operands, *_reached(kernel, arguments, checking)))
+        options = _options(kernel, buffers, checking)
+        options.pointers_alone = arguments.pointers_alone
+        if counting:
+            options.counts = True
+            options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()
+        report = abi.ReportStruct()
+        run = kernel.module.runtime.ck_sim_launch_checked
+        parameters = arguments.data, required, offsets, len(offsets)
+        with _marked():
+            failed = run(kernel.structure, *parameters, shape, options, report)
+        reraise(report)
+        observed = Observed(kernel, size, options, buffers, arguments.offsets)
+        failure = error_of(kernel.name, report) if failed and report.kind else None
+        if failure is not None and (
+            checking is None or failure.kind in {"launch", "out_of_memory"}
+        ):
+            if checking is not None and observed.findings:
+                checking.add(observed)  # what was found until then
+            raise failure
+        observed.failure, observed.failed_at = failure, own_first(stack_of(report.site))
+        observed.failed_column = column_of(report.site)
+        if checking is not None:
+            checking.add(observed)
+        for session in counting:
+            session.add(observed)
+        return not failed
+
+
+def _reached(
+    kernel: LoadedKernel, arguments: PackedArguments, checking: Session | None
+) -> Iterator[Operand]:
+    """Yield the arrays that a launch reaches besides its arguments."""
+    sessions = sorted(active, key=lambda session: session is not checking)  # whose names come first
+    arrays = [item for session in sessions for item in session.arrays.items()]
+    return reached(kernel.module, arguments, arrays, sampled=_sample() != 0)
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    """Note that the checking runtime has a launch."""
+    _running.append(True)
+    try:
+        yield
+    finally:
+        _running.clear()
+
+
+def _options(
+    kernel: LoadedKernel, buffers: Sequence[Buffer], checking: Session | None
+) -> ctypes.Structure:
+    """Return what the runtime is told of a launch that a session checks, or none."""
+    sample = _sample()
+    rows = [buffer.structure(masks=sample == 0) for buffer in buffers]
+    pointers = [
+        abi.PointerStruct(place=operand.place, buffer=i, offset=operand.address - buffer.start)
+        for i, buffer in enumerate(buffers)
+        for operand in buffer.operands
+        if operand.place is not None
+    ]
+    session = checking or Session()
+    return abi.OptionsStruct(
+        seed=session.seed,
+        resident=session.resident_blocks,
+        most_resident=max(_MOST_RESIDENT, session.resident_blocks),
+        checks=session.checks,
+        strict=session.strict,
+        buffers=(abi.BufferStruct * len(rows))(*rows),
+        buffer_count=len(rows),
+        pointers=(abi.PointerStruct * len(pointers))(*pointers),
+        pointer_count=len(pointers),
+        variables=ctypes.pointer(kernel.module.variable_table),
+        variable_count=len(kernel.module.variables),
+        sample=sample,
+    )

@@ -1,0 +1,783 @@
+"""Anybody's kernels in the simulator: CuPy's RawKernel and RawModule on NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.compilation import nvrtc
+from cudakern.compilation.cache import one_line
+from cudakern.errors import (
+    BindingError,
+    EngineUnavailableError,
+    KernelCompileError,
+    dtype_error,
+    reason,
+    shown,
+)
+from cudakern.process.forks import Lock
+from cudakern.simulator.launching import observation
+from cudakern.simulator.launching.guarded_arrays import guarded
+from cudakern.simulator.launching.launch_parameters import pack
+from cudakern.simulator.libraries.execution_mode import is_fast
+from cudakern.simulator.libraries.loaded import address_of
+from cudakern.simulator.libraries.loader import ModuleLoader
+from cudakern.simulator.ptx.names import (
+    called,
+    declared_parameters,
+    entry_parameters,
+    parameter_names,
+    qualified,
+)
+from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.sources import text_to_ptx as compiling
+from cudakern.simulator.sources.parameter_types import pointed
+from cudakern.simulator.sources.text_to_ptx import Code
+from cudakern.values.validation import as_integer, integer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Self
+
+    from cudakern.simulator.libraries.loaded import LoadedKernel, LoadedModule
+    from cudakern.simulator.runtime.limits import Grid
+    from cudakern.simulator.sources.parameter_types import Numbers
+
+#: What text must be that NVRTC is given.
+_PLAIN = "must be text that UTF-8 can hold, without NUL"
+
+_LOADER = ModuleLoader()
+#: Characters of parameters or names that are shown at most.
+_MOST_SHOWN = 300
+#: What PTX was made for.
+_TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
+#: Attributes of kernels that a program has set: by PTX, symbol and name. As with CUDA, all kernels
+#: of this process have them that are the same function of the same module.
+_asked: dict[tuple[str, str, str], int] = {}
+#: Attributes that only a GPU's machine code has.
+ONLY_ON_GPU = (
+    "binary_version",
+    "cache_mode_ca",
+    "const_size_bytes",
+    "local_size_bytes",
+    "num_regs",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What one of CuPy's constructors was given, which is what pickles hold."""
+
+    owner: str  # RawKernel or RawModule, as errors call it
+    source: str  # what errors and reports call the text
+    code: str | None
+    file_path: str | None
+    options: tuple[str, ...]
+    backend: str
+    translate_cucomplex: bool
+    enable_cooperative_groups: bool
+    jitify: bool
+    name_expressions: tuple[str, ...] | None = None
+
+    def check(self) -> None:
+        """Raise DTypeError or BindingError for what CuPy refuses, or does not compile."""
+        owner = self.owner
+        if self.file_path is None:
+            _require_text(owner, "code", self.code)
+        else:
+            _require_text(owner, "path", self.file_path)
+        if not (isinstance(self.backend, str) and self.backend in {"nvrtc", "nvcc"}):
+            requirement = f"must be nvrtc or nvcc; got {shown(self.backend)}"
+            raise BindingError(owner, "backend", requirement)
+        if type(self.options) is not tuple:
+            raise dtype_error(owner, "options", f"must be a tuple; got {shown(self.options)}")
+        _check_lines(owner, "options", self.options)
+        _check_lines(owner, "name_expressions", self.name_expressions or ())
+        if not _is_plain(self.code or ""):
+            raise BindingError(owner, "code", _PLAIN)
+        if self.jitify and self.file_path is not None:
+            raise BindingError(owner, "jitify", "must go with code; got path")
+        if self.backend == "nvcc" and self.file_path is None:
+            given = {"jitify": self.jitify, "name_expressions": self.name_expressions is not None}
+            for argument in filter(given.get, given):
+                raise BindingError(owner, argument, "must go with backend='nvrtc'; got 'nvcc'")
+
+    def library(self) -> _Library:
+        """Return the kernels; BindingError or OSError if a file cannot be read."""
+        path = self.file_path
+        text = str(self.code) if path is None else _read(path)
+        is_file = path is not None and not compiling.is_ptx(text)
+        if path is not None and not is_file and self.name_expressions is not None:
+            requirement = "must go with CUDA C++; got a path of PTX"
+            raise BindingError(self.owner, "name_expressions", requirement)
+        code = Code(
+            self.source,
+            text,
+            self.options,
+            self.name_expressions or (),
+            None if path is None else Path(path),
+            self.translate_cucomplex,
+            "nvcc" if self.backend == "nvcc" else "jitify" if self.jitify else "",
+        )
+        return _Library(self.owner, code, is_file=is_file)
+
+
+class _Library:
+    """Kernels compiled together, at first use: for plain and for observed launches, of one PTX.
+
+    Errors name ``owner``, RawKernel or RawModule. The text of the code may be PTX. Those of a file
+    of CUDA C++, which CuPy does not take, have C++'s names besides their symbols.
+    """
+
+    def __init__(self, owner: str, code: Code, *, is_file: bool = False) -> None:
+        self.owner = owner
+        self.code = code
+        self.is_file = is_file
+        self._lock = Lock()
+        self._ptx: compiling.Ptx | None = None
+        self._target: str | None = None  # the architecture that it was compiled for
+        self._symbols: dict[str, str] = {}  # of name expressions
+        self._modules: dict[tuple[bool, bool], LoadedModule] = {}  # checked ones, fast ones
+        self._kernels: dict[tuple[str, bool, bool], LoadedKernel] = {}
+        self._pointed: dict[str, list[Numbers | None]] = {}
+
+    def module(self, *, checked: bool = False, fast: bool = False) -> LoadedModule:
+        """Return the module for plain, large or observed launches, compiled at first use."""
+        with self._lock, self._with_text():
+            if (checked, fast) not in self._modules:
+                if self._ptx is None:
+                    self._ptx = self._compiled()
+                module = _LOADER.load(self._ptx, checked=checked, fast=fast)
+                if self._target is not None and self.code.expressions:
+                    self._symbols = nvrtc.lowered_names(self._ptx.text())
+                self._modules[checked, fast] = module
+            return self._modules[checked, fast]
+
+    @contextmanager
+    def _with_text(self) -> Iterator[None]:
+        """Have errors of compilers bring the text, for who shows lines of it."""
+        try:
+            yield
+        except KernelCompileError as error:
+            error.text = self.code.text
+            raise
+
+    def _compiled(self) -> compiling.Ptx:
+        code = self.code
+        if compiling.is_ptx(code.text):
+            return compiling.ptx_of_text(code.text, code.source)
+        self._target = compiling.target()
+        return compiling.ptx_of_code(code)
+
+    def _any_module(self) -> LoadedModule:
+        """Return a module that is there, or else the one that the next launch takes."""
+        module = next(iter(self._modules.values()), None)
+        return module or self.module(checked=bool(observation.active))
+
+    def kernel(self, name: str, *, checked: bool = False, fast: bool = False) -> LoadedKernel:
+        """Return a kernel for plain, large or observed launches, which errors call by this name.
+
+        BindingError tells that there is no such kernel, KernelCompileError that it has what the
+        simulator does not execute.
+        """
+        kernel = self._kernels.get((name, checked, fast))
+        if kernel is None:
+            module, symbol = self.module(checked=checked, fast=fast), self.symbol(name)
+            with self._with_text():
+                kernel = module.kernel(symbol, self.code.source).under(name)
+            kernel = self._kernels.setdefault((name, checked, fast), kernel)
+        return kernel
+
+    def any_kernel(self, name: str) -> LoadedKernel:
+        """Return a kernel that is there, or else the one that the next launch takes."""
+        known = (kernel for key, kernel in [*self._kernels.items()] if key[0] == name)
+        return next(known, None) or self.kernel(name, checked=bool(observation.active))
+
+    def symbol(self, name: str) -> str:
+        """Return the symbol of a kernel; BindingError if there is no such one."""
+        _require_text("RawModule", "name", name)
+        module = self._any_module()
+        entries = [*module.kernels, *module.refused]
+        symbols = [self._symbols[name]] if name in self._symbols else called(name, entries)
+        if len(symbols) == 1 and (name in {symbols[0], *self._symbols} or self.is_file):
+            return symbols[0]
+        what = "module" if self.owner == "RawModule" else "text"
+        known = ", ".join(self._names(entries)) or "none"
+        requirement = f"must be one of the {what}'s kernels ({known}); got {shown(name)}"
+        raise BindingError(self.owner, "name", requirement + self._cure(name, symbols))
+
+    def _names(self, symbols: Iterable[str]) -> list[str]:
+        """Return the names by which there are kernels or variables."""
+        expressions = {symbol: name for name, symbol in self._symbols.items()}
+        plain = qualified if self.is_file else str
+        return [expressions.get(symbol, plain(symbol)) for symbol in symbols]
+
+    def _cure(self, name: str, symbols: list[str]) -> str:
+        """Return what makes a name that of a kernel, if anything does for certain."""
+        if len(symbols) > 1 or (symbols and compiling.is_ptx(self.code.text)):
+            return f", which may be {', '.join(symbols)}"
+        expression = qualified(symbols[0]) if symbols else name
+        cure = f"RawModule(code=..., name_expressions=[{shown(expression)}])"
+        if symbols:
+            return f', which C++ calls {symbols[0]}: declare it extern "C", or take {cure}'
+        is_text = not (self.is_file or compiling.is_ptx(self.code.text))
+        return f": take {cure}" if "<" in name and is_text else ""
+
+    def described(self, name: str) -> str:
+        """Return a kernel and its parameters, as far as they are known without compiling it."""
+        text = self.code.text
+        find = entry_parameters if compiling.is_ptx(text) else declared_parameters
+        parameters = find(text, qualified(name))
+        compiled = [kernel for key, kernel in [*self._kernels.items()] if key[0] == name]
+        if parameters is None and compiled:
+            sizes = zip(compiled[0].parameter_kinds, compiled[0].parameter_sizes, strict=True)
+            parameters = ", ".join(f"{kind.name.lower()} of {size} bytes" for kind, size in sizes)
+        parameters = "..." if parameters is None else parameters
+        return f"{one_line(name)}({one_line(parameters):.{_MOST_SHOWN}})"
+
+    def overview(self) -> str:
+        """Return the code's name and its kernels: those asked for, until it is compiled."""
+        names = list(self.code.expressions)
+        for module in [*self._modules.values()][:1]:
+            names = self._names([*module.kernels, *module.refused])
+        listed = one_line(", ".join(names))
+        return one_line(self.code.source) + (f" with {listed:.{_MOST_SHOWN}}" if names else "")
+
+    def architecture(self) -> str:
+        """Return the architecture that this is compiled for."""
+        target = _TARGET.search(self.code.text) if compiling.is_ptx(self.code.text) else None
+        return target[1] if target else self._target or compiling.target()
+
+    def place(self) -> str:
+        """Return the architecture, and whether this is compiled, to be shown."""
+        try:
+            architecture = self.architecture()
+        except EngineUnavailableError:  # the variable that names it is wrong
+            architecture = "?"
+        return f"for {architecture}" + ("" if self._modules else ", not compiled yet")
+
+    def parameter_names(self, name: str) -> tuple[str, ...]:
+        """Return what the text calls a kernel's parameters, as far as that is found."""
+        text = self.code.text
+        return () if compiling.is_ptx(text) else parameter_names(text, qualified(name))
+
+    def pointed(self, name: str, count: int) -> list[Numbers | None]:
+        """Return what each of so many parameters of a kernel points to, as far as that is known."""
+        known = self._pointed.get(name)
+        if known is None:
+            text = "" if compiling.is_ptx(self.code.text) else self.code.text
+            known = pointed(self.symbol(name), text, self.code.options, count)
+            self._pointed[name] = known
+        return known
+
+    def variable(self, name: str) -> np.ndarray:
+        """Return the bytes of a variable."""
+        _require_text("RawModule", "name", name)
+        variables = self._any_module().variables
+        symbols = called(name, list(variables))
+        if len(symbols) != 1 or not (name == symbols[0] or self.is_file):
+            known = ", ".join(self._names(variables)) or "none"
+            requirement = f"must be one of the module's variables ({known}); got {shown(name)}"
+            if symbols:
+                requirement += f", which may be {', '.join(symbols)}"
+            raise BindingError("RawModule", "name", requirement)
+        variable = variables[symbols[0]]
+        memory = (ctypes.c_uint8 * variable.bytes).from_address(address_of(variable).value)
+        return np.ctypeslib.as_array(memory)
+
+
+def _require_text(owner: str, argument: str, value: object) -> None:
+    """Raise DTypeError for what is no str; CuPy takes no class derived from it either."""
+    if type(value) is not str:
+        found = f"a {type(value).__name__}" if isinstance(value, str) else shown(value)
+        raise dtype_error(owner, argument, f"must be a str; got {found}")
+
+
+def _flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
+    """Return which are true, as Python has it; BindingError if that cannot be told of one."""
+    names = ("translate_cucomplex", "enable_cooperative_groups", "jitify")
+    flags = []
+    for name, value in zip(names, values, strict=True):
+        try:
+            flags.append(bool(value))
+        except Exception:  # noqa: BLE001  whatever the value's class raises
+            requirement = f"must be True or False; got {shown(value)}"
+            raise BindingError(owner, name, requirement) from None
+    return flags[0], flags[1], flags[2]
+
+
+def _sequence(owner: str, argument: str, values: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """Return a sequence as a tuple; DTypeError for what is none, and for a text."""
+    try:
+        if not isinstance(values, str):
+            return tuple(values)
+    except TypeError:
+        pass
+    raise dtype_error(owner, argument, f"must be a sequence of strings; got {shown(values)}")
+
+
+def _check_lines(owner: str, argument: str, lines: tuple[object, ...]) -> None:
+    """Raise an error for what is no string of one line."""
+    for line in lines:
+        if not isinstance(line, str):
+            raise dtype_error(owner, argument, f"must be strings; got {shown(line)}")
+        if not _is_plain(line) or "\n" in line:
+            raise BindingError(owner, argument, f"{_PLAIN} or line breaks")
+        if not line and argument != "options":
+            raise BindingError(owner, argument, "must not be empty")
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _sizes(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
+    """Return numbers of blocks or threads: those below 1 as 1, as in CuPy."""
+    try:
+        counts = tuple(max(1, integer_of(n)) for n in sizes) if type(sizes) is tuple else None
+    except Exception:  # noqa: BLE001  whatever the class of a size raises
+        counts = None
+    if counts is None or not 1 <= len(counts) <= len("xyz"):
+        requirement = f"must be a tuple of one to three integers; got {shown(sizes)}"
+        if counts is None:
+            raise dtype_error(name, argument, requirement)
+        raise BindingError(name, argument, requirement)
+    x, y, z = (*counts, 1, 1)[:3]
+    return x, y, z
+
+
+class _Raw:
+    """What RawKernel and RawModule have in common: what they were given, which nobody changes."""
+
+    __slots__ = ("_given", "_library")
+    _given: _Given
+    _library: _Library
+
+    code = property(attrgetter("_given.code"), doc="The text; None of a file.")
+    file_path = property(attrgetter("_given.file_path"), doc="The file of a module; else None.")
+    options = property(attrgetter("_given.options"), doc="NVRTC's options.")
+    backend = property(attrgetter("_given.backend"), doc="``nvrtc``, or ``nvcc``, as of a file.")
+    enable_cooperative_groups = property(
+        attrgetter("_given.enable_cooperative_groups"),
+        doc="Whether its blocks wait for others.",
+    )
+
+
+class RawKernel(_Raw):
+    """A kernel given as CUDA C++, which runs on NumPy arrays as cupy.RawKernel does on CuPy's.
+
+    Parameters
+    ----------
+    code : str
+        CUDA C++, or PTX.
+    name : str
+        Name of the ``__global__`` function, which is declared ``extern "C"``, or its symbol.
+    options : tuple of str, optional
+        NVRTC's.
+    backend, translate_cucomplex, enable_cooperative_groups, jitify
+        As in CuPy. NVRTC compiles for either backend. ``jitify`` gives it the headers of C and C++;
+        with ``backend="nvcc"`` it has them, and what nvcc includes unasked.
+
+    Raises
+    ------
+    DTypeError
+        The code, the name or an option is no string, or the options are no tuple.
+    BindingError
+        Another argument is not supported.
+
+    Notes
+    -----
+    It is compiled at the first call, or by `compile`, with the options and headers that CuPy
+    gives NVRTC. A launch ends before the call returns.
+
+    Outside of `checked` and `traffic`, a launch works on copies of arrays in allocations of NumPy's
+    of up to 1 MiB, with a guard around them: an overrun is an error. It works in place on larger
+    ones, and on those in memory that is not NumPy's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void add(const float* x, float* y, float a) {
+    ...   y[threadIdx.x] = x[threadIdx.x] + a;
+    ... }'''
+    >>> add = ck.simulator.RawKernel(code, "add")
+    >>> x, y = np.arange(4, dtype=np.float32), np.empty(4, np.float32)
+    >>> add((1,), (4,), (x, y, np.float32(0.5)))
+    >>> y
+    array([0.5, 1.5, 2.5, 3.5], dtype=float32)
+    """
+
+    __slots__ = ("_label", "_name", "takes_strides")
+    _label: str  # what errors and reports call it
+    _name: str
+    takes_strides: bool  # whether it is told the strides of arrays, so that these explain nothing
+
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        options: tuple[str, ...] = (),
+        backend: str = "nvrtc",
+        *,
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        jitify: bool | None = None,
+    ) -> None:
+        _require_text("RawKernel", "name", name)
+        _check_lines("RawKernel", "name", (name,))
+        flags = _flags("RawKernel", translate_cucomplex, enable_cooperative_groups, jitify)
+        source = f"{_plain(name)}.cu"
+        given = _Given("RawKernel", source, code, None, options, backend, *flags)
+        given.check()
+        self.__setstate__((given, name, name, False))
+
+    name = property(attrgetter("_name"), doc="Its symbol, as in CuPy.")
+    __name__ = name
+
+    def __getstate__(self) -> tuple[_Given, str, str, bool]:
+        """Return what this is made of: nothing that is compiled."""
+        return self._given, self._name, self._label, self.takes_strides
+
+    def __setstate__(self, state: tuple[_Given, str, str, bool]) -> None:
+        """Be a kernel that is not compiled yet."""
+        given, name, label, strides = state
+        self._begin(given, given.library(), name, label, strides=strides)
+
+    def __repr__(self) -> str:
+        """Show name, parameters and architecture; nothing is compiled for that."""
+        return f"<RawKernel {self._library.described(self._label)} {self._library.place()}>"
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        from cudakern.simulator.reports.notebook import box  # noqa: PLC0415  notebooks alone
+
+        return box(self._library.described(self._label), more=f"RawKernel {self._library.place()}")
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        """Say of an attribute of CuPy's that it is not there."""
+        why = "; only a GPU's machine code has one" if name in ONLY_ON_GPU else ""
+        message = f"RawKernel: {name} is not there{why}"
+        raise AttributeError(message, name=name, obj=self)
+
+    @classmethod
+    def of_module(cls, given: _Given, library: _Library, name: str) -> Self:
+        """Return a kernel of a module."""
+        symbol = library.symbol(name)
+        kernel = cls.__new__(cls)
+        kernel._begin(given, library, symbol, name)  # noqa: SLF001  of this class
+        return kernel
+
+    def _begin(
+        self, given: _Given, library: _Library, name: str, label: str, *, strides: bool = False
+    ) -> None:
+        """Be this kernel."""
+        self._given, self._library, self._name, self._label = given, library, name, label
+        self.takes_strides = strides
+
+    def compile(self, log_stream: object = None) -> None:
+        """Compile for plain launches, with the errors of a call; nothing is written to a stream."""
+        del log_stream
+        self._library.kernel(self._label)
+
+    @property
+    def attributes(self) -> dict[str, int]:
+        """What CUDA tells of a kernel, without what only a GPU's machine code has."""
+        names = ["max_threads_per_block", "shared_size_bytes", "ptx_version"]
+        names += ["max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout"]
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """Threads that a block can have."""
+        return self._library.any_kernel(self._label).max_threads
+
+    @property
+    def shared_size_bytes(self) -> int:
+        """Static shared memory of a block."""
+        return self._library.any_kernel(self._label).static_shared
+
+    @property
+    def ptx_version(self) -> int:
+        """The architecture that the PTX is for."""
+        return int("".join(filter(str.isdigit, self._library.architecture())))
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Dynamic shared memory that a launch may ask for.
+
+        By default it is what static shared memory leaves of 48 KiB, as on a GPU.
+        """
+        left = MAX_STATIC_SHARED_BYTES - self.shared_size_bytes
+        return _asked.get(self._place_of("max_dynamic_shared_size_bytes"), max(0, left))
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, value: int) -> None:
+        self._ask("max_dynamic_shared_size_bytes", value, 0, MAX_SHARED_BYTES)
+
+    @property
+    def preferred_shared_memory_carveout(self) -> int:
+        """Shared memory that a GPU should keep, in percent; it changes nothing here."""
+        return _asked.get(self._place_of("preferred_shared_memory_carveout"), -1)
+
+    @preferred_shared_memory_carveout.setter
+    def preferred_shared_memory_carveout(self, value: int) -> None:
+        self._ask("preferred_shared_memory_carveout", value, -1, 100)
+
+    def _place_of(self, attribute: str) -> tuple[str, str, str]:
+        """Return where an attribute is kept that a program has set."""
+        module = self._library.any_kernel(self._label).module
+        return module.ptx.key, self._library.symbol(self._label), attribute
+
+    def _ask(self, attribute: str, value: object, low: int, high: int) -> None:
+        """Keep an attribute for all that have the function, as CUDA does."""
+        value = as_integer(self._label, attribute, value)
+        if not low <= value <= high:
+            requirement = f"must lie in [{low}, {high}]; got {shown(value)}"
+            raise BindingError(self._label, attribute, requirement)
+        _asked[self._place_of(attribute)] = value
+
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: Sequence[Any],
+        *,
+        shared_mem: int = 0,
+        stream: object = None,
+    ) -> None:
+        """Run the kernel.
+
+        Parameters
+        ----------
+        grid, block : tuple of int
+            Blocks of the grid and threads of a block, in one to three dimensions. Numbers below 1
+            count as 1, as in CuPy.
+        args : tuple
+            For pointers NumPy arrays, whose addresses the kernel gets, addresses or None. Else
+            scalars: NumPy's of the parameter's size, Python's integers for integers of any size,
+            bool, float for double. For structures by value NumPy's records, or arrays of one.
+        shared_mem : int, optional
+            Dynamic shared memory of a block, in bytes.
+        stream : object, optional
+            A stream, as CuPy's; the launch ends before the call returns in any case.
+
+        Raises
+        ------
+        BindingError
+            There is no such kernel, no GPU could run the launch, or an argument does not fit its
+            parameter.
+        DTypeError
+            ``grid`` or ``block`` is no tuple, an argument is no NumPy array and no scalar, or
+            ``shared_mem`` no integer.
+        KernelCompileError
+            The kernel does not compile, or has what the simulator does not execute.
+        EngineUnavailableError
+            NVRTC or a C++ compiler is missing.
+        SimulatorError
+            The kernel misbehaved. What it has written into its arrays until then is there.
+        """
+        grid = _sizes(self._label, "grid", grid)
+        block = _sizes(self._label, "block", block)
+        if stream is not None and not hasattr(stream, "ptr"):
+            requirement = f"must be None or a stream; got {shown(stream)}"
+            raise dtype_error(self._label, "stream", requirement)
+        observed = bool(observation.active)
+        fast = not observed and is_fast(grid, block)
+        kernel = self._library.kernel(self._label, checked=observed, fast=fast)
+        size = (grid, block, self._checked_shared(shared_mem))
+        names = self._library.parameter_names(self._label) if observed else None
+        types = self._library.pointed(self._label, len(kernel.parameter_sizes))
+        packed = pack(self._label, kernel, self._checked_arguments(args), types, names)
+        if self.takes_strides:
+            operands = (replace(operand, is_strided=False) for operand in packed.operands)
+            packed = replace(packed, operands=tuple(operands))
+        cooperative = self.enable_cooperative_groups
+        if observed:
+            observation.observe(kernel, size, packed, cooperative=cooperative)
+        else:
+            launch = kernel.launcher(*size, packed.offsets, cooperative=cooperative)
+            launch(packed.data, guarded(packed, kernel.module))
+
+    def _checked_shared(self, shared_mem: int) -> int:
+        """Return the dynamic shared memory of a launch; an error for what it cannot ask for."""
+        shared_mem = as_integer(self._label, "shared_mem", shared_mem)
+        if not shared_mem:
+            return 0
+        most = self.max_dynamic_shared_size_bytes
+        if shared_mem < 0:
+            requirement = f"must be at least 0; got {shown(shared_mem)}"
+            raise BindingError(self._label, "shared_mem", requirement)
+        if shared_mem > most:
+            requirement = (
+                f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "
+                f"got {shown(shared_mem)}"
+            )
+            raise BindingError(self._label, "shared_mem", requirement)
+        return shared_mem
+
+    def _checked_arguments(self, args: Any) -> tuple[Any, ...]:  # noqa: ANN401
+        """Return the arguments of a launch; DTypeError for what has none."""
+        try:
+            len(args)  # CuPy asks for it
+            return tuple(args)
+        except TypeError:
+            requirement = f"must be a tuple of the kernel's arguments; got {shown(args)}"
+            raise dtype_error(self._label, "args", requirement) from None
+
+
+def _plain(name: str) -> str:
+    """Return the part of a name expression that can name a file."""
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split("<", 1)[0]) or "kernel"
+
+
+class RawModule(_Raw):
+    """Kernels given as CUDA C++ or PTX, as cupy.RawModule.
+
+    Parameters
+    ----------
+    code : str, optional
+        CUDA C++, or PTX, such as ``numba.cuda.compile_ptx`` gives; this or ``path``.
+    path : str, optional
+        A file with PTX or, unlike in CuPy, with CUDA C++, whose kernels and variables have C++'s
+        names, too. Of a whole program NVRTC gets what is for kernels: where it refuses functions,
+        classes, variables or headers without a mark such as ``__device__``, they are left out,
+        unless a kernel needs them. What NVRTC does not take so can be given as PTX, of
+        ``nvcc -ptx x.cu -o x.ptx``.
+    options : tuple of str, optional
+        As of `RawKernel`.
+    backend, translate_cucomplex, enable_cooperative_groups, jitify
+        As of `RawKernel`. A file of CUDA C++ has the headers of C and C++ as with nvcc.
+    name_expressions : sequence of str, optional
+        Kernels that are not declared ``extern "C"``, and instances of templates, such as
+        ``"scale<float>"``.
+
+    Raises
+    ------
+    DTypeError
+        Neither or both of ``code`` and ``path`` were given, or an argument is of another type.
+    BindingError
+        The file holds no text, or an argument is not supported.
+    OSError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = "template <typename T> __global__ void fill(T* x, T a) { x[threadIdx.x] = a; }"
+    >>> module = ck.simulator.RawModule(code=code, name_expressions=["fill<int>"])
+    >>> x = np.empty(3, np.int32)
+    >>> module.get_function("fill<int>")((1,), (3,), (x, np.int32(7)))
+    >>> x
+    array([7, 7, 7], dtype=int32)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *,
+        code: str | None = None,
+        path: str | None = None,
+        options: tuple[str, ...] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        name_expressions: Sequence[str] | None = None,
+        jitify: bool | None = None,
+    ) -> None:
+        if (code is None) == (path is None):
+            raise dtype_error("RawModule", "code", "must be given, or path; exactly one of them")
+        flags = _flags("RawModule", translate_cucomplex, enable_cooperative_groups, jitify)
+        source, names = path or "module.cu", None
+        if name_expressions is not None:
+            names = _sequence("RawModule", "name_expressions", name_expressions)
+        backend = backend if path is None else "nvcc"  # as in CuPy
+        given = _Given("RawModule", source, code, path, options, backend, *flags, names)
+        given.check()
+        self.__setstate__(given)
+        if path is not None and not self._library.is_file:
+            self._given = replace(given, options=())  # as in CuPy: nothing is compiled
+
+    name_expressions = property(attrgetter("_given.name_expressions"), doc="None without any.")
+
+    def __getstate__(self) -> _Given:
+        """Return what this is made of: nothing that is compiled."""
+        return self._given
+
+    def __setstate__(self, given: _Given) -> None:
+        """Be a module that is not compiled yet."""
+        self._given, self._library = given, given.library()
+
+    def __repr__(self) -> str:
+        """Show the code's name, the kernels that are known, and the architecture, as they are."""
+        return f"<RawModule {self._library.overview()} {self._library.place()}>"
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        from cudakern.simulator.reports.notebook import box  # noqa: PLC0415  notebooks alone
+
+        return box(self._library.overview(), more=f"RawModule {self._library.place()}")
+
+    def compile(self, log_stream: object = None) -> None:
+        """Compile for plain launches, with the errors of a call; nothing is written to a stream."""
+        del log_stream
+        self._library.module()
+
+    def get_function(self, name: str) -> RawKernel:
+        """Return a kernel by its symbol or by one of the ``name_expressions``.
+
+        The symbol is the name if the kernel is declared ``extern "C"``. In a file of CUDA C++ the
+        qualified name does, too, and the kernel's own if only one has it.
+
+        Raises
+        ------
+        BindingError
+            The module has no such kernel.
+        KernelCompileError
+            It has NVRTC's first error.
+        """
+        return RawKernel.of_module(self._given, self._library, name)
+
+    def get_global(self, name: str) -> np.ndarray:
+        """Return the bytes of a ``__device__`` or ``__constant__`` variable, to read and to write.
+
+        It goes by its symbol, which is the name unless it is in a namespace or static.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of dtype uint8; a view of the variable, which ``.view(dtype)`` gives its type.
+
+        Raises
+        ------
+        BindingError
+            The module has no such variable.
+        """
+        return self._library.variable(name)
+
+
+def _read(path: str) -> str:
+    """Return the text of a file."""
+    try:
+        content = Path(path).read_bytes().rstrip(b"\0")
+    except ValueError as error:
+        requirement = f"must name a file; got {shown(path)} ({reason(error)})"
+        raise BindingError("RawModule", "path", requirement) from None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
+        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
+        raise BindingError("RawModule", "path", requirement) from None

@@ -1,0 +1,1 @@
+"""Modules of PTX as shared libraries of the host: built, kept, loaded."""

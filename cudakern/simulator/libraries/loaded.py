@@ -1,0 +1,237 @@
+"""Loaded libraries of PTX modules: their kernels, variables, and launches."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from copy import copy
+from typing import TYPE_CHECKING, TypeVar
+
+from cudakern.errors import BindingError, KernelCompileError, SimulatorError
+from cudakern.simulator.libraries import execution_mode
+from cudakern.simulator.runtime import abi
+from cudakern.simulator.runtime.limits import (
+    MAX_PARAMETER_BYTES,
+    MAX_SHARED_BYTES,
+    MAX_THREADS,
+    check_shape,
+)
+from cudakern.simulator.sources.source_lines import own_first, shown, stack_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from cudakern.simulator.runtime.limits import Grid
+    from cudakern.simulator.sources.text_to_ptx import Ptx
+
+
+_Row = TypeVar("_Row", bound=ctypes.Structure)
+#: How many blocks run side by side: at least 2, so that waiting for each other works.
+_RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)
+
+
+def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
+    """Return the word of a library that tells where a variable lies."""
+    return ctypes.c_uint64.from_address(variable.place)
+
+
+def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
+    """Return the error that a report stands for."""
+    message = report.message.decode(errors="replace")
+    stack = own_first(stack_of(report.site))
+    if stack:
+        message = f"{shown(stack)}: {message.removeprefix(f'{stack[0][0]}:{stack[0][1]}: ')}"
+    return SimulatorError(
+        report.kind.decode(),
+        name,
+        () if report.nowhere else tuple(report.block),
+        () if report.nowhere else tuple(report.thread),
+        message,
+    )
+
+
+#: Raises an exception, given as its type, itself and its traceback.
+_restore = ctypes.pythonapi.PyErr_Restore
+_restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
+
+
+def reraise(report: ctypes.Structure) -> None:
+    """Raise what a signal's handler raised while the launch ran, if any has."""
+    if report.raised[0] is not None:
+        _restore(*report.raised)
+
+
+class LoadedKernel:
+    """A kernel of a loaded module."""
+
+    def __init__(self, module: LoadedModule, structure: ctypes.Structure) -> None:
+        self.module = module
+        self.name = structure.name.decode()
+        count = structure.parameters
+        self.parameter_sizes = tuple(structure.parameter_sizes[:count])  # in bytes
+        kinds = structure.parameter_sizes[count : 2 * count]
+        self.parameter_kinds = tuple(map(abi.ParameterKind, kinds))
+        self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
+        self.shared_objects = structure.shared_objects[: structure.shared_object_count]
+        self.structure = structure
+        self.max_threads = int(structure.max_threads) or MAX_THREADS  # of a block
+        required = tuple(structure.required_block)
+        self._required_block = required if required[0] else None
+
+    def launcher(
+        self,
+        grid: Grid,
+        block: Grid,
+        shared_bytes: int = 0,
+        offsets: Sequence[int] = (0,),
+        *,
+        resident: int | None = None,
+        eager: bool = False,
+        cooperative: bool = False,
+    ) -> Callable[..., None]:
+        """Return a function that runs the kernel on packed parameters; many threads can call it.
+
+        It takes arrays to guard, too, as `guarded_arrays.guarded` gives them.
+
+        `shared_bytes` are those of dynamic shared memory; `offsets` tell where each parameter
+        starts among the packed bytes. `resident` blocks may run side by side, by default one a
+        processor, and more when all of those wait for a block that is not among them. If `eager`,
+        that many start at once. Otherwise the others join when the first block waits for them, or
+        takes longer than it takes to start them. If `cooperative`, all blocks must be resident, so
+        that they can wait for each other.
+
+        BindingError tells that no GPU could run such a launch, or that the kernel has another
+        number of parameters.
+        """
+        name = self.name
+        workers = _RESIDENT_BLOCKS if resident is None else resident
+        shape = self.shape(grid, block, shared_bytes, cooperative=cooperative)
+        shape.resident, shape.eager, shape.grows = workers, eager, resident is None
+        required = self.required_bytes(offsets)
+        count = len(offsets)
+        starts = (ctypes.c_uint32 * count)(*offsets)
+        run = self.module.runtime.ck_sim_launch_kernel
+        kernel = ctypes.byref(self.structure)
+        reports: list[ctypes.Structure] = []  # spare ones: each call takes its own
+
+        def launch(parameters: bytes, arrays: bytes | None = None) -> None:
+            size = len(parameters)
+            if size < required:
+                requirement = f"must hold {required} bytes; got {size}"
+                raise BindingError(name, "arguments", requirement)
+            try:
+                report = reports.pop()
+            except IndexError:
+                report = abi.ReportStruct()
+            if run(kernel, parameters, required, starts, count, shape, arrays, report):
+                reraise(report)
+                raise error_of(name, report)
+            reports.append(report)
+
+        return launch
+
+    def under(self, name: str) -> LoadedKernel:
+        """Return the same kernel, which errors call by another name."""
+        kernel = copy(self)
+        kernel.name = name
+        return kernel
+
+    def required_bytes(self, offsets: Sequence[int]) -> int:
+        """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
+        sizes = self.parameter_sizes
+        if len(offsets) != len(sizes):
+            requirement = f"must be {len(sizes)} parameters; got {len(offsets)}"
+            raise BindingError(self.name, "arguments", requirement)
+        required = max(
+            (start + size for start, size in zip(offsets, sizes, strict=True)), default=0
+        )
+        if required > MAX_PARAMETER_BYTES:
+            requirement = f"must have at most {MAX_PARAMETER_BYTES} bytes; got {required}"
+            raise BindingError(self.name, "arguments", requirement)
+        return required
+
+    def shape(
+        self, grid: Grid, block: Grid, shared_bytes: int, *, cooperative: bool
+    ) -> ctypes.Structure:
+        """Return a launch's shape as the runtime takes it; BindingError if no GPU could run it."""
+        check_shape(self.name, grid, block, shared_bytes)
+        static = self.static_shared
+        if static + shared_bytes > MAX_SHARED_BYTES:
+            requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
+            used = f"{static} static and {shared_bytes} dynamic ones"
+            raise BindingError(self.name, "launch", f"{requirement}; got {used}")
+        if self._required_block not in {None, tuple(block)}:
+            requirement = f"must have blocks of {self._required_block} threads, as the kernel says"
+            raise BindingError(self.name, "launch", f"{requirement}; got {block}")
+        cluster = tuple(self.structure.cluster)
+        if cluster[0] and any(size % part for size, part in zip(grid, cluster, strict=True)):
+            requirement = f"must have a grid that is a multiple of clusters of {cluster} blocks"
+            raise BindingError(self.name, "launch", f"{requirement}; got {grid}")
+        threads, most = block[0] * block[1] * block[2], self.max_threads
+        if threads > most:
+            requirement = f"must have at most {most} threads a block, as the kernel says"
+            raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
+        return abi.ShapeStruct(
+            grid=grid,
+            block=block,
+            shared_bytes=shared_bytes,
+            cooperative=cooperative,
+            apart=execution_mode.chosen is execution_mode.Way.ALONE,
+        )
+
+
+class LoadedModule:
+    """A loaded library. It stays loaded until the process ends.
+
+    ``refused`` says why an entry is not executed. Only libraries for checked launches tell their
+    ``instructions``, and the ``shared_objects`` of kernels.
+    """
+
+    def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL, ptx: Ptx) -> None:
+        self.path = path
+        self.runtime = runtime
+        self.ptx = ptx
+        self._library = library
+
+        def table(name: str, row: type[_Row]) -> list[_Row]:
+            count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
+            return list((row * count).in_dll(library, f"ck_sim_{name}s"))
+
+        self.kernels = {
+            structure.name.decode(): LoadedKernel(self, structure)
+            for structure in table("kernel", abi.KernelStruct)
+        }
+        self.refused = {
+            refusal.name.decode(): refusal.message.decode()
+            for refusal in table("refusal", abi.RefusalStruct)
+        }
+        self.variables = {
+            variable.name.decode(): variable for variable in table("variable", abi.VariableStruct)
+        }
+        #: The first row of the library's own table of them.
+        self.variable_table = abi.VariableStruct.in_dll(library, "ck_sim_variables")
+        #: Whether it can store addresses of its own functions.
+        addressed = ctypes.c_uint32.in_dll(library, "ck_sim_addressed_count")
+        self.takes_functions = addressed.value > 0
+        self.instructions = table("instruction", abi.InstructionStruct)
+
+    def share_variables(self, other: LoadedModule) -> None:
+        """Have variables lie where they do in another library of the same module.
+
+        Those that lead to functions stay. Nothing may have run in this library yet.
+        """
+        for name, variable in self.variables.items():
+            if not variable.has_addresses:
+                address_of(variable).value = address_of(other.variables[name]).value
+        self._library.ck_sim_initialise()
+
+    def kernel(self, name: str, source: str) -> LoadedKernel:
+        """Return an entry; KernelCompileError if it is refused, BindingError if there is none."""
+        if name in self.refused:
+            raise KernelCompileError(source, (), self.refused[name])
+        if name not in self.kernels:
+            known = ", ".join(self.kernels) or "none"
+            requirement = f"must be one of the module's kernels ({known}); got {name!r}"
+            raise BindingError("RawModule", "name", requirement)
+        return self.kernels[name]

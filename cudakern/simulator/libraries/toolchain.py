@@ -1,0 +1,321 @@
+"""The C++ compiler: found, asked for its version, run; what it makes is cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.compilation.cache import compiler_folder, find_file, is_exhausted, make, resources
+from cudakern.compilation.waits import KERNELS, ZIGLANG, late, spoken
+from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
+from cudakern.process.forks import PATIENCE
+from cudakern.simulator.runtime.abi import LAYOUT_DIFFERS, layout_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudakern.process.forks import Cancelled
+
+FLAGS = (
+    "-std=c++17",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-strict-aliasing",
+    # Float results must not depend on whether the host has fused multiply-add.
+    "-ffp-contract=off",
+    # As on the GPU: integers wrap, address zero is a fault like any other, a loop can be endless.
+    "-fwrapv",
+    "-fno-delete-null-pointer-checks",
+    "-fno-finite-loops",
+    "-fno-sanitize=undefined",  # ziglang's default
+    # A large frame must touch the guard page on its way.
+    "-fstack-clash-protection",
+    "-UNDEBUG",  # ziglang's default too
+    "-w",
+)
+#: Of GCC alone. Version 12 merges an aligned and an unaligned load of the same address into an
+#: aligned one. Registers of a function as a whole are allocated sooner than those of its loops.
+_GCC_FLAGS = ("-fno-if-conversion", "-fira-region=one")
+#: Neither kernels nor runtimes need the C++ library; to link it takes a fifth of a small kernel's
+#: time.
+_GCC_LINKS = ("-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
+_SIMULATOR = Path(__file__).resolve().parents[1]
+#: The first file of the plain runtime and of the checked one; all headers come with it.
+_RUNTIME, _CHECKED_RUNTIME = "runtime.cpp", "checked.cpp"
+
+_ET_DYN = 3  # what ELF calls a shared library
+#: What compilers say when not the program that they compile is at fault.
+_ENDED = re.compile(
+    r"^.*(No space left on device|Disk quota exceeded|File too large|Too many open files"
+    r"|Cannot allocate memory|virtual memory exhausted|out of memory|Read-only file system"
+    r"|(File size limit exceeded|Killed|Terminated|Bus error|CPU time limit exceeded) signal "
+    r"|unable to execute command: (?!Segmentation)|NoSpaceLeft|FileTooBig|OutOfMemory).*$",
+    re.MULTILINE,
+)
+
+Parts = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A C++17 compiler."""
+
+    command: tuple[str, ...]  # its command line starts with
+    version: str  # the first line that --version prints
+    is_gcc: bool = False  # by the copyright that --version prints
+
+    @property
+    def is_zig(self) -> bool:
+        """Whether this is the C++ compiler of Zig, as the Python package ziglang brings it."""
+        return self.command[-1] == "c++" and _is_zig(self.command[-2:][0])
+
+    def digest(self, *more: str) -> str:
+        """Return a digest of the compiler, how it is run, the machine, and more."""
+        # The machine: a home folder can be shared by machines of different kinds.
+        machine = (sys.platform, platform.machine(), *platform.libc_ver())
+        own = (*self.command, self.version, *machine, _own_text())
+        return hashlib.sha256("\0".join((*own, *more)).encode()).hexdigest()[:32]
+
+    def runtime(
+        self, *, checked: bool = False, meanwhile: Callable[[], object] | None = None
+    ) -> Path:
+        """Return the simulator's runtime library, or the one that checks, building it at need.
+
+        ``meanwhile`` is called while it is built, which it need not be.
+        EngineUnavailableError tells that the compiler does not compile it, or that there is no
+        folder to build in, KernelCompileError that Python has a structure otherwise.
+        """
+        first = _CHECKED_RUNTIME if checked else _RUNTIME
+        parts = runtime_parts(first)
+        flags = ("-O2", *(("-DCK_SIM_CHECKED",) if checked else ()))
+        name = f"libcudakern_{Path(first).stem}_{self.digest(*flags, _digest_of(parts))}.so"
+        file = find_file(name)
+        if file is not None:
+            return file.path
+        try:
+            # The kernels' libraries ask for it by this name.
+            return self.build(name, first, parts, flags, (f"-Wl,-soname,{name}",), meanwhile)
+        except KernelCompileError as error:
+            if LAYOUT_DIFFERS in str(error):
+                raise
+            raise self._unfit(str(error)) from error
+
+    def build(
+        self,
+        name: str,
+        source: str,
+        parts: Parts,
+        flags: tuple[str, ...],
+        links: tuple[str, ...],
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Path:
+        """Build a shared library in the cache folder: write the parts, compile the first.
+
+        ``flags`` are further arguments of the compiler, ``links`` of the linker. KernelCompileError
+        names ``source`` and has the compiler's log; EngineUnavailableError tells that there is no
+        folder to build in, or that the compiler does not do its work.
+        """
+
+        def write(folder: Path, cancelled: Cancelled) -> None:
+            def execute(*command: str) -> None:
+                _execute(source, command, folder, cancelled)
+
+            for part, text in parts:
+                (folder / part).write_text(text, encoding="utf-8", errors="surrogatepass")
+            compiled = (*self.command, *FLAGS, *flags, parts[0][0])
+            if not self.is_zig:
+                own, last = (_GCC_FLAGS, _GCC_LINKS) if self.is_gcc else ((), ())
+                execute(*compiled, *own, "-pthread", "-shared", *links, *last, "-o", name)
+            else:
+                execute(*compiled, "-c", "-o", "kernel.o")
+                # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need
+                # none.
+                link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
+                execute(*link, *links, "-lm", "-pthread", "-o", name)
+            if not _is_library(folder / name):
+                raise self._unfit("it says that it did, and made no shared library")
+
+        kind = ZIGLANG if self.is_zig else KERNELS
+        doing = f"compiling {Path(source).name}"
+        return make(name, write, late(kind, doing), meanwhile).path
+
+    def _unfit(self, found_out: str) -> EngineUnavailableError:
+        return EngineUnavailableError(
+            f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
+            f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {found_out}"
+        )
+
+
+@lru_cache(maxsize=2)
+def runtime_parts(first: str) -> Parts:
+    """Return the files of a runtime, this one first, by name: no two have the same.
+
+    The first one does not compile unless Python has the structures as the compiler has them.
+    """
+    rooms = ("runtime", "checker") if first == _CHECKED_RUNTIME else ("runtime",)
+    files = {path.name: path for room in rooms for path in (_SIMULATOR / room).iterdir()}
+    names = [first, *sorted(name for name in files if name.endswith(".hpp"))]
+    texts = [files[name].read_text(encoding="utf-8") for name in names]
+    texts[0] += layout_checks(rooms)
+    return tuple(zip(names, texts, strict=True))
+
+
+@cache
+def _own_text() -> str:
+    """Return the text of this file, which says how the compiler is run."""
+    return Path(__file__).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=4)
+def _digest_of(parts: Parts) -> str:
+    """Return a digest of files; that of the runtime is asked for with each kernel."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _is_zig(word: str) -> bool:
+    return Path(word).stem in {"zig", "ziglang"}
+
+
+def _is_library(path: Path) -> bool:
+    """Return whether a file is there that looks like a shared library."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(18)
+    return head.startswith(b"\x7fELF") and int.from_bytes(head[16:], sys.byteorder) == _ET_DYN
+
+
+def _execute(source: str, command: tuple[str, ...], folder: Path, cancelled: Cancelled) -> None:
+    # Logs are read for the word "error". What a compiler writes first goes with the build's folder.
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": "."}
+    if any(_is_zig(word) for word in command[:3]):
+        # It wants a cache of its own, also where there is no home folder.
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(compiler_folder(folder)))
+    try:
+        status, said = _run(command, folder, environment, cancelled)
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        message = f"cudakern: the compiler {shlex.join(command[:1])} must run; {error.strerror}"
+        raise EngineUnavailableError(message) from error
+    reason = _ENDED.search(said)
+    if status < 0 or (status and reason):
+        what = reason[0].strip() if reason else f"killed by {signal.Signals(-status).name}"
+        message = (
+            f"cudakern: the compiler {shlex.join(command[:1])} must have the memory, disk space "
+            f"and files that it needs; got: {what}"
+        )
+        raise EngineUnavailableError(message)
+    if status:
+        raise KernelCompileError(source, command, said)
+
+
+def _run(
+    command: tuple[str, ...], folder: Path, environment: dict[str, str], cancelled: Cancelled
+) -> tuple[int, str]:
+    """Return a program's status and what it says; it ends with all that it started, if asked to."""
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        process_group=0,
+    ) as process:
+        while True:
+            try:
+                out, said = process.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                if cancelled:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+            else:
+                return process.returncode, said or out
+
+
+def _candidates() -> list[tuple[str, tuple[str, ...]]]:
+    candidates: list[tuple[str, tuple[str, ...]]] = []
+    for variable in ("CUDAKERN_CXX", "CXX"):
+        value = os.environ.get(variable)
+        if value:
+            try:
+                words = tuple(shlex.split(value))
+                found_out = "no word"
+            except ValueError as error:  # a quote that is not closed
+                words, found_out = (), str(error)
+            if words:
+                candidates.append((variable, words))
+            elif variable == "CUDAKERN_CXX":
+                message = (
+                    "cudakern: CUDAKERN_CXX must name a C++ compiler; "
+                    f"got {shown(value)}: {found_out}"
+                )
+                raise EngineUnavailableError(message)
+    candidates += [(name, (name,)) for name in ("c++", "g++", "clang++")]
+    if importlib.util.find_spec("ziglang") is not None:
+        candidates.append(("ziglang", (sys.executable, "-m", "ziglang", "c++")))
+    return candidates
+
+
+def _asked(command: tuple[str, ...]) -> Toolchain | None:
+    """Return a compiler by what it tells about itself; None if it does not run."""
+    if shutil.which(command[0]) is None:
+        return None
+    asked = [*command, "--version"]
+    waiting = spoken(ZIGLANG, "starting ziglang") if _is_zig(command[-2:][0]) else nullcontext()
+    try:
+        with waiting:
+            result = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, OSError) and is_exhausted(error):
+            raise
+        return None
+    if result.returncode != 0 or not result.stdout:
+        return None
+    is_gcc = "Free Software Foundation" in result.stdout
+    return Toolchain(command, result.stdout.splitlines()[0], is_gcc)
+
+
+def find_toolchain() -> Toolchain:
+    """Return the first compiler of ``CUDAKERN_CXX``, ``CXX``, c++, g++, clang++, ziglang.
+
+    EngineUnavailableError tells that there is none, or that the one of ``CUDAKERN_CXX`` does not
+    run.
+    """
+    return _find(os.environ.get("CUDAKERN_CXX"), os.environ.get("CXX"), os.environ.get("PATH"))
+
+
+@lru_cache(maxsize=8)
+@resources()
+def _find(*_environment: str | None) -> Toolchain:
+    for origin, command in _candidates():
+        toolchain = _asked(command)
+        if toolchain is not None:
+            return toolchain
+        if origin == "CUDAKERN_CXX":
+            line = shlex.join(command)
+            message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; {line} does not run"
+            raise EngineUnavailableError(message)
+    message = (
+        "cudakern: the simulator needs a C++17 compiler and found none; "
+        "install g++ or clang++, or run: pip install ziglang"
+    )
+    raise EngineUnavailableError(message)

@@ -1,0 +1,225 @@
+"""What the page of a checked report shows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.reports.characters import TAB, plural, visible
+from cudakern.simulator.reports.html.arrows import ROW, Arrow, drawn
+from cudakern.simulator.reports.html.parts import (
+    Cell,
+    Listing,
+    Listings,
+    Table,
+    array_name,
+    listed,
+    number,
+    told,
+)
+from cudakern.simulator.reports.text import grouped
+
+if TYPE_CHECKING:
+    from cudakern.simulator.reports.findings import Finding, OtherAccess
+    from cudakern.simulator.reports.sessions import CheckReport
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What stands below a line that a finding names."""
+
+    name: str  # of the place on the page
+    number: int  # of the finding
+    text: str
+    is_other: bool  # whether this is the second place of two
+    column: int | None  # that it points at
+    away: Cell | None  # the other place
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a source, and its marks with how far they are indented, in characters."""
+
+    number: int
+    text: str
+    marks: list[tuple[int, Mark]]
+
+
+@dataclass
+class Source:
+    """A source with the marks of findings, each in a row below its line."""
+
+    listing: Listing
+    marks: dict[int, list[Mark]] = field(default_factory=lambda: defaultdict(list))
+    #: Between marks: numbers of findings, and whether an arrow has heads at both ends.
+    joined: dict[int, bool] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+    margin: int = 0
+    height: int = 0
+
+    def finish(self) -> None:
+        """Lay out rows and arrows."""
+        places: dict[str, int] = {}
+        height = 0
+        for n, line in enumerate(self.listing.lines, 1):
+            marks = self.marks.get(n, [])
+            places |= {mark.name: height + i for i, mark in enumerate(marks, 1)}
+            height += 1 + len(marks)
+            indented = [(_indent(line, mark.column), mark) for mark in marks]
+            self.rows.append(Row(n, line, indented))
+        arrows = [
+            Arrow(n, places[f"f{n}a"], places[f"f{n}b"], both) for n, both in self.joined.items()
+        ]
+        self.arrows, self.margin = drawn(arrows)
+        self.height = ROW * height
+
+
+def _indent(line: str, column: int | None) -> int:
+    """Return how many characters are before a column, or else before the text of a line."""
+    before = line[: column - 1] if column else line[: len(line) - len(line.lstrip())]
+    return len(visible(before).expandtabs(TAB))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding in the list of all."""
+
+    number: int
+    kind: str
+    kernel: str
+    message: str
+    element: str
+    threads: Cell
+    places: list[tuple[str, Cell]]  # what was done, and where
+    code: str
+
+    @property
+    def link(self) -> str:
+        """The place of the first line whose source is there."""
+        return next((place.link for _, place in self.places if place.link), "")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that the page shows."""
+
+    title: str
+    facts: dict[str, str]
+    findings: list[Found]
+    notes: list[str]
+    tables: list[Table]
+    sources: list[Source]
+    kind: str = "checked"
+
+
+def view(report: CheckReport) -> View:
+    """Return what the page of a report shows."""
+    listings = Listings(report.sources)
+    sources: dict[str, Source] = {}
+    findings = grouped(report.findings)
+    found = [_found(n, f, listings, sources) for n, f in enumerate(findings, 1)]
+    for source in sources.values():
+        source.finish()
+    return View(
+        title=plural(len(found), "finding") if found else "Nothing found",
+        facts={
+            "launches": f"{report.launches:,}",
+            "seed": str(report.seed),
+            "resident blocks": f"{report.resident_blocks:,}",
+            "strict": "yes" if report.strict else "no",
+        },
+        findings=found,
+        notes=report.notes,
+        tables=[_by_kernel(findings), _by_array(findings)] if found else [],
+        sources=[*sources.values()],
+    )
+
+
+def _found(n: int, finding: Finding, listings: Listings, sources: dict[str, Source]) -> Found:
+    """Return a finding for the list, and mark the lines that it names."""
+    ends: list[Finding | OtherAccess] = [finding, *([finding.other] if finding.other else [])]
+    shown = [listings.of(finding.library, end.source, finding.kernel) for end in ends]
+    places = [
+        Cell(told(end.source, end.stack), link=f"f{n}{'ab'[i]}" if shown[i] else "")
+        for i, end in enumerate(ends)
+    ]
+    element = _element(finding)
+    joined = len(ends) > 1 and shown[0] is shown[1]
+    for i, (end, listing) in enumerate(zip(ends, shown, strict=True)):
+        if listing is None or end.source is None:
+            continue
+        source = sources.setdefault(listing.name, Source(listing))
+        away = _away(ends[1 - i], places[1 - i], joined=joined) if len(ends) > 1 else None
+        text = _doing(finding.kind, end, "" if i else element)
+        mark = Mark(places[i].link, n, text, i == 1, end.column, away)
+        source.marks[end.source[1]].append(mark)
+        if joined:
+            source.joined[n] = finding.kind == "race"  # neither comes first
+    code = "" if shown[0] else finding.code.strip()
+    accesses = [(end.access, place) for end, place in zip(ends, places, strict=True)]
+    texts = finding.kind, finding.kernel, finding.message, element
+    return Found(n, *texts, number(finding.threads), accesses, code)
+
+
+def _away(other: Finding | OtherAccess, place: Cell, *, joined: bool) -> Cell:
+    """Return where the other place of a mark is, in short if it is in the same source."""
+    return Cell(f"line {other.source[1]}", link=place.link) if joined and other.source else place
+
+
+def _doing(kind: str, end: Finding | OtherAccess, element: str) -> str:
+    """Return what a thread did at one of a finding's places."""
+    words = [f"{kind}:", end.access, "of" if end.access and element else "", element]
+    if end.block:
+        words.append(f"by thread {end.thread} of block {end.block}")
+    return " ".join(filter(None, words))
+
+
+def _element(finding: Finding) -> str:
+    """Return the array and the element that a finding is about."""
+    name = array_name(finding)
+    return name if finding.index is None else f"{name}[{finding.index}]"
+
+
+def _kinds(findings: list[Finding]) -> Cell:
+    counts = Counter(finding.kind for finding in findings)
+    return Cell(", ".join(f"{kind} ({count:,})" for kind, count in counts.items()))
+
+
+def _by_kernel(findings: list[Finding]) -> Table:
+    groups = defaultdict(list)
+    for finding in findings:
+        groups[finding.library, finding.kernel].append(finding)
+    rows = [
+        (
+            Cell(kernel, is_code=True),
+            number(len(group)),
+            _kinds(group),
+            Cell(listed(told(finding.source) for finding in group)),
+        )
+        for (_, kernel), group in groups.items()
+    ]
+    return Table("kernels", "By kernel", ("kernel", "findings ", "kinds", "lines"), rows)
+
+
+def _by_array(findings: list[Finding]) -> Table:
+    groups = defaultdict(list)
+    for finding in findings:
+        if finding.array is not None:
+            groups[finding.library, finding.kernel, array_name(finding)].append(finding)
+    rows = []
+    for (_, kernel, array), group in groups.items():
+        indices = [finding.index for finding in group if finding.index is not None]
+        span = f"{min(indices)} to {max(indices)}" if indices else ""
+        rows.append(
+            (
+                Cell(kernel, is_code=True),
+                Cell(array, is_code=True),
+                number(len(group)),
+                _kinds(group),
+                Cell(span if len({*indices}) > 1 else span.partition(" ")[0]),
+            )
+        )
+    headings = ("kernel", "array", "findings ", "kinds", "elements")
+    return Table("arrays", "By array", headings, rows)

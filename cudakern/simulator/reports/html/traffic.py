@@ -1,0 +1,272 @@
+"""What the page of a traffic report shows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.reports.characters import plural
+from cudakern.simulator.reports.html.parts import (
+    NO_NUMBER,
+    Cell,
+    Listing,
+    Listings,
+    Place,
+    Table,
+    array_name,
+    efficiency,
+    number,
+)
+from cudakern.simulator.reports.traffic import GLOBAL, Requests, used
+from cudakern.simulator.sources.source_lines import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudakern.simulator.reports.sessions import TrafficReport
+    from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic
+
+#: Most sectors, and most wavefronts, of a request of 32 lanes.
+_LANES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a source, and a row of cells for each way in which it accesses memory."""
+
+    number: int
+    text: str
+    accesses: list[tuple[Cell, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source with the figures of its lines."""
+
+    listing: Listing
+    runs: list[list[Row]]  # lines one after the other that have no figures, or one that has
+    bytes: int  # that its lines move and ask for
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What is folded until somebody asks for it."""
+
+    kernel: str
+    metrics: dict[str, str]
+    instructions: Table
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that the page shows."""
+
+    title: str
+    facts: dict[str, str]
+    tables: list[Table]
+    details: list[Details]
+    sources: list[Source]
+    headings: tuple[str, ...]
+    kind: str = "traffic"
+
+
+#: Headings of figures, behind those that say what they are of.
+_FIGURES = (
+    "requests ",
+    "sectors/request ",
+    "bytes requested ",
+    "bytes moved ",
+    "efficiency ",
+    "wavefronts ",
+)
+
+
+@dataclass
+class _Most:
+    """The longest bars."""
+
+    requests: int = 0
+    bytes: int = 0
+    wavefronts: int = 0
+    executed: int = 0
+
+    @classmethod
+    def of(cls, requests: Iterable[Requests], executed: Iterable[int] = ()) -> _Most:
+        most = cls(executed=max(executed, default=0))
+        for r in requests:
+            most.requests = max(most.requests, r.requests)
+            most.bytes = max(most.bytes, r.bytes_moved, r.bytes_requested)
+            most.wavefronts = max(most.wavefronts, r.wavefronts)
+        return most
+
+
+def _figures(r: Requests, most: _Most) -> tuple[Cell, ...]:
+    """Return the cells of requests."""
+    return (
+        number(r.requests, most.requests),
+        number(r.sectors_per_request, _LANES, digits=2) if r.sectors else NO_NUMBER,
+        number(r.bytes_requested, most.bytes),
+        number(r.bytes_moved, most.bytes) if r.sectors else NO_NUMBER,
+        efficiency(r),
+        number(r.wavefronts, most.wavefronts) if r.wavefronts else NO_NUMBER,
+    )
+
+
+def view(report: TrafficReport) -> View:
+    """Return what the page of a report shows."""
+    listings = Listings(report.sources)
+    kernels = report.kernels
+    placed = [
+        (kernel, line, listings.own(kernel.library, line.stack, kernel.kernel))
+        for kernel in kernels
+        for line in kernel.lines
+    ]
+    placed.sort(key=lambda each: used(each[1]))
+    every = Requests()
+    for kernel in kernels:
+        every.include(kernel.total(*GLOBAL))
+        for place in kernel.executed:
+            listings.of(kernel.library, place, kernel.kernel)
+    return View(
+        title=f"Memory traffic of {plural(len(kernels), 'kernel')}" if kernels else "No launches",
+        facts={
+            "launches": f"{sum(kernel.launches for kernel in kernels):,}",
+            "bytes requested": _in_units(every.bytes_requested),
+            "bytes moved": _in_units(every.bytes_moved),
+            "efficiency": efficiency(every).text,
+            "instructions of warps": f"{sum(kernel.instruction_count for kernel in kernels):,}",
+        },
+        tables=[_by_kernel(kernels), _by_line(placed), _by_array(kernels)] if kernels else [],
+        details=[_details(kernel) for kernel in kernels],
+        sources=sorted(
+            (_source(listing, placed, kernels) for listing in listings.all.values()),
+            key=lambda source: -source.bytes,
+        ),
+        headings=("access", *_FIGURES, "executed "),
+    )
+
+
+def _in_units(count: int) -> str:
+    """Return a number of bytes that is easy to read."""
+    value, units = float(count), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while value >= 1024 and len(units) > 1:  # noqa: PLR2004
+        value /= 1024
+        del units[0]
+    return f"{value:,.0f} bytes" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
+
+
+def _by_kernel(kernels: list[KernelTraffic]) -> Table:
+    totals = [kernel.total(*GLOBAL) for kernel in kernels]
+    most = _Most.of(totals)
+    rows = []
+    for kernel, total in zip(kernels, totals, strict=True):
+        shared = kernel.total("shared load", "shared store", "shared atomic")
+        ran = f" ({kernel.sampled:,} ran)" if kernel.sampled != kernel.blocks else ""
+        requests, rate, requested, moved, share, _ = _figures(total, most)
+        rows.append(
+            (
+                Cell(kernel.kernel, is_code=True),
+                number(kernel.launches),
+                Cell(f"{kernel.blocks:,}{ran}", kernel.blocks),
+                requests,
+                rate,
+                requested,
+                moved,
+                share,
+                number(shared.wavefronts),
+                number(kernel.instruction_count),
+            )
+        )
+    headings = ("kernel", "launches ", "blocks ", *_FIGURES[:5], "shared wavefronts ")
+    note = "Requests, sectors and bytes are those of global memory."
+    return Table("kernels", "By kernel", (*headings, "instructions "), rows, note)
+
+
+#: Requests of a kernel, and the line at which the page shows them.
+_Placed = list[tuple["KernelTraffic", "LineTraffic", Place | None]]
+
+
+def _by_line(placed: _Placed) -> Table:
+    most = _Most.of(line for _, line, _ in placed)
+    rows = [
+        (
+            Cell(
+                shown(line.stack[:2]),
+                link=place[0].anchor(place[1]) if place else "",
+                is_code=True,
+            ),
+            Cell(kernel.kernel, is_code=True),
+            Cell(line.kind),
+            Cell(array_name(line), is_code=True),
+            *_figures(line, most),
+        )
+        for kernel, line, place in placed
+    ]
+    headings = ("line", "kernel", "access", "array", *_FIGURES)
+    note = "The lines that move the most bytes for nothing come first."
+    return Table("lines", "By line", headings, rows, note)
+
+
+def _by_array(kernels: list[KernelTraffic]) -> Table:
+    groups: dict[tuple[str, str, str, str], Requests] = defaultdict(Requests)
+    for kernel in kernels:
+        for line in kernel.lines:
+            array = array_name(line)
+            groups[kernel.library, kernel.kernel, array, line.kind].include(line)
+    most = _Most.of(groups.values())
+    rows = [
+        (
+            Cell(array or "unknown", is_code=bool(array)),
+            Cell(kernel, is_code=True),
+            Cell(kind),
+            *_figures(requests, most),
+        )
+        for (_, kernel, array, kind), requests in groups.items()
+    ]
+    return Table("arrays", "By array", ("array", "kernel", "access", *_FIGURES), rows)
+
+
+def _details(kernel: KernelTraffic) -> Details:
+    counts = sorted(kernel.instructions.items(), key=lambda item: -item[1])
+    most = counts[0][1] if counts else 0
+    rows = [(Cell(name, is_code=True), number(count, most)) for name, count in counts]
+    table = Table("", "PTX instructions that warps executed", ("instruction", "executed "), rows)
+    metrics = {name: f"{value:,}" for name, value in kernel.metrics.items()}
+    return Details(kernel.kernel, metrics, table)
+
+
+def _source(listing: Listing, placed: _Placed, kernels: list[KernelTraffic]) -> Source:
+    """Return a source with the figures of all kernels that have lines there."""
+    accesses: dict[int, dict[tuple[str, str, str], Requests]] = defaultdict(
+        lambda: defaultdict(Requests)
+    )
+    for kernel, line, place in placed:
+        if place is not None and place[0] is listing:
+            accesses[place[1]][kernel.kernel, line.kind, array_name(line)].include(line)
+    executed: dict[int, int] = defaultdict(int)
+    for kernel in kernels:
+        for (file, at), count in kernel.executed.items():
+            if (kernel.library, file) == (listing.library, listing.file):
+                executed[at] += count
+    most = _Most.of((r for groups in accesses.values() for r in groups.values()), executed.values())
+    runs: list[list[Row]] = []
+    for at, text in enumerate(listing.lines, 1):
+        cells = []
+        times = number(executed[at], most.executed) if at in executed else Cell("")
+        groups = accesses.get(at, {})
+        is_shared = len({who for who, _, _ in groups}) > 1
+        for (who, kind, array), requests in groups.items():
+            whose = f"by {who}" if is_shared else ""
+            access = Cell(" ".join(filter(None, (kind, array, whose))))
+            cells.append((access, *_figures(requests, most), times))
+            times = Cell("")
+        if at in executed and not cells:
+            cells.append((*[Cell("")] * (1 + len(_FIGURES)), times))
+        row = Row(at, text, cells)
+        if not cells and runs and not runs[-1][0].accesses:
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    every = [r for groups in accesses.values() for r in groups.values()]
+    return Source(listing, runs, sum(r.bytes_moved + r.bytes_requested for r in every))

@@ -1,0 +1,168 @@
+"""Where an access lies: in which array, at which element."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.ptx.names import qualified
+from cudakern.simulator.runtime.abi_parser import enumeration
+
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Iterable
+
+    from cudakern.simulator.launching.observation import Observed
+    from cudakern.simulator.launching.operands import Operand
+
+Space = enumeration("checker/launch_api.hpp", "ck_sim_space")
+#: An index computed in 32 bits that went below zero is short of this.
+_WRAP = 2**32
+_NEAR_WRAP = 2**16
+#: What reports call it.
+_DYNAMIC = "dynamic shared memory"
+#: Array, element and a phrase.
+_Where = tuple[int | str | None, int | None, str]
+
+
+def operands_at(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
+    """Return the arrays that an access to global memory lies in."""
+    buffer = observed.buffers[raw.object]
+    address = buffer.start + raw.offset
+    return [o for o in buffer.operands if o.start <= address < o.end]
+
+
+def variable_of(observed: Observed, raw: ctypes.Structure) -> ctypes.Structure:
+    """Return the variable of the module that an access lies in."""
+    number: int = raw.object
+    return [*observed.kernel.module.variables.values()][number]
+
+
+def place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
+    """Return the array, the element and a phrase for where an access lies."""
+    space = Space(raw.space)
+    if space is Space.GLOBAL:
+        operand = operand_of(observed, raw)
+        return _of_operand(operand, observed.buffers[raw.object].start + raw.offset)
+    if space in {Space.SHARED, Space.DYNAMIC, Space.REMOTE}:
+        return _of_shared(observed, raw, space)
+    if space is Space.VARIABLE:
+        variable = variable_of(observed, raw)
+        name, size = _name_of(variable.name.decode()), variable.bytes
+        kind = "constant" if variable.is_constant else "global"
+        return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
+    if space is Space.NOWHERE:
+        return _nowhere(observed, raw) if raw.bytes else (None, None, "")
+    places = {
+        Space.LOCAL: f"byte {raw.offset} of the thread's local memory",
+        Space.HEAP: f"byte {raw.offset} of memory that malloc gave",
+        Space.PARAMETERS: f"byte {raw.offset} of the kernel's parameters",
+        Space.FOREIGN: "in another thread's local memory",
+    }
+    return None, None, places[space]
+
+
+def _nearest(operands: Iterable[Operand], address: int) -> Operand:
+    return min(operands, key=lambda o: max(o.start - address, address - o.end + 1))
+
+
+def operand_of(observed: Observed, raw: ctypes.Structure) -> Operand:
+    """Return the array that an access to global memory lies in, or is nearest to."""
+    buffer = observed.buffers[raw.object]
+    return _nearest(operands_at(observed, raw) or buffer.operands, buffer.start + raw.offset)
+
+
+def _name_of(symbol: str) -> str:
+    """Return the name of a variable, without its namespaces."""
+    return qualified(symbol).rpartition("::")[2]
+
+
+def written(observed: Observed, array: int | str | None) -> str:
+    """Return what a kernel's text calls an array, as far as that is known."""
+    operands = (operand for buffer in observed.buffers for operand in buffer.operands)
+    names = (operand.parameter for operand in operands if operand.name == array)
+    return next(filter(None, names), array if isinstance(array, str) else "")
+
+
+def called(operand: Operand) -> str:
+    """Return what messages call an array."""
+    return f"argument {operand.name}" if isinstance(operand.name, int) else operand.name
+
+
+def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
+    index, within = divmod(address - operand.address, operand.layout.itemsize)
+    name = f"{called(operand)} ({operand.parameter})" if operand.parameter else called(operand)
+    rest = f" plus {within} bytes" if within else ""
+    return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
+
+
+def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Where:
+    offset: int = raw.offset
+    objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
+    block = ""
+    nearest = objects[raw.object] if space is Space.SHARED else None
+    if space is Space.REMOTE:  # the offset counts from where shared memory starts
+        block = f" in block {raw.object} of the cluster"
+        if objects and not (observed.dynamic_bytes and offset >= start):
+            nearest = min(
+                objects, key=lambda o: max(o.offset - offset, offset - o.offset - o.bytes + 1)
+            )
+        offset -= start if nearest is None else nearest.offset
+    if nearest is None:
+        name = said = _DYNAMIC
+        size = observed.dynamic_bytes
+    else:
+        name, size = nearest.name.decode(), nearest.bytes
+        said = f"shared array {name}"
+    index, within = divmod(offset, max(raw.bytes, 1))
+    rest = f" plus {within} bytes" if within else ""
+    units = f"in units of {raw.bytes} bytes"
+    return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
+
+
+def _nowhere(observed: Observed, raw: ctypes.Structure) -> _Where:
+    """Say which array's index went below zero in 32 bits, if that explains a far address."""
+    address = raw.offset % 2**64
+    for i, buffer in enumerate(observed.buffers):
+        base = observed.addresses[i]
+        for operand in buffer.operands:
+            start = base + operand.address - buffer.start
+            index, within = divmod(address - start, operand.layout.itemsize)
+            if not within and abs(index - _WRAP) < _NEAR_WRAP:
+                name, _, said = _of_operand(operand, operand.address)
+                said = said.replace("element 0", f"element {index}", 1)
+                return name, index, f"{said}: {index - _WRAP} as a 32-bit integer"
+    return None, None, f"at address {address:#x}, {_origin(observed, raw)}"
+
+
+def _origin(observed: Observed, raw: ctypes.Structure) -> str:
+    """Return a phrase for where the address stands that a far one was computed from."""
+    space, offset = Space(raw.origin_space), raw.origin_offset
+    if space is Space.PARAMETERS:
+        number = bisect_right(observed.offsets, offset) - 1
+        origin = f"argument {number}"
+    elif space is Space.GLOBAL:
+        buffer = observed.buffers[raw.origin_object]
+        origin = called(_nearest(buffer.operands, buffer.start + offset))
+    elif space is Space.VARIABLE:
+        origin = f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
+    elif space is Space.HEAP:
+        origin = "memory that malloc gave"
+    else:
+        return "far from every array"
+    return f"reached by an address in {origin}, not given as an array: checked(arrays=...)"
+
+
+def array_of(observed: Observed, raw: ctypes.Structure) -> int | str | None:
+    """Return what reports call the array that requests are to."""
+    space = Space(raw.space)
+    if space is Space.GLOBAL:
+        return operand_of(observed, raw).name
+    if space is Space.SHARED:
+        name: str = observed.kernel.shared_objects[raw.object].name.decode()
+        return name
+    if space is Space.DYNAMIC:
+        return _DYNAMIC
+    if space is Space.VARIABLE:
+        return _name_of(variable_of(observed, raw).name.decode())
+    return None

@@ -1,0 +1,1 @@
+"""The C++ under every kernel, and what Python shares with it."""

@@ -1,0 +1,61 @@
+"""The structures that Python and the runtimes exchange, as the headers of those declare them."""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.runtime.abi_parser import STRUCTURES, structure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class ParameterKind(IntEnum):
+    """What a kernel's parameter is, as libraries tell it."""
+
+    OTHER = 0
+    POINTER = 1
+    INTEGER = 2
+    FLOATING = 3
+    #: An address or an integer of its size: PTX does not tell them apart.
+    WORD = 4
+
+
+SiteStruct = structure("runtime/runtime.hpp", "Site")
+ReportStruct = structure("runtime/scheduler.hpp", "ck_sim_report")
+ShapeStruct = structure("runtime/launch.hpp", "ck_sim_shape")
+PythonStruct = structure("runtime/ticks.hpp", "ck_sim_python")
+SharedObjectStruct = structure("runtime/runtime_api.hpp", "ck_sim_shared_object")
+KernelStruct = structure("runtime/runtime_api.hpp", "ck_sim_kernel")
+VariableStruct = structure("runtime/runtime_api.hpp", "ck_sim_variable")
+InstructionStruct = structure("runtime/runtime_api.hpp", "ck_sim_instruction")
+RefusalStruct = structure("runtime/runtime_api.hpp", "ck_sim_refusal")
+BufferStruct = structure("checker/launch_api.hpp", "ck_sim_buffer")
+PointerStruct = structure("checker/launch_api.hpp", "ck_sim_pointer")
+KnownStruct = structure("checker/launch_api.hpp", "ck_sim_known")
+FindingStruct = structure("checker/launch_api.hpp", "ck_sim_finding")
+TrafficStruct = structure("checker/launch_api.hpp", "ck_sim_traffic")
+OptionsStruct = structure("checker/launch_api.hpp", "ck_sim_options")
+
+#: What a compiler says where a structure is not as Python has it.
+LAYOUT_DIFFERS = "as it is compiled"
+
+
+def layout_checks(rooms: Iterable[str]) -> str:
+    """Return C++ that compiles if the structures of some rooms are as Python has them."""
+    checks = (
+        f'static_assert({what} == {value}, "abi_parser.py must read {field} {LAYOUT_DIFFERS}");\n'
+        for name, (type_, header) in STRUCTURES.items()
+        if header.partition("/")[0] in rooms
+        for field, what, value in _layout(name, type_)
+    )
+    return f"namespace ck_sim {{\n{''.join(checks)}}}\n"
+
+
+def _layout(name: str, type_: type[ctypes.Structure]) -> Iterator[tuple[str, str, int]]:
+    """Yield what is measured, in words and in C++, and what it is in Python."""
+    for field, *_ in type_._fields_:
+        yield f"{name}::{field}", f"offsetof({name}, {field})", getattr(type_, field).offset
+    yield name, f"sizeof({name})", ctypes.sizeof(type_)

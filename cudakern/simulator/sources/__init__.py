@@ -1,0 +1,1 @@
+"""CUDA C++ of whatever manner to PTX."""

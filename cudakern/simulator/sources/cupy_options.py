@@ -1,0 +1,105 @@
+"""How CuPy 14 compiles a RawKernel: the options and headers that it adds, without importing it.
+
+Read from CuPy 14.2: ``assemble_cupy_compiler_options`` and ``compile_with_cache`` of
+``cupy/_core/core.pyx``, ``_compile_with_cache_cuda`` of ``cupy/cuda/compiler.py``. CuPy 14.1 adds
+``--device-c``, which matters to linkers alone, to cooperative kernels, and is the same otherwise. A
+test compares with the CuPy that is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.sources.toolkit import MARKS, headers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Below CuPy's folder of headers, in the order in which they are searched.
+_CCCL = ("cupy/_cccl/cub", "cupy/_cccl/thrust", "cupy/_cccl/libcudacxx")
+#: What it puts in front of a text whose complex numbers it translates.
+_IN_FRONT = ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
+#: Bytes that a header tells its version in. Images may have one time for all files.
+_HEAD_BYTES = 1 << 14
+_CU_COMPLEX = re.compile(r"\s*#\s*include\s*<\s*cuComplex\.h\s*>")
+
+
+def options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
+    """Return all of NVRTC's options for a kernel that has own ones; ``arch`` as ``compute_90``."""
+    cupy = _cupy()
+    standard = () if any("-std=" in option for option in own) else ("--std=c++17",)
+    first = [cupy / folder for folder in _CCCL] if cupy else [headers_of("cccl")]
+    last = [cupy, headers_of("cudart")]
+    return (
+        *(f"-I{folder}" for folder in first if folder),
+        *own,
+        *standard,
+        *(f"-I{folder}" for folder in last if folder),
+        "-ftz=true",
+        f"-arch={arch}",
+        "--device-as-default-execution-space",
+    )
+
+
+def translated(text: str) -> tuple[str, str]:
+    """Return a text whose complex numbers are CuPy's, not CUDA's, and what comes in front of it."""
+    lines = [
+        "#include <cupy/cuComplex_bridge.h>  // translate_cucomplex\n"
+        if _CU_COMPLEX.match(line)
+        else line
+        for line in text.splitlines(keepends=True)
+    ]
+    return "".join(f"#include <cupy/{name}>\n" for name in _IN_FRONT), "".join(lines)
+
+
+def stamps() -> list[str]:
+    """Return what is another when CuPy or CUDA's headers are."""
+    cupy = _cupy()
+    parts = ("cudart",) if cupy else ("cudart", "cccl")  # which CuPy brings
+    folders = ((headers_of(part), MARKS[part]) for part in parts)
+    marks = [folder / mark for folder, mark in folders if folder]
+    return [_stamp(mark) for mark in ([cupy.parents[1] / "_version.py"] if cupy else []) + marks]
+
+
+def user_folders(user_options: Sequence[str]) -> list[str]:
+    """Return the folders of headers that options name."""
+    return _values(user_options, ("--include-path", "-I"))
+
+
+def user_headers(user_options: Sequence[str]) -> list[str]:
+    """Return the headers that options name."""
+    return _values(user_options, ("--pre-include", "-include"))
+
+
+def _values(user_options: Sequence[str], names: tuple[str, ...]) -> list[str]:
+    rest, values = iter(user_options), []
+    for option in rest:
+        name = next((name for name in names if option.startswith(name)), None)
+        if name is not None:
+            value = option.removeprefix(name).removeprefix("=").strip()
+            values.append(value or next(rest, ""))
+    return values
+
+
+def _stamp(mark: Path) -> str:
+    try:
+        status = mark.stat()
+        with mark.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return str(mark)
+    return f"{mark} {status.st_size} {status.st_mtime_ns} {hashlib.sha256(head).hexdigest()}"
+
+
+def _cupy() -> Path | None:
+    """Return CuPy's folder of headers."""
+    spec = PathFinder.find_spec("cupy")
+    for package in (spec and spec.submodule_search_locations) or ():
+        folder = Path(package).absolute() / "_core/include"
+        if folder.is_dir():
+            return folder
+    return None

@@ -1,0 +1,262 @@
+"""Host code of a file of CUDA C++, which NVRTC does not take: left out by what NVRTC says of it.
+
+A file is compiled as it is. If NVRTC refuses it, it is compiled without headers for the host. Then
+what each error lies in is looked at: of a function for the host the body goes, of a class all but
+its name, and what declares other names becomes namespaces of these names. Then NVRTC is asked
+again, until it takes the rest, or until all errors lie in device code. So what a kernel needs is
+missing, and not another thing: a namespace hides what a name has hidden before. Lines keep their
+numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.errors import KernelCompileError
+from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
+from cudakern.simulator.sources import declarations, includes, standard_headers
+from cudakern.simulator.sources.declarations import (
+    BRANCHES,
+    CLASS_KEYS,
+    Declaration,
+    Token,
+    Unclear,
+    declarations_of,
+    is_class,
+    tokens_of,
+)
+from cudakern.simulator.sources.includes import File, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from cudakern.simulator.sources.includes import Includes
+
+    #: Compiles another text of the file, with texts for headers by the names of their includes.
+    Attempt = Callable[[str, Mapping[str, str]], tuple[bytes, str]]
+
+#: What a file without its host code begins with: functions for the host are as those without marks,
+#: and NVRTC reads on after a use of what is not for kernels.
+HEAD = """#undef __host__
+#define __host__
+namespace std {
+class string; class istream; class ostream; template <class> class function;
+template <class...> class vector; template <class...> class map; template <class...> class set;
+template <class...> class unordered_map; template <class...> class list;
+template <class...> class unique_ptr; template <class...> class shared_ptr;
+extern istream& cin; extern ostream &cout, &cerr; ostream& endl(ostream&);
+}
+"""
+_MOST_ATTEMPTS = 24
+#: Headers that hold nothing for kernels: C++'s, C's and POSIX's, those of libraries for the host.
+_HOST_HEADER = re.compile(
+    r"\w+|thrust/(?!complex|functional|iterator/|pair|tuple).*|cub/(?:cub\.cuh|device/.*)"
+    r"|(?:arpa|ATen|boost|c10|cooperative_groups/host|fmt|GL|gtest|net|netinet|nvtx3|opencv2"
+    r"|pybind11|spdlog|sys|torch)/.*"
+    r"|(?:ctype|dirent|dlfcn|errno|fcntl|fenv|getopt|libgen|locale|malloc|mpi|nccl|nvml|nvrtc"
+    r"|nvToolsExt|omp|poll|pthread|sched|semaphore|setjmp|signal|stdarg|stdbool|strings|termios"
+    r"|unistd|wchar|helper_(?!math)\w+|cu(?:blas\w*|da_?[pP]rofiler\w*|dnn|fft|rand|solver\w*"
+    r"|sparse))\.h"
+)
+#: What kernels use of all of CUB.
+_CUB = "".join(
+    f"#include <cub/block/block_{name}.cuh>\n"
+    for name in ("load", "radix_sort", "reduce", "scan", "store")
+)
+_ERROR = re.compile(r"^(.+)\((\d+)\): (?:catastrophic )?error\b", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
+_EXTERN = re.compile(
+    r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
+)
+_MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
+#: What a declaration without a body must not say: that it is defined here.
+_DEFINED_INSIDE = re.compile(r"\b(?:inline|__inline|__inline__|__forceinline__|constexpr)\b")
+_DEFINED = re.compile(rf"\bstatic\b|{_DEFINED_INSIDE.pattern}")
+#: Declarations that must stay, or whose names are not told: instances of templates are without.
+_STAY = frozenset({"enum", "static_assert", "template<>"})
+_KEPT = BRANCHES | {"#define", "#undef"}
+ADVICE = (
+    "if nvcc takes the file, make PTX of it, with nvcc -ptx {stem}.cu -o {stem}.ptx, "
+    'and give it as path="{stem}.ptx"'
+)
+
+
+@cache
+def stamp() -> str:
+    """Return what is another when other code is left out."""
+    files = (__file__, declarations.__file__, includes.__file__)
+    return digest_of(Path(str(file)) for file in files)
+
+
+def compiled(
+    text: str,
+    shown: str,
+    path: Path,
+    includes: Includes,
+    attempt: Attempt,
+    first: KernelCompileError,
+) -> tuple[bytes, str]:
+    """Return PTX and NVRTC's log of a file without its host code.
+
+    ``shown`` is what NVRTC calls the file, ``first`` its errors of all of it, which are raised if
+    they are not about host code. KernelCompileError has errors about what is left otherwise.
+    """
+    rest = _Rest(text, shown, path, includes)
+    for number in range(_MOST_ATTEMPTS):
+        try:
+            result, log = attempt(rest.main.text, rest.headers)
+        except KernelCompileError as error:
+            before = rest.of_kernels
+            is_less = rest.leave_out(error.log)
+            blocks = error.log.split("\n\n")
+            blocks.sort(key=lambda block: block.partition(":")[0] not in rest.of_kernels)
+            said = "\n\n".join(blocks)
+            if is_less and rest.of_kernels.isdisjoint(before):
+                continue
+            if not number and not rest.headers:
+                raise first from None
+        else:
+            needed = {*_EXTERN.findall(result.decode(errors="replace"))}.difference(BUILTINS)
+            if not needed:
+                return result, log
+            names = ", ".join(sorted(needed))
+            said = f"error: kernels need {names}, which is host code or not there"
+        break
+    log = f"{said}\n\nWhat NVRTC said of the whole file:\n{first.log}"
+    raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
+
+
+class _Rest:
+    """What is left of a file and of the user's headers that it includes."""
+
+    def __init__(self, text: str, shown: str, path: Path, includes: Includes) -> None:
+        self.main = File(text)
+        self._includes = includes
+        self._files = {path.resolve(): self.main, **includes.files}
+        self._shown = shown
+        texts = [file.text for file in self._files.values()]
+        macros = [match.groups() for text in texts for match in _DEFINE.finditer(text)]
+        self._device = _leading_to(_MARKS, macros)
+        self._kernel = _leading_to({"__global__"}, macros)
+        self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
+        self.of_kernels: set[str] = set()  # places of the last errors that lie in device code
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that are not as they lie in their folders, by the names of includes."""
+        others = self._includes.others - standard_headers.names()
+        if "curand_kernel.h" in others:  # needs it
+            others.discard("curand.h")
+        result = dict.fromkeys(filter(_HOST_HEADER.fullmatch, others), "")
+        if "cub/cub.cuh" in others:
+            result["cub/cub.cuh"] = _CUB
+        for path, file in self._includes.files.items():
+            if file.is_changed:
+                first, *more = sorted(file.names)
+                result[first] = f'#line 1 "{path}"\n{file.text}'
+                result |= dict.fromkeys(more, f'#include "{first}"')
+        return result
+
+    def leave_out(self, log: str) -> bool:
+        """Leave out what errors lie in, if it is for the host; return whether anything was."""
+        self.of_kernels = set()
+        lines: dict[str, set[int]] = {}
+        for name, line in _ERROR.findall(log):
+            lines.setdefault(name, set()).add(int(line))
+        # An error before may have led to that of a class, which goes as a whole.
+        for kinds in ({"function", "other"}, {"class"}):
+            done = [self._leave_out_of(name, some, kinds) for name, some in lines.items()]
+            if any(done):
+                return True
+        return False
+
+    def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
+        """Leave out what lines of a file lie in, if it is of some kinds."""
+        file = self.main if name == self._shown else self._files.get(Path(name).resolve())
+        others = (other.names for other in self._files.values() if other is not file)
+        if file is None or not file.names.isdisjoint(set().union(*others)):
+            return False  # NVRTC gets texts by such names
+        text = file.text
+        tokens = tokens_of(text)
+        try:
+            found = declarations_of(text, tokens, self._whole)
+        except Unclear:
+            return False
+        kernels = [token.start for token in tokens if token.text in self._kernel]
+        starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
+        wanted: dict[int, Declaration] = {}
+        for line in (line for line in lines if line < len(starts)):
+            for one in _within(found, *starts[line - 1 : line + 1]):
+                if self._device.isdisjoint(_words(text[one.start : one.body])):
+                    wanted[one.start] = one
+                else:
+                    self.of_kernels.add(f"{name}({line})")
+        for _, one in sorted(wanted.items(), reverse=True):
+            is_kernel = any(one.start <= at < one.end for at in kernels)
+            mark = ";" if one.kind != "other" else _hidden(one.texts)
+            if one.kind in kinds and not is_kernel and mark is not None:
+                start = one.start if one.kind == "other" else one.body
+                defined = _DEFINED_INSIDE if one.is_member else _DEFINED
+                head = defined.sub("", text[one.start : start])
+                blank = _blank(text, tokens, start, one.end)
+                text = text[: one.start] + head + mark + blank + text[one.end :]
+        is_changed = text != file.text
+        file.text, file.is_changed = text, file.is_changed or is_changed
+        return is_changed
+
+
+def _leading_to(words: Collection[str], macros: list[tuple[str, ...]]) -> set[str]:
+    """Return some words and the macros that lead to one of them."""
+    bodies = [(name, frozenset(_words(body))) for name, body in macros]
+    result, size = set(words), 0
+    while len(result) > size:
+        size = len(result)
+        result |= {name for name, body in bodies if not result.isdisjoint(body)}
+    return result
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def _within(found: list[Declaration], start: int, end: int) -> list[Declaration]:
+    """Return the declarations that are on a line; if functions with bodies are, these only."""
+    result = [one for one in found if one.start < end and start < one.end]
+    return [one for one in result if one.kind == "function"] or result
+
+
+def _hidden(texts: list[str]) -> str | None:
+    """Return what hides what a declaration hides, itself of no use; None if names are unclear."""
+    if not _STAY.isdisjoint(texts):
+        return None
+    if "operator" in texts or "template" in texts[:2]:  # nothing; the second is an instance
+        return ""
+    if "{}" in texts and is_class(texts[: (end := texts.index("{}"))]):
+        name = texts[end - 1]
+        texts = [*([] if name in CLASS_KEYS else [name, ","]), *texts[end + 1 :]]
+    names: list[str] = []
+    depth, is_open = 0, True
+    for k, text in enumerate(texts):
+        depth += (text == "<") - (text == ">")
+        if depth == 0 and is_open and text in {"=", ",", ";", "()", "[]", "{}", ":"}:
+            if k == 0 or not texts[k - 1].isidentifier() or texts[k + 1 : k + 2] == ["()"]:
+                return None  # of pointers to functions, say
+            is_elsewhere = texts[0] != "using" and texts[k - 2] in {"::", "~"}
+            names.append("" if is_elsewhere else f"namespace {texts[k - 1]} {{}}")
+            is_open = False
+        is_open |= depth == 0 and text == ","
+    return None if depth or not names else " ".join(names)
+
+
+def _blank(text: str, tokens: list[Token], start: int, end: int) -> str:
+    """Return blanks for a part of a text, with its lines' ends and what the preprocessor needs."""
+    parts: list[str] = []
+    at = start
+    kept = [t for t in tokens if start <= t.start < end and t.text in _KEPT]
+    for token in (*kept, Token("", end, end)):
+        parts += (re.sub(r"[^\r\n]", " ", text[at : token.start]), text[token.start : token.end])
+        at = token.end
+    return "".join(parts)

@@ -1,0 +1,245 @@
+"""What a kernel's parameters point to, as far as its text or its symbol tells."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from cudakern.simulator.ptx.names import declared_parameters
+
+
+class Numbers(NamedTuple):
+    """Numbers that a pointer leads to."""
+
+    name: str  # in C++
+    kind: str  # NumPy's: i for all integers, f
+    dtype: str  # whose bits they are in NumPy
+
+
+_NUMBERS = {
+    numbers.name: numbers
+    for numbers in (
+        Numbers("short", "i", "int16"),
+        Numbers("unsigned short", "i", "uint16"),
+        Numbers("int", "i", "int32"),
+        Numbers("unsigned int", "i", "uint32"),
+        Numbers("long", "i", "int64"),
+        Numbers("unsigned long", "i", "uint64"),
+        Numbers("long long", "i", "int64"),
+        Numbers("unsigned long long", "i", "uint64"),
+        *(Numbers(f"{u}int{n}_t", "i", f"{u}int{n}") for u in ("", "u") for n in (16, 32, 64)),
+        Numbers("size_t", "i", "uint64"),
+        Numbers("float", "f", "float32"),
+        Numbers("double", "f", "float64"),
+        Numbers("__half", "f", "float16"),
+        Numbers("half", "f", "float16"),
+        Numbers("__nv_bfloat16", "f", "uint16"),
+        Numbers("nv_bfloat16", "f", "uint16"),
+    )
+}
+_KEYWORDS = frozenset(("signed", "unsigned", "short", "long", "int", "float", "double"))
+_QUALIFIERS = frozenset(("const", "volatile", "__restrict__", "__restrict"))
+_PARAMETER = re.compile(r"([\w:\s]+)(?:\*([\w\s]*)|(\[\s*\w*\s*\]))")
+#: What may stand between a word such as struct and the name that it declares.
+_BETWEEN = r"(?:\s+(?:class|struct)\b)?(?:\s+\w+\s*\([^()]*\))*"
+_MACRO_OPTION = re.compile(r"-D|--define-macro=?")
+#: Those of C++ by their letters in symbols. Others are known to be none that is judged.
+_LETTERS = dict.fromkeys("vwbcahnoegz", "?") | {
+    "s": "short",
+    "t": "unsigned short",
+    "i": "int",
+    "j": "unsigned int",
+    "l": "long",
+    "m": "unsigned long",
+    "x": "long long",
+    "y": "unsigned long long",
+    "f": "float",
+    "d": "double",
+}
+#: What is made of a type, by the letter before it, and what is put behind its name: pointers,
+#: references, arrays, qualified types; arguments of the template.
+_PREFIXES = {"P": "*", "R": "&", "O": "&", "A": "[]", "K": "", "V": "", "r": "", "T": ""}
+_COUNT = re.compile(r"\d{1,9}")
+_NUMBER = re.compile(r"([0-9A-Z]{0,4})_")
+_LITERAL = re.compile(r"L[a-z]n?\d+E")
+_SIZE = re.compile(r"\d+_")
+
+
+def pointed(symbol: str, text: str, options: tuple[str, ...], count: int) -> list[Numbers | None]:
+    """Return what each of a kernel's parameters points to; None where that is not known.
+
+    ``text`` is CUDA C++, or empty if only the symbol tells. Names that it defines itself are not
+    known.
+
+    Examples
+    --------
+    >>> from cudakern.simulator.sources.parameter_types import pointed
+    >>> pointed("f", 'extern "C" __global__ void f(const int* x, T* y, float a) {}', (), 3)
+    [Numbers(name='int', kind='i', dtype='int32'), None, None]
+    >>> pointed("_Z1fIdEvPKT_S0_", "", (), 2)
+    [Numbers(name='double', kind='f', dtype='float64'), None]
+    """
+    if symbol.startswith("_Z"):
+        types = _types_of(symbol)
+        names = [name[:-1] if name.endswith("*") else "" for name in types]
+    else:
+        names = _declared(text, symbol, options)
+    return [_NUMBERS.get(name) for name in names] if len(names) == count else [None] * count
+
+
+def _declared(text: str, kernel: str, options: tuple[str, ...]) -> list[str]:
+    """Return the types that the parameters of an ``extern "C"`` kernel point to; or empty words."""
+    parameters = declared_parameters(text, kernel)
+    if not parameters:
+        return []
+    while "<" in parameters and (shorter := re.sub(r"<[^<>]*>", "<>", parameters)) != parameters:
+        parameters = shorter.replace("<>", "!")
+    names = [_declared_type(parameter) for parameter in parameters.split(",")]
+    lines = "\n".join((text, *(f"#define {_MACRO_OPTION.sub('', o, 1)}" for o in options)))
+    return ["" if name is None or _is_defined(name, lines) else name for name in names]
+
+
+def _declared_type(parameter: str) -> str | None:
+    match = _PARAMETER.match(parameter.strip())
+    if match is None or re.search(r"[*&\[]", parameter[match.end() :]):
+        return None
+    words = [word for word in match[1].split() if word not in _QUALIFIERS]
+    if match[3]:
+        words = words[:-1]  # the parameter's own name
+    if not words or not _KEYWORDS.issuperset(words):
+        name = words[0] if len(words) == 1 else ""
+        return name.removeprefix("::").removeprefix("cuda::").removeprefix("std::")
+    if {"float", "double"} & {*words}:
+        return words[0] if len(words) == 1 else None
+    size = " ".join(word for word in words if word in {"short", "long"}) or "int"
+    return f"unsigned {size}" if "unsigned" in words else size
+
+
+def _is_defined(name: str, text: str) -> bool:
+    """Return whether a text gives a type's name, or a word of it, a meaning of its own."""
+    words = "|".join(map(re.escape, name.split()))
+    own = rf"#\s*define\s+(?:{words})\b"
+    if not _KEYWORDS.issuperset(name.split()):
+        own += rf"|\btypedef\b[^;]*\b{words}\s*[;,\[)]|\}}[\s*]*{words}\s*[;,\[]"
+        own += rf"|\b(?:using|struct|class|union|enum|typename){_BETWEEN}\s+(?:[\w:]*::)?{words}\b"
+    return re.search(own, text) is not None
+
+
+def _types_of(symbol: str) -> list[str]:
+    """Return the types of a C++ function's parameters; nothing if the symbol is not understood."""
+    try:
+        return _Symbol(symbol).parameters()
+    except (ValueError, IndexError, RecursionError):
+        return []
+
+
+class _Symbol:
+    """The parts of a symbol of C++ that types of kernels have."""
+
+    def __init__(self, symbol: str) -> None:
+        self.text = symbol
+        self.at = len("_Z")
+        self.seen: list[str] = []  # what S_, S0_, ... stand for
+        self.arguments: list[str] = []  # of the function's template: what T_, T0_, ... stand for
+
+    def parameters(self) -> list[str]:
+        """Return the types of the parameters: ``float*`` for any pointer to floats."""
+        if self._name(of_function=True):
+            self._type()  # of the result
+        types = []
+        while self.at < len(self.text):
+            types.append(self._type())
+        return [] if types == ["?"] and self.text.endswith("v") else types
+
+    def _accept(self, word: str) -> bool:
+        found = self.text.startswith(word, self.at)
+        self.at += len(word) if found else 0
+        return found
+
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            raise ValueError(self.text)
+        self.at = match.end()
+        return match
+
+    def _note(self, name: str) -> str:
+        self.seen.append(name)
+        return name
+
+    def _name(self, *, of_function: bool = False) -> str:
+        """Take a name, of a type or of the function; return its arguments, or its last word."""
+        nested = self._accept("N")
+        name, is_template = "", False
+        while True:
+            if self._accept("I"):
+                arguments = self._arguments()
+                is_template, name = True, "?"
+                if of_function:
+                    self.arguments = arguments
+            elif self.text[self.at] == "S":
+                name, is_template = self._substitution(), False
+                if nested or self.text[self.at] == "I":
+                    continue
+                return name
+            else:
+                length = int(self._take(_COUNT)[0])
+                if length > len(self.text) - self.at:
+                    raise ValueError(self.text)
+                name, is_template = self.text[self.at : self.at + length], False
+                self.at += length
+            ends = self._accept("E") if nested else self.text[self.at : self.at + 1] != "I"
+            if not (ends and of_function):
+                self._note("?" if nested else name)
+            if ends:
+                return "?" * is_template if of_function else "?" if nested else name
+
+    def _substitution(self) -> str:
+        if self._accept("St"):
+            return "std"
+        self.at += 1
+        if self.text[self.at] in "absiod":
+            self.at += 1
+            return "?"
+        number = self._take(_NUMBER)[1]
+        return self.seen[int(number, 36) + 1 if number else 0]
+
+    def _arguments(self) -> list[str]:
+        arguments = []
+        while not self._accept("E"):
+            if self.text[self.at] == "L":
+                self._take(_LITERAL)
+                arguments.append("?")
+            else:
+                arguments.append(self._type())
+        return arguments
+
+    def _type(self) -> str:
+        letter = self.text[self.at]
+        if letter in _LETTERS:
+            self.at += 1
+            return _LETTERS[letter]
+        if letter in _PREFIXES:
+            return self._note(self._compound())
+        if letter != "S":
+            return self._name()
+        name = self._substitution()
+        if name == "std":
+            return self._name()
+        if not self._accept("I"):
+            return name
+        self._arguments()
+        return self._note("?")
+
+    def _compound(self) -> str:
+        """Take a type that is made of another one, or an argument of the template."""
+        letter = self.text[self.at]
+        self.at += 1
+        if letter == "T":
+            number = self._take(_NUMBER)[1]
+            return self.arguments[int(number) + 1 if number else 0]
+        if letter == "A":
+            self._take(_SIZE)
+        while letter in "KVr" and self.text[self.at] in "KVr":
+            self.at += 1
+        return self._type() + _PREFIXES[letter]

@@ -1,0 +1,24 @@
+"""The standard headers of C and C++ that kernels get with ``jitify=True``, as with CuPy."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from cudakern.simulator.sources.includes import digest_of
+
+FOLDER = Path(__file__).resolve().parent / "headers"
+#: What a file begins with that nvcc would compile.
+AS_NVCC = "#include <cudakern_nvcc.h>\n"
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return what the headers are called."""
+    return frozenset(path.name for path in FOLDER.iterdir())
+
+
+@cache
+def stamp() -> str:
+    """Return what is another when a header is."""
+    return f"{FOLDER} {digest_of(sorted(FOLDER.iterdir()))}"

@@ -1,0 +1,269 @@
+"""Kernels to PTX through NVRTC: the package's own as for a GPU, anybody's as CuPy compiles them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cudakern.compilation import nvrtc
+from cudakern.compilation.cache import resources
+from cudakern.errors import EngineUnavailableError, KernelCompileError
+from cudakern.simulator.ptx.names import is_header
+from cudakern.simulator.sources import cupy_options, standard_headers
+from cudakern.simulator.sources.includes import digest_of, included_by, includes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudakern.simulator.sources.includes import Includes
+
+_ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+[a-z]?)")
+_PTX = re.compile(r"(?:\s|//[^\n]*\n|(?>/\*.*?\*/))*+\.version\b", re.DOTALL)
+#: A folder that does not exist. NVRTC takes a text to lie there, so that it looks for
+#: ``#include "..."`` in the folders that options name and, as with CuPy, nowhere else.
+_NOWHERE = "/.cudakern"
+_LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
+_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
+_ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
+_REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
+_MISSING_FILE = re.compile(r'open source file "([^"]+)"')
+_EXPRESSION = re.compile(
+    r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
+)
+#: What nvcc tells libcu++: without it NVRTC takes 0.5 s longer for most of the standard headers.
+_LIGHTER = "-D_CCCL_META_UNROLL_LIMIT=10"
+#: Headers that may be missing, and what to do about it.
+_BROUGHT = (
+    (re.compile("cupy/"), "it comes with CuPy"),
+    (re.compile("curand"), "run: pip install 'cuda-toolkit[curand]'"),
+    (re.compile("crt/"), "it comes with the extra simulator where CUDA is 13"),
+    (
+        re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups|cuComplex|mma\.h|vector_"),
+        "from a clone run: pip install '.[simulator]'",
+    ),
+)
+#: Headers that NVRTC does not take, or not in all versions, and what to include.
+_INSTEAD = (
+    (
+        re.compile(r"cub/(?:cub\.cuh|device/)"),
+        "NVRTC does not take {}: include such as cub/block/block_reduce.cuh instead",
+    ),
+    (
+        re.compile(r"thrust/complex\.h"),
+        "include cuda/std/complex instead of {}, which NVRTC takes from CuPy, with jitify=True",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ptx:
+    """A PTX module, which need not be compiled yet."""
+
+    key: str  # what tells it from all others
+    source: str  # what errors call it
+    text: Callable[[], str]  # returns it, compiling it unless the cache folder has it
+    code: str  # what it is compiled from, whose lines reports name
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Anybody's kernels, as they are given to CuPy."""
+
+    source: str  # what errors and reports call the text
+    text: str  # CUDA C++
+    options: tuple[str, ...] = ()  # for NVRTC
+    expressions: tuple[str, ...] = ()  # names of kernels and variables whose symbols are wanted
+    path: Path | None = None  # the file of the text, whose folder #include "..." counts from
+    translate_cucomplex: bool = False  # as CuPy's argument
+    #: Whose standard headers it has: those of jitify; nvcc's, with what nvcc includes unasked.
+    headers_of: Literal["", "jitify", "nvcc"] = ""
+
+
+def target() -> str:
+    """Return the architecture whose PTX is executed: that of ``CUDAKERN_ARCH``, or ``compute_90``.
+
+    EngineUnavailableError tells that ``CUDAKERN_ARCH`` is no architecture.
+    """
+    wanted = os.environ.get("CUDAKERN_ARCH") or "90"
+    match = _ARCHITECTURE.fullmatch(wanted)
+    if match is None:
+        message = (
+            "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90, at "
+            f"least {nvrtc.MIN_CAPABILITY} for cudakern's own kernels; got {wanted!r:.60}"
+        )
+        raise EngineUnavailableError(message)
+    return f"compute_{match[1]}"
+
+
+def is_ptx(text: str) -> bool:
+    """Return whether a text is PTX."""
+    return _PTX.match(text) is not None
+
+
+def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
+    """Return the PTX of a text, made as that of the package's kernels."""
+    program = nvrtc.Program(source, text, target(), lines=True)
+    return _module(stem, source, program, code=text)
+
+
+def ptx_of_text(text: str, source: str) -> Ptx:
+    """Return PTX that somebody else has compiled."""
+    text = text.rstrip("\0")  # that of Triton ends with one
+    key = hashlib.sha256(f"{source}\0{text}".encode()).hexdigest()
+    return Ptx(key, source, lambda: text, text)
+
+
+@resources()
+def ptx_of_code(code: Code) -> Ptx:
+    """Return the PTX of anybody's kernels."""
+    nvrtc.version()  # EngineUnavailableError without NVRTC: then nothing else is worth telling
+    folders = [Path(folder).absolute() for folder in cupy_options.user_folders(code.options)]
+    names = cupy_options.user_headers(code.options)
+    beside = None if code.path is None else code.path.absolute().parent
+    included = partial(included_by, code.text, names, folders, beside)
+    digests = [
+        f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
+        for path, file in included().files.items()
+    ]
+    depends = [*cupy_options.stamps(), *digests]
+    if code.headers_of:
+        depends.append(standard_headers.stamp())
+    stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
+    program = program_of(code)
+    compiling = None
+    if code.path is not None:
+        from cudakern.simulator.sources import host_code  # noqa: PLC0415  files alone have any
+
+        depends.append(host_code.stamp())
+        compiling = partial(_file, code, included)
+    more = "\n".join(depends)
+    return _module(stem, code.source, program, more, compiling, code=code.text)
+
+
+def _file(
+    code: Code, included: Callable[[], Includes], program: nvrtc.Program
+) -> tuple[bytes, str]:
+    """Compile the program of a file, which may have code for the host."""
+    from cudakern.simulator.sources import host_code  # noqa: PLC0415  files alone have any
+
+    def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str]:
+        other = program_of(replace(code, text=text), host_code.HEAD)
+        return nvrtc.compile(replace(other, texts=tuple(headers.items())))
+
+    try:
+        return nvrtc.compile(program)
+    except KernelCompileError as error:
+        path = code.path or Path(code.source)
+        return host_code.compiled(code.text, code.source, path, included(), attempt, error)
+
+
+def program_of(code: Code, more: str = "") -> nvrtc.Program:
+    """Return what NVRTC is given for anybody's kernels: what CuPy gives it, and ``-lineinfo``.
+
+    ``more`` are lines before the text, behind what nvcc includes by itself.
+    """
+    arch = target()
+    shown = code.source.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    head, text = "", code.text
+    if code.translate_cucomplex:
+        head, text = cupy_options.translated(text)
+    standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
+    if code.headers_of == "nvcc":
+        head += standard_headers.AS_NVCC
+    options = (*cupy_options.options(code.options, arch), *standard, "-lineinfo")
+    name = (
+        f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
+    )
+    text = f'{head}{more}#line 1 "{shown}"\n{text}'
+    return nvrtc.Program(
+        name, text, arch, lines=True, own_options=options, expressions=code.expressions
+    )
+
+
+def _module(
+    stem: str,
+    source: str,
+    program: nvrtc.Program,
+    depends: str = "",
+    compiling: Callable[[nvrtc.Program], tuple[bytes, str]] | None = None,
+    *,
+    code: str,
+) -> Ptx:
+    more = f"simulator\n{_stamp()}\n{depends}"
+    finish = partial(_without_folder, frozenset(_LINE.findall(program.text)))
+
+    def text() -> str:
+        try:
+            file = nvrtc.cached_file(stem, program, more, finish, compiling)
+        except KernelCompileError as error:
+            _require_architecture(program, error.log)
+            log = error.log.replace(f"{_NOWHERE}/", "")
+            summary = "; ".join(filter(None, (_summary(log, program.text), error.summary)))
+            raise KernelCompileError(source, error.options, log, summary) from None
+        return file.content.decode(errors="replace")
+
+    return Ptx(nvrtc.file_name(stem, program, more), source, text, code)
+
+
+@cache
+def _stamp() -> str:
+    """Return what is another when something else is made of NVRTC's result."""
+    return digest_of(Path(str(file)) for file in (__file__, nvrtc.__file__))
+
+
+def _require_architecture(program: nvrtc.Program, log: str) -> None:
+    """Raise EngineUnavailableError if NVRTC has refused the architecture of a program."""
+    known = nvrtc.supported() if program.own_options else nvrtc.capabilities()
+    number = int(re.sub(r"\D", "", program.target))
+    if number not in known or _REFUSED.search(log):
+        whose = "" if program.own_options else " for cudakern's own kernels"
+        message = (
+            f"cudakern: CUDAKERN_ARCH must be at least {min(known)}{whose}, one of "
+            f"{', '.join(map(str, known))} with NVRTC {nvrtc.version()}; "
+            f"got {program.target.removeprefix('compute_')}"
+        )
+        raise EngineUnavailableError(message)
+
+
+def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
+    """Take the current folder, which NVRTC has put there, from the files that a text names."""
+    try:
+        folder = f"{Path.cwd()}/".replace("//", "/")  # of the root, too
+    except FileNotFoundError:
+        return ptx
+
+    def shorter(match: re.Match[str]) -> str:
+        name = match[2].removeprefix(folder)
+        is_named = name in names or name.startswith("__nv_")  # NVRTC's own
+        return f'{match[1]}"{name}"' if is_named else match[0]
+
+    text = ptx.decode(errors="surrogateescape")
+    return _FILE.sub(shorter, text).encode(errors="surrogateescape")
+
+
+def _summary(log: str, program: str) -> str:
+    """Return what is wrong with a program's text by a log of NVRTC, in one line."""
+    error = _ERROR.search(log)
+    first = (error[0] if error else log.partition("\n")[0][:200]).strip()
+    expression = _EXPRESSION.search(log)
+    if expression is not None and expression[0].startswith(first):
+        first = f"{expression[1]} in the name expression {expression[2].strip()}"
+    advice = []
+    if is_header(first.partition("(")[0]):
+        included = (name for _, name in includes_in(program))
+        advice = [a.format(name) for name in included for a in _matching(_INSTEAD, name)]
+    missing = _MISSING_FILE.search(first)
+    if missing is not None:
+        is_standard = missing[1] in standard_headers.names()
+        advice += ["jitify=True brings it"] if is_standard else _matching(_BROUGHT, missing[1])
+    return "; ".join((first, *advice[:1]))
+
+
+def _matching(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> list[str]:
+    return [advice for pattern, advice in table if pattern.match(name)]

@@ -1,0 +1,87 @@
+"""Where the headers of the CUDA toolkit are: `cuda.pathfinder` says so, and is not asked each time.
+
+To import it takes 20 to 40 ms, more than all else that a kernel needs which is compiled already. So
+its answers are kept in the cache folder, by the state of the places that they depend on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import site
+import time
+from contextlib import suppress
+from importlib.machinery import PathFinder
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from cudakern.compilation.cache import find_file, note
+from cudakern.errors import EngineUnavailableError
+from cudakern.process.lazy import load
+
+#: A header of each part, which is another file in another version.
+MARKS = {"cudart": "cuda_runtime_api.h", "cccl": "cuda/std/version"}
+#: What names folders where the toolkit may be, besides those of Python's packages.
+_VARIABLES = ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")
+#: Below them: what changes when a package comes or goes.
+_BELOW = ("nvidia/*", "targets/*")
+#: Seconds within which a folder may change twice and show the same time.
+_TICK = 2.0
+
+
+class _State(NamedTuple):
+    folders: list[Path]  # where answers may lie
+    digest: str
+    changed: float  # the last time, in seconds since the epoch
+
+
+#: What this process has been told, as `cuda.pathfinder` remembers it.
+_told: dict[str, Path] = {}
+
+
+def headers_of(part: str) -> Path | None:
+    """Return the folder of the headers of a part of the toolkit; None if it is not found."""
+    folder = _told.get(part) or _found(part)
+    return folder and _told.setdefault(part, folder)
+
+
+def _found(part: str) -> Path | None:
+    with suppress(OSError, EngineUnavailableError):
+        state = _state()
+        name = f"headers-{part}-{state.digest}.txt"
+        kept = find_file(name)
+        if kept is not None and Path(os.fsdecode(kept.content), MARKS[part]).is_file():
+            return Path(os.fsdecode(kept.content))
+        folder = _asked(part)
+        # Elsewhere another may come before it, of which the state tells nothing.
+        told = folder and any(folder.is_relative_to(place.resolve()) for place in state.folders)
+        if folder and told and state.changed < time.time() - _TICK:
+            note(name, os.fsencode(folder))
+        return folder
+    return _asked(part)
+
+
+def _asked(part: str) -> Path | None:
+    try:
+        pathfinder = load("cuda.pathfinder")
+    except ImportError:
+        return None
+    folder = pathfinder.find_nvidia_header_directory(part)
+    return None if folder is None else Path(folder)
+
+
+def _state() -> _State:
+    spec = PathFinder.find_spec("cuda")
+    own = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+    packages = map(Path, (*site.getsitepackages(), site.getusersitepackages()))
+    named = {name: Path(os.environ[name]).absolute() for name in _VARIABLES if os.environ.get(name)}
+    folders = [*packages, *named.values()]
+    below = (sorted(folder.glob(pattern)) for folder in folders for pattern in _BELOW)
+    lines, changed = [repr((site.ENABLE_USER_SITE, folders, named))], 0.0
+    for place in [*(place / "pathfinder" for place in own), *folders, *chain(*below)]:
+        with suppress(FileNotFoundError):
+            status = place.stat()
+            lines.append(f"{place} {status.st_mtime_ns}")
+            changed = max(changed, status.st_mtime)
+    return _State(folders, hashlib.sha256(os.fsencode("\n".join(lines))).hexdigest()[:32], changed)

@@ -1,0 +1,1 @@
+"""What operators and the simulator describe alike: data types, layouts, scalars, structs."""

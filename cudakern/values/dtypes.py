@@ -1,0 +1,215 @@
+"""Data types: DirectML's enumeration, the extension of the functions, and NumPy's counterparts."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from enum import IntEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.errors import did_you_mean, dtype_error, shown
+from cudakern.process.lazy import load
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+
+class DataType(IntEnum):
+    """Element type of a tensor, with the values of ``DML_TENSOR_DATA_TYPE``.
+
+    BOOL, BFLOAT16, COMPLEX64 and COMPLEX128 do not exist in DirectML; they need the feature level
+    ``EXTENDED`` and have values that DirectML does not use.
+
+    Attributes
+    ----------
+    bits, itemsize : int
+        Of an element: bits, 0 for UNKNOWN; bytes, rounded up to whole ones.
+    """
+
+    bits: int
+    itemsize: int
+
+    UNKNOWN = 0
+    FLOAT32 = 1
+    FLOAT16 = 2
+    UINT32 = 3
+    UINT16 = 4
+    UINT8 = 5
+    INT32 = 6
+    INT16 = 7
+    INT8 = 8
+    FLOAT64 = 9
+    UINT64 = 10
+    INT64 = 11
+    UINT4 = 12
+    INT4 = 13
+    BOOL = 0x1001
+    BFLOAT16 = 0x1002
+    COMPLEX64 = 0x1003
+    COMPLEX128 = 0x1004
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype.
+
+        Raises
+        ------
+        DTypeError
+            There is none: UNKNOWN, UINT4, INT4, or BFLOAT16 without the package ml_dtypes.
+        """
+        if self is DataType.BFLOAT16:
+            dtype = bfloat16()
+            if dtype is None:
+                advice = "needs the package ml_dtypes; run: pip install ml_dtypes"
+                raise dtype_error("cudakern", "BFLOAT16", advice)
+            return dtype
+        if self.name in {"UNKNOWN", "UINT4", "INT4"}:
+            raise dtype_error("cudakern", "data_type", f"must have a NumPy dtype; got {self.name}")
+        return np.dtype(self.name.lower())
+
+    @classmethod
+    def from_numpy(cls, dtype: np.dtype[Any]) -> DataType:
+        """Return the data type of a NumPy dtype.
+
+        Raises
+        ------
+        DTypeError
+            No operator supports the dtype (object, strings, dates, structures, other byte orders).
+        """
+        value: object = dtype
+        data_type = known().get(dtype) if isinstance(value, np.dtype) else None
+        if data_type is None:
+            names = ", ".join(d.name for d in known())
+            native = dtype.newbyteorder("=") if isinstance(value, np.dtype) else None
+            hint = '; use dtype.newbyteorder("=")' if native in known() else ""
+            requirement = f"must be one of {names}; got {shown(dtype, str)}{hint}"
+            raise dtype_error("cudakern", "dtype", requirement)
+        return data_type
+
+
+_BITS = {
+    0: "UNKNOWN",
+    4: "UINT4 INT4",
+    8: "UINT8 INT8 BOOL",
+    16: "FLOAT16 UINT16 INT16 BFLOAT16",
+    32: "FLOAT32 UINT32 INT32",
+    64: "FLOAT64 UINT64 INT64 COMPLEX64",
+    128: "COMPLEX128",
+}
+for _bits, _names in _BITS.items():
+    for _member in map(DataType.__getitem__, _names.split()):
+        _member.bits, _member.itemsize = _bits, (_bits + 7) // 8
+
+FLOATS_16_32 = frozenset({DataType.FLOAT32, DataType.FLOAT16})
+INTEGERS_8_TO_32 = frozenset(
+    kind
+    for kind in DataType
+    if "INT" in kind.name and 8 <= kind.bits <= 32  # noqa: PLR2004
+)
+UP_TO_32_BITS = FLOATS_16_32 | INTEGERS_8_TO_32
+SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
+EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})
+INDEX_TYPES = frozenset({DataType.INT64, DataType.INT32, DataType.UINT64, DataType.UINT32})
+
+#: What other libraries call some dtypes.
+_OTHER_NAMES = {
+    **dict.fromkeys(("f16", "fp16", "half"), "'float16'"),
+    **dict.fromkeys(("f32", "fp32", "float"), "'float32'"),
+    **dict.fromkeys(("f64", "fp64", "double"), "'float64'"),
+    **dict.fromkeys(("i32", "int"), "'int32'"),
+    **dict.fromkeys(("i64", "long"), "'int64'"),
+    "bf16": "'bfloat16'",
+    "u32": "'uint32'",
+    "u64": "'uint64'",
+}
+
+
+@lru_cache(maxsize=1)
+def narrow_floats() -> dict[str, np.dtype[Any]]:
+    """Return bfloat16 and the 8-bit floats of ml_dtypes by name; none without that package."""
+    try:
+        ml_dtypes = load("ml_dtypes")
+    except ImportError:
+        return {}
+    names = sorted(n for n in vars(ml_dtypes) if n.startswith(("bfloat16", "float8_")))
+    return {name: np.dtype(getattr(ml_dtypes, name)) for name in names}
+
+
+def bfloat16() -> np.dtype[Any] | None:
+    """Return the bfloat16 dtype of ml_dtypes, or None where that package is not installed."""
+    return narrow_floats().get("bfloat16")
+
+
+@lru_cache(maxsize=1)
+def known() -> dict[np.dtype[Any], DataType]:
+    """Return the data types of all dtypes that have one."""
+    table = {
+        np.dtype(member.name.lower()): member
+        for member in DataType
+        if member.name not in {"UNKNOWN", "UINT4", "INT4", "BFLOAT16"}
+    }
+    narrow = bfloat16()
+    if narrow is not None:
+        table[narrow] = DataType.BFLOAT16
+    return table
+
+
+@lru_cache(maxsize=1)
+def copyable() -> dict[np.dtype[Any], None]:
+    """Return the dtypes that functions copy: those, and the 8-bit floats of ml_dtypes."""
+    return dict.fromkeys((*known(), *narrow_floats().values()))
+
+
+def require_dtype(
+    operator: str, name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]
+) -> None:
+    """Raise DTypeError unless an argument's dtype is legal."""
+    if dtype not in legal:
+        requirement = f"must be one of {_names_of(legal)}; got {dtype}{hint_of(name, dtype, legal)}"
+        raise dtype_error(operator, f"{name}.dtype", requirement)
+
+
+def hint_of(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
+    """Return the end of a message about an operand's dtype: where it comes from, what to use."""
+    if dtype.kind == "O":
+        return "; NumPy has it for integers of more than 64 bits, and for what is no number"
+    return way_out(name, dtype, legal)
+
+
+def way_out(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
+    """Return the end of a message: what to use for a mask, or for an array of swapped bytes."""
+    if dtype.kind == "b" and name.startswith("indices"):
+        return f"; the positions of a mask are nonzero({name})[0], as tuples argwhere({name})"
+    if dtype.isnative or dtype.newbyteorder("=") not in legal:
+        return ""
+    return f'; use {name}.astype({name}.dtype.newbyteorder("="))'
+
+
+def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
+    return ", ".join(map(str, dtypes))
+
+
+def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
+    """Return what was given for a dtype as one of those that are legal.
+
+    Raises DTypeError if it is none of them; the message has the nearest one.
+    """
+    dtype: np.dtype[Any] | None = None
+    if wanted is not None:  # of which NumPy makes float64
+        with suppress(Exception):
+            dtype = np.dtype(wanted)  # type: ignore[call-overload]  # whatever the caller gave
+    if dtype is not None and dtype in legal:
+        return dtype
+    name = wanted if isinstance(wanted, str) else shown(wanted)
+    word = name.rpartition(".")[2]  # of torch.float32
+    if not narrow_floats() and word.startswith(("bfloat16", "float8")):
+        hint = "; it needs the package ml_dtypes"
+    elif dtype is not None and dtype.newbyteorder("=") in legal:
+        hint = f"; did you mean '{dtype.newbyteorder('=')}'?"
+    else:
+        hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)
+    got = shown(wanted) if dtype is None else str(dtype)
+    requirement = f"must be one of {_names_of(legal)}; got {got:.60}{hint}"
+    raise dtype_error(operator, "dtype", requirement)

@@ -1,0 +1,180 @@
+"""Arguments of the functions that are no arrays: axes, sizes, scalars."""
+
+from __future__ import annotations
+
+from math import isfinite, isinf
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.errors import ArgumentError, AxisError, did_you_mean, dtype_error, reason, shown
+from cudakern.process.lazy import is_cupy
+from cudakern.values.dtypes import copyable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+#: Words for an axis, and what to write instead.
+AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}
+
+_MAX_BITS = 128  # of integers that are given
+
+
+def is_flag(value: object) -> bool:
+    """Return whether a value is True or False, of Python or NumPy."""
+    return isinstance(value, bool | np.bool_)
+
+
+def as_flag(owner: str, argument: str, value: object) -> bool:
+    """Return a flag as Python's; DTypeError for what is none, as 1 is."""
+    if not is_flag(value):
+        raise dtype_error(owner, argument, f"must be True or False; got {shown(value)}")
+    return bool(value)
+
+
+def integer_of(value: object) -> int:
+    """Return an integer of any kind as Python's; raise for what is none, as True is."""
+    if type(value) is int:
+        return value
+    kind = str(getattr(value, "dtype", "")).rpartition(".")[2]  # of torch.bool
+    if is_flag(value) or kind == "bool":
+        raise TypeError("a flag is no integer")
+    return index(value)  # type: ignore[arg-type]  # what else was given, the error says
+
+
+def as_integer(
+    operator: str, name: str, value: object, words: Mapping[str, str] | None = None
+) -> int:
+    """Return an integer of any kind as Python's, or raise DTypeError: for True and False, too.
+
+    ``words`` maps names that users may write to the integers that they stand for.
+    """
+    try:
+        integer = integer_of(value)
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
+        hint = did_you_mean(value, (), words)
+        requirement = f"must be an int; got {shown(value)}{hint}"
+        raise dtype_error(operator, name, requirement) from None
+    if integer.bit_length() > _MAX_BITS:  # more, and messages could not show it
+        found = f"one of {integer.bit_length()} bits"
+        requirement = f"must be an int of at most {_MAX_BITS} bits; got {found}"
+        raise dtype_error(operator, name, requirement)
+    return integer
+
+
+def normalize_axis(operator: str, axis: int, rank: int) -> int:
+    """Return an axis counted from the first one.
+
+    Raises DTypeError if the axis is no integer, AxisError if it is out of range.
+    """
+    position = as_integer(operator, "axis", axis, AXIS_WORDS)
+    if not -rank <= position < rank:
+        requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
+        raise AxisError(operator, requirement, position, rank)
+    return position % rank
+
+
+def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """Return axes counted from the first one, ascending; None means all."""
+    if axis is None:
+        return tuple(range(rank))
+    listed = axis if isinstance(axis, tuple) else (axis,)
+    if listed and rank == 0:
+        for d in listed:
+            as_integer(operator, "axis", d, AXIS_WORDS)
+        raise AxisError(operator, f"must be None or () for a scalar; got {axis}", axis, rank)
+    axes = tuple(sorted([normalize_axis(operator, d, rank) for d in listed]))
+    if len(set(axes)) < len(axes):
+        raise AxisError(operator, f"must name no axis twice; got {axis}", axis, rank)
+    return axes
+
+
+def require_word(
+    operator: str, name: str, value: object, words: Collection[str], others: Mapping[str, str]
+) -> None:
+    """Raise ArgumentError unless a value is one of at least two words.
+
+    ``others`` are what some other words stand for, as `did_you_mean` has it.
+    """
+    if not isinstance(value, str) or value not in words:
+        *first, last = map(repr, words)
+        hint = did_you_mean(value, words, others)
+        requirement = f"must be {', '.join(first)} or {last}; got {shown(value)}{hint}"
+        raise ArgumentError(operator, name, requirement)
+
+
+def as_extent(operator: str, field: str, value: object) -> int:
+    """Return a size that was given as an integer of any kind.
+
+    Raises DTypeError if it is no integer, ArgumentError if it is negative.
+    """
+    extent = as_integer(operator, field, value)
+    if extent < 0:
+        raise ArgumentError(operator, field, f"must be at least 0; got {extent}")
+    return extent
+
+
+def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
+    """Return the bytes of a scalar as one element of a dtype.
+
+    Raises DTypeError if the value is no scalar, or does not fit the dtype.
+    """
+    try:
+        element = _on_the_host(value)
+        if element.ndim == 0:
+            element = element.astype(element.dtype.newbyteorder("="), copy=False)
+            return _converted_element(element, dtype).tobytes()
+    except Exception as error:
+        requirement = f"must fit {dtype}; got {shown(value)} ({reason(error)})"
+        raise dtype_error(operator, name, requirement) from error
+    raise dtype_error(operator, name, f"must be a scalar; got shape {element.shape}")
+
+
+def _on_the_host(value: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401  whatever a caller gave
+    """Return what NumPy makes of a value; TypeError for an array of CuPy, which would wait."""
+    if is_cupy(value):
+        raise TypeError("it is on a GPU; use .item()")
+    return np.asarray(value)
+
+
+def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return a number in another dtype, rounded to its floats; raise if it has no counterpart.
+
+    NumPy would make infinities of numbers that are too large, NaN of None and numbers of texts.
+    """
+    if element.dtype == dtype:
+        return element
+    value = element.item()
+    if not (isinstance(value, int) or element.dtype in copyable()):  # of any number of bits
+        raise TypeError("it is no number")
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise TypeError("it is complex")
+    if dtype.kind in "iub":
+        return np.array(_whole(value, dtype), dtype)
+    value = value if isinstance(value, complex) else float(value)
+    with np.errstate(all="ignore"):
+        result = np.array(value, dtype)
+        stored = result.astype(np.complex128).item()
+    for before, after in ((value.real, stored.real), (value.imag, stored.imag)):
+        if before == 0 != after:
+            raise ValueError("there is no zero")
+        if isfinite(before) and not isfinite(after):
+            raise OverflowError("it is out of range")
+        if isinf(before) and not isinf(after):
+            raise ValueError("there is no infinity")
+    return result
+
+
+def _whole(value: float, dtype: np.dtype[Any]) -> int:
+    """Return a number as an integer that a dtype of integers or bool has."""
+    if not isfinite(value):
+        raise ValueError("it is no integer")
+    if value != int(value):
+        raise ValueError("a fraction would be lost")
+    if dtype.kind == "b":
+        if value not in (0, 1):
+            raise ValueError("a bool is 0 or 1")
+    elif not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise OverflowError("it is out of range")
+    return int(value)

@@ -1,0 +1,149 @@
+"""Where findings in kernels that are strings lie in the files of who wrote them."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from cudakern.simulator.reports.findings import Finding
+from cudakern.simulator.reports.user_files import UserFiles
+from tests.helpers.rows import each
+
+KERNEL = """\
+__global__ void f(int* x, int n) {
+  if (n > 1) {
+    x[0] = 1;
+  }
+  x[n] = 2;
+  if (n > 2) {
+    x[0] = 1;
+  }
+  x[n + 1] = 3;
+}
+"""
+TEST = "tests/test_f.py"
+NOWHERE = (TEST, 42, None, False)
+
+
+class Item:
+    """What of a test of pytest is asked for."""
+
+    def __init__(self, path):
+        self.path = path
+        self.config = self
+        self.rootpath = path.parents[1]
+
+    def reportinfo(self):
+        return self.path, 41, "test"
+
+
+@pytest.fixture
+def placed(tmp_path, monkeypatch):
+    """Return a function that places a line of a kernel in a test that has a text."""
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    (tmp_path / "tests").mkdir()
+
+    def find(text, kernel=KERNEL, line=5, file="f.cu", called=()):
+        path = tmp_path / TEST
+        path.write_text(text, encoding="utf-8")
+        code = kernel.split("\n")[line - 1]
+        column = len(code) - len(code.lstrip()) + 1
+        source = (file, line)
+        finding = Finding("race", "f", (0,), (0,), source, (source,), 0, 0, "message", code=code)
+        files = UserFiles(Item(path), {("", file): kernel}, [str(path) for path in called])
+        return files.place(replace(finding, column=column))
+
+    return find
+
+
+INDENTED = textwrap.indent(KERNEL, " " * 8)
+OTHER = "void g(int* x, int n) {\n  x[n] = 2;\n}\n"
+WRITTEN = {
+    "at the margin": f'CODE = """{KERNEL}"""\n',
+    "from the second line on": f'"""Tests."""\n\nCODE = r"""\n{KERNEL}"""\n',
+    "to be dedented": f"def test():\n    code = textwrap.dedent('''\n{INDENTED}    ''')\n",
+    "as strings of one line": "CODE = (\n"
+    + "".join(f"    '{line}\\n'\n" for line in KERNEL.splitlines())
+    + ")\n",
+    "with a line that is filled in": 'CODE = """' + KERNEL.replace("n > 1", "n > LIMIT") + '"""\n',
+    "in a docstring": '"""\n' + "".join(f"... {line}\n" for line in KERNEL.splitlines()) + '"""\n',
+    "behind a kernel like it": "\n".join(
+        f'CODE = """{kernel}"""' for kernel in (KERNEL.replace("= 3", "= 4"), KERNEL)
+    ),
+    "with windows' ends of lines": f'CODE = """{KERNEL}"""\n'.replace("\n", "\r\n"),
+}
+
+
+@each("how", WRITTEN)
+def test_a_kernel_in_the_test(placed, how):
+    text = WRITTEN[how]
+    before = text.rpartition("x[n] = 2")[0]
+    column = len(before) - before.rfind("\n")
+    assert placed(text) == (TEST, before.count("\n") + 1, column, True)
+
+
+@each(
+    "text, line, found",
+    [
+        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 3, 5),  # told from a line of the same text
+        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 7, 9),
+        (f'A = """{KERNEL}"""\nB = """{KERNEL}"""\n', 5, 5),
+        # a line that is filled in, in a template and from a macro; too many are
+        (
+            'A = """\n' + KERNEL.replace("x[n] = 2", "{where} = 2") + '"""\n',
+            5,
+            (TEST, 6, None, True),
+        ),
+        (
+            'A = """\n' + KERNEL.replace("x[n] = 2;", "x[n] = TWO;") + '"""\n',
+            5,
+            (TEST, 6, None, True),
+        ),
+        (f'A = """{OTHER}"""\nB = """{KERNEL.replace("x[n] = 2", "x[n] = TWO")}"""\n', 5, 9),
+        ('A = """\n' + KERNEL.replace("x[", "data[").replace("n", "SIZE") + '"""\n', 5, NOWHERE),
+        ("", 5, NOWHERE),
+        ("}\n" * 9, 4, NOWHERE),
+        ('CODE = "".join(lines)\n', 4, NOWHERE),
+    ],
+)
+def test_the_line_of_a_kernel(placed, text, line, found):
+    place = placed(text, line=line)
+    assert place == found if isinstance(found, tuple) else place[:2] == (TEST, found)
+
+
+def test_a_kernel_elsewhere(placed, tmp_path, monkeypatch):
+    def written(name, text=KERNEL):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    other = written("library.py", f'CODE = """{KERNEL}"""\n')
+    assert placed("import library\n", called=[other])[:2] == ("library.py", 5)
+    assert placed("import library\n") == NOWHERE
+    for folder in (".hidden", "node_modules", "sources/deep"):
+        read = written(f"{folder}/f.cu")
+    assert placed("CODE = read()\n") == ("sources/deep/f.cu", 5, 3, True)
+    read.unlink()
+    beside = written("tests/kernels.cuh", f"// Kernels.\n{KERNEL}")
+    assert placed("CODE = read()\n") == ("tests/kernels.cuh", 6, 3, True)
+    beside.unlink()
+    # A file that the compiler read comes before all copies, as long as it has the line.
+    path, copy = written("kernels/f.cu"), f'CODE = """{KERNEL}"""\n'
+    assert placed(copy, file=str(path)) == ("kernels/f.cu", 5, 3, True)
+    assert placed(copy, file="kernels/f.cu") == ("kernels/f.cu", 5, 3, True)
+    monkeypatch.chdir(path.parent)
+    assert placed(copy, file="f.cu") == ("kernels/f.cu", 5, 3, True)
+    path.write_text("// Another kernel.\n" * 9)
+    assert placed(copy, file="f.cu") == (TEST, 5, 3, True)
+    monkeypatch.setitem(sys.modules, "library", SimpleNamespace(__file__=str(other)))
+    assert placed("import library\n")[:2] == ("library.py", 5)
+
+
+def test_the_root_is_that_of_the_repository(placed, tmp_path, monkeypatch):
+    for folder, file in (("tests", "test_f.py"), ("elsewhere", TEST)):
+        monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / folder))
+        assert placed(f'"""{KERNEL}"""').file == file

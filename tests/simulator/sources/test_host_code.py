@@ -1,0 +1,308 @@
+"""Whole programs in files: kernels run, host code is left out, and what a kernel needs is not."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern.compilation import nvrtc
+from cudakern.simulator import RawModule, checked
+from cudakern.simulator.sources import host_code
+from cudakern.simulator.sources.declarations import Unclear, declarations_of, tokens_of
+from tests.helpers.rows import each
+from tests.helpers.samples import sample
+
+PROGRAMS = Path(__file__).parent / "programs"
+N = 300
+#: Functions, variables and types that NVRTC refuses, and nothing for kernels in them.
+HOST_CODE = {
+    "braces": 'void f() { std::cout << "}" << \'}\' << R"a(})" } )a"; /* } */ // }\n}',
+    "splices": "void f() { std::cout << 1; // goes on \\\n } {\n}",
+    "windows": "#define A \\\r\n }\r\nvoid f()\r\n{\r\n  std::cout << 1;\r\n}\r\n",
+    "never": "#if 0\n don't { __global__ void k(int*) {\n#endif\nvoid f() { std::cout << 1; }",
+    "branches": "#ifdef A\nvoid f(int) {\n#else\nvoid f() {\n#endif\n  std::cout << 1;\n}",
+    "pragmas": "void f() {\n#pragma omp parallel for\n#define VALUE 3\n  std::cout << 1;\n}",
+    "in C": 'extern "C" {\nvoid f() { std::cout << 1; }\n}\nextern "C" int g() { return cout; }',
+    "nested": "namespace a { namespace { namespace b::c { void f() { std::cout << 1; } } } }",
+    "template": "template <class T> void f(T) { std::cout << 1; }\ntemplate void f<int>(int);\n"
+    "template <template <class> class C> void g(C<int>) { std::cout << 1; }",
+    "launch": "template <int n> void f() { k<<<1, n>>>(nullptr); }\nvoid g() { f<3>(); }",
+    "chain": "static void f() { abort(); }\nstatic void g() { f(); }\ninline void h() { g(); }",
+    "members": "struct A { A(int x) : x{x}, y(cout) {} ~A() { abort(); } int x, y; void f(); };\n"
+    "void A::f() { std::cout << x; }",
+    "types": "typedef std::vector<float> V; using W = std::vector<V>; V f(W w) { return w[0]; }",
+    "functions": "std::function<void(int)> f, g(a); std::string h(int), i;",
+    "classes": "struct { std::string a; } a; typedef struct B { std::string b; } B, *C;\n"
+    "struct D { struct { std::string d; }; }; struct E : std::exception { int e; } e;",
+    "constants": "constexpr int f() { return std::max(1, 2); }\nconst int g = std::strlen(f());",
+    "macros": "#define LOG(x) std::cerr << #x << '}'\nvoid f() { LOG(')'); }\nREGISTER(f);",
+    "lambda": "auto f = [](int x) { return std::to_string(x); }, g = f;",
+    "streams": "using std::cout; struct A { void p(std::ostream& o = cout) const; __host__ A(); "
+    "int n; };\nvoid A::p(std::ostream& o) const { o << n; }",
+    "C": "typedef struct { FILE* f; } A, *B; typedef struct C { pthread_t t; struct C* c; } "
+    "C; void f(B b, C c);",
+    "libraries": "#include <torch/extension.h>\n#include <stdarg.h>\n"
+    "torch::Tensor f(torch::Tensor x) { CHECK(x); }\n"
+    'PYBIND11_MODULE(NAME, m) { m.def("f", &f); }',
+    "catches": 'std::once_flag a; extern "C" __attribute__((visibility("default"))) int f() {\n'
+    "  try { std::call_once(a, f); } catch (const std::string& b) { return -1; }\n}",
+    "memory": "struct A { void* operator new(size_t n) { abort(); } };\n"
+    "struct B : A { static inline int f() { return rand(); } }; void f() { new B; B::f(); }",
+    "operators": "std::ostream& operator<<(std::ostream& o, int x) { return o << x; }\n"
+    "struct A { bool operator<(const A& a) const { return std::less<A>(); } };",
+}
+#: Kernels that need what NVRTC refuses, and the line of its error.
+NEEDED = {
+    "a type": ("struct A { std::string s; int n; };", "*x = sizeof(A);", 4),
+    "a type of a macro": ("#define A std::string\n#line 3", "A s;", 4),
+    "a function": ("int f() { std::cout << 1; return 3; }", "*x = f();", "_Z1fv"),
+    "a function of a class": (
+        "struct A { int f(); };\nint A::f() { abort(); }",
+        "*x = A().f();",
+        "_ZN1A1fEv",
+    ),
+    "a static function": ("static int f() { abort(); }", "*x = f();", "_Z1fv"),
+    "a constant that hides": (
+        "const int n = 1;\nnamespace a { const int n = std::min(2, 3);",
+        "*x = n; }",
+        5,
+    ),
+    "a type that hides": (
+        "using T = int;\nnamespace a { using T = std::string;",
+        "*x = sizeof(T); }",
+        5,
+    ),
+    "a function that hides": (
+        "int f(int) { return 1; }\nnamespace a { int f(int, std::missing = 0) { return 2; }",
+        "*x = f(3); }",
+        5,
+    ),
+    "a constructor": ("struct A { int n; A(int a = std::missing) {} };", "*x = A().n;", 4),
+    "a structure": ("struct A { int n; union { int a; std::string s; }; };", "*x = sizeof(A);", 4),
+    "an array of a macro": ("#define F(T) T a;\nstruct A { F(std::string) };", "A a;", 5),
+    "an operator": (
+        (
+            "struct A { __device__ A(int) {} __device__ int operator+(A a) { return 1; } };\n"
+            "int operator+(A a, int b) { abort(); }"
+        ),
+        "*x = A(1) + 1;",
+        "_Zpl1Ai",
+    ),
+    "a special class": (
+        (
+            "template <class T> struct A { static const int n = 1; }; template <>\n"
+            "struct A<int> { static const int n = 2; std::string s; };"
+        ),
+        "*x = A<int>::n;",
+        5,
+    ),
+    "a special function": (
+        "template <class T> int f(T) { return 1; }\ntemplate <> int f(int) { abort(); }",
+        "*x = f(1);",
+        "_Z1fIiEiT_",
+    ),
+    "a structure of a macro": ("struct A { int a; FIELD(b) };", "*x = sizeof(A);", 4),
+    "a name of a header": ("int f(int);\nnamespace a { using std::f;", "*x = f(3); }", 5),
+    "a function of an unknown macro": (
+        "LIB_DEVICE int f(float);\n__device__ int f(double) { return 2; }",
+        "*x = f(1.0f);",
+        3,
+    ),
+    "the type of a parameter": ("", "std::vector<int> v;", 4),
+}
+
+
+def program(tmp_path, text, name="mine.cu"):
+    (tmp_path / name).write_text(text, newline="")
+    return RawModule(path=str(tmp_path / name))
+
+
+def test_a_tutorial():
+    module = RawModule(path=str(PROGRAMS / "tutorial.cu"))
+    rng = np.random.default_rng(1)
+    x, y, scales = (rng.random(size, np.float32) for size in (N, N, 4))
+    module.get_global("scales").view(np.float32)[:] = scales
+    expected = np.float32(2) * x + y * scales[np.arange(N) % 4]
+    module.get_function("saxpy")((2,), (128,), (np.int32(N), np.float32(2), x, y))
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
+    assert module.get_global("visits").view(np.uint32) == -(-N // 128)
+    sums = np.empty(3, np.float32)
+    with checked():
+        module.get_function("block_sums")((3,), (128,), (np.int32(N), x, sums))
+    np.testing.assert_allclose(sums, [part.sum() for part in np.split(x, [128, 256])], rtol=1e-5)
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function("shifted")((3,), (128,), (np.int32(N), x, y))
+    assert caught.value.findings[0].source == (
+        str(PROGRAMS / "tutorial.cu"),
+        line("tutorial.cu", "i + 1"),
+    )
+
+
+def test_a_program_of_classes():
+    path = PROGRAMS / "classes.cu"
+    names = ["app::reduce_rows<int, app::Plus<int>>", "app::reduce_rows<float, app::Plus<float>>"]
+    module = RawModule(path=str(path), name_expressions=names)
+    matrix = np.dtype([("rows", np.int32), ("columns", np.int32), ("data", np.uint64)])
+
+    def given(values):
+        return np.array((*values.shape, values.ctypes.data), matrix)[()]
+
+    for name, dtype in zip(names, (np.int32, np.float32), strict=True):
+        values, out = np.arange(15, dtype=dtype).reshape(3, 5), np.empty(3, dtype)
+        with checked(arrays=[values]):
+            module.get_function(name)((1,), (32,), (given(values), out, np.zeros(1, np.uint8)[0]))
+        np.testing.assert_array_equal(out, values.sum(1))
+    values = np.arange(15, dtype=np.float32).reshape(3, 5)
+    result = np.empty((5, 3), np.float32)
+    module.get_function("transpose")((1,), (32,), (given(values), given(result)))
+    np.testing.assert_array_equal(result, values.T)
+    with pytest.raises(ck.SimulatorError) as caught, checked(arrays=[values]):
+        module.get_function("doubled")((1,), (3,), (given(values),))
+    places = [
+        place for finding in caught.value.findings for place in (finding.source, *finding.stack)
+    ]
+    assert (str(path), line("classes.cu", "*= 2")) in places
+
+
+def test_a_solver():
+    """Classes of kernels have bases, functions and instances for the host; CUB comes whole."""
+    module = RawModule(path=str(PROGRAMS / "solver.cu"), name_expressions=["smoothed"])
+    nodes, out = np.zeros(64, [("value", np.float32), ("id", np.int32)]), np.empty(64, np.float32)
+    nodes["value"] = np.arange(64)
+    energy = nodes["value"] ** 2 / 2
+    for edge, after in ((0, energy[-1]), (2, energy[0])):
+        following = np.append(energy[1:], after)
+        arguments = (nodes, out, np.int32(64), np.int8(edge))
+        module.get_function("smoothed")((1,), (64,), arguments)
+        np.testing.assert_array_equal(out, (energy + following) / 2)
+    module.get_function("total")((1,), (64,), (nodes, out))
+    assert out[0] == nodes["value"].sum() + 1
+
+
+def line(name, text):
+    """Return the line of a program that has a text."""
+    lines = (PROGRAMS / name).read_text().splitlines()
+    return next(number for number, one in enumerate(lines, 1) if text in one)
+
+
+@each("name", sample(HOST_CODE, 2))
+def test_host_code_goes_and_the_rest_stays(tmp_path, name):
+    text = (
+        f"#include <iostream>\n#include <vector>\n{HOST_CODE[name]}\n"
+        "__device__ int three() { return 3; }\nint plain(int x) { return x + 1; }\n"
+        'extern "C" __global__ void k(int* x) { x[0] = plain(three()); }\n'
+        "int main() { std::cout << 1; }\n"
+        'extern "C" __global__ void faulty(int* x) {\n  x[1] = 0;\n}'
+    )
+    module, x = program(tmp_path, text), np.zeros(1, np.int32)
+    with pytest.raises(ck.SimulatorError) as caught, checked():  # noqa: PT012
+        module.get_function("k")((1,), (1,), (x,))
+        module.get_function("faulty")((1,), (1,), (x,))
+    assert x == 4
+    assert caught.value.findings[0].source == (str(tmp_path / "mine.cu"), text.count("\n"))
+
+
+@each("name", NEEDED)
+def test_what_a_kernel_needs_is_told(tmp_path, name):
+    before, body, wanted = NEEDED[name]
+    text = (
+        f"#include <string>\n{before}\n"
+        f'extern "C" __global__ void k(int* x) {{\n{body}\n}}\nint main() {{ std::cout << 1; }}\n'
+    )
+    with pytest.raises(ck.KernelCompileError) as caught:
+        program(tmp_path, text).compile()
+    said = str(caught.value)
+    wanted = f"mine.cu({wanted}): error" if isinstance(wanted, int) else f"kernels need {wanted}, "
+    assert wanted in said
+    assert "nvcc -ptx mine.cu -o mine.ptx" in said
+    assert 'mine.cu(1): catastrophic error: cannot open source file "string"' in caught.value.log
+
+
+def test_errors_of_kernels_come_first(tmp_path):
+    text = "__global__ void k(int* x) {\n  *x = missing;\n}\n"
+    main = "#include <iostream>\nint main() { std::cout << 1; }\n"
+    for whole in (text, text + main, f"enum {{ a = std::missing }};\n{text}{main}"):
+        with pytest.raises(
+            ck.KernelCompileError, match='identifier "missing" is undefined'
+        ) as caught:
+            program(tmp_path, whole).compile()
+        assert ("nvcc -ptx" in str(caught.value)) == (whole != text)
+        assert f"mine.cu({3 if whole[0] == 'e' else 2}): error" in str(caught.value)
+
+
+def test_only_files_have_host_code():
+    with pytest.raises(ck.KernelCompileError, match="iostream"):
+        RawModule(code="#include <iostream>\nint main() {}", jitify=True).compile()
+    with pytest.raises(ck.KernelCompileError, match="cudaMalloc"):
+        RawModule(code="int main() { cudaMalloc(0, 1); }").compile()
+
+
+def test_headers_with_host_code(tmp_path):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "utils.h").write_text(
+        '#pragma once\n#include <string>\n#include "../device.h"\n'
+        "inline void log(std::string text) { std::cerr << text; }\n"
+    )
+    (tmp_path / "device.h").write_text(
+        "#pragma once\ninline int host() { abort(); }\n"
+        "__device__ void set(int* x, int at) {\n  x[at] = 7;\n}\n"
+    )
+    text = (
+        '#include "below/utils.h"\n#include "device.h"\n'
+        'extern "C" __global__ void k(int* x, int at) { set(x, at); }\n'
+    )
+    module, x = program(tmp_path, text), np.zeros(1, np.int32)
+    module.get_function("k")((1,), (1,), (x, np.int32(0)))
+    assert x == 7
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function("k")((1,), (1,), (x, np.int32(1)))
+    file, number = caught.value.findings[0].source
+    assert (Path(file).resolve(), number) == ((tmp_path / "device.h").resolve(), 4)
+
+
+def test_the_result_is_kept(tmp_path, monkeypatch):
+    """NVRTC is asked once about kernels alone, and anew only if other code would be left out."""
+    asked = []
+
+    def compile_program(program):
+        asked.append(program.text)
+        return original(program)
+
+    original = nvrtc.compile
+    monkeypatch.setattr(nvrtc, "compile", compile_program)
+    unique = hashlib.sha256(str(tmp_path).encode()).hexdigest()
+    kernel = f'// {unique}\nextern "C" __global__ void k(int* x) {{ *x = 1; }}\n'
+    program(tmp_path, kernel).compile()
+    assert len(asked) == 1
+    program(tmp_path, kernel + "int main() { std::cout << 1; }").compile()
+    assert len(asked) == 4
+    program(tmp_path, kernel + "int main() { std::cout << 1; }").compile()
+    assert len(asked) == 4
+    monkeypatch.setattr(host_code, "stamp", lambda: "other")
+    program(tmp_path, kernel + "int main() { std::cout << 1; }").compile()
+    assert len(asked) == 7
+
+
+WORDS = """// /* */ <% %> operator 1'0 public: f(){ template< R"( )" template<template a() try{}
+struct enum namespace catch"""
+PIECES = [*"{}()[]<>;:'\"\\#\n*/=, é", *WORDS.split(), "\n#if 0\n", "\n#else\n", "\n#endif\n"]
+PIECES += ["\n#define A }\n", "\r\n", "\\\n", "class A", 'extern "C" ', "catch (", " x "]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_declarations_lie_in_their_text(text):
+    try:
+        tokens = tokens_of(text)
+        declarations = declarations_of(text, tokens)
+    except Unclear:
+        return
+
+    for one in declarations:
+        assert 0 <= one.start <= one.body <= one.end <= len(text)
+        assert one.start < one.end

@@ -1,0 +1,150 @@
+"""Kernels in users' manners, with the headers of C and C++, compute what NumPy says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator.sources import standard_headers
+from tests.helpers.rows import each
+from tests.helpers.samples import covering, sample
+from tests.simulator.checker import answers
+from tests.simulator.checker.tables import Modules, correct_rows, require_result
+
+KERNEL = 'extern "C" __global__ void k(int* y) {{ *y = {}; }}'
+
+
+def xorshifted(x):
+    """Return one step of a generator of 32 bits, hashed with 64."""
+    v = x ^ (x << np.uint32(13))
+    v ^= v >> np.uint32(17)
+    v ^= v << np.uint32(5)
+    wide = v.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (wide >> np.uint64(32)).astype(np.uint32) ^ (v & np.uint32(255))
+
+
+def complex_answers(x):
+    a, b = x.astype(float).view(complex).T
+    c = a * b.conj() + np.exp(a) + b**2
+    return np.stack([c.real, c.imag, abs(a)], 1)
+
+
+ROWS = tuple(
+    correct_rows(
+        {**vars(answers), "xorshifted": xorshifted, "complex_answers": complex_answers}, "users"
+    )
+)
+MODULES = Modules(ROWS, jitify=True)
+
+
+@each("row", sample(ROWS, 4), ids=lambda row: row.name)
+def test_result(row):
+    require_result(MODULES.kernel(row), row, 0)
+    with ck.simulator.checked(seed=1):
+        require_result(MODULES.kernel(row), row, 1)
+
+
+@each("row", sample(ROWS, 18), ids=lambda row: row.name)
+def test_text_includes_what_it_needs(row):
+    names = [row.kernel] if "<" in row.kernel else None
+    ck.simulator.RawModule(
+        code=row.code, options=row.options, name_expressions=names, jitify=True
+    ).compile()
+
+
+@each("name", sample(sorted(standard_headers.names()), 7, 3))
+def test_each_header_alone_twice_and_by_namespace(name):
+    text = f"#include <{name}>\n" * 2 + "using namespace std;\n" + KERNEL.format(1)
+    options = ("-std=c++20",) if name == "concepts" else ()
+    ck.simulator.RawKernel(text, "k", options, jitify=True).compile()
+
+
+@each("order, standard", covering([1, -1], ["c++17", "c++20"]))
+def test_all_headers_together(order, standard):
+    names = sorted(standard_headers.names() - ({"concepts"} if standard == "c++17" else set()))
+    lines = [f"#include <{name}>\n" for name in names][::order]
+    text = "".join(lines) + "using namespace std;\n" + KERNEL.format("max(abs(-3), 2) + sqrt(4.f)")
+    y = np.zeros(1, np.int32)
+    ck.simulator.RawKernel(text, "k", (f"-std={standard}",), jitify=True)((1,), (1,), (y,))
+    assert y == 5
+
+
+@each("standard", sample(["c++11", "c++14", "c++17", "c++20"], 3))
+def test_headers_of_c_with_any_standard(standard):
+    row = next(row for row in ROWS if row.name == "limits_of_integers")
+    kernel = ck.simulator.RawKernel(row.code, "k", (f"-std={standard}",), jitify=True)
+    require_result(kernel, row, 0)
+
+
+def test_own_header_comes_first(tmp_path):
+    (tmp_path / "tuple").write_text("#define OWN 7\n", encoding="utf-8")
+    text = "#include <tuple>\n" + KERNEL.format("OWN")
+    y = np.zeros(1, np.int32)
+    ck.simulator.RawKernel(text, "k", (f"-I{tmp_path}",), jitify=True)((1,), (1,), (y,))
+    assert y == 7
+
+
+def test_file_as_with_nvcc(tmp_path):
+    file = tmp_path / "x.cu"
+    file.write_text(
+        """
+#include "cuda_runtime.h"
+extern "C" __global__ void k(double* y, uint n) {
+  y[0] = INFINITY; y[1] = M_PI * n + std::sqrt(4); y[2] = INT_MAX; assert(n == 2);
+}""",
+        encoding="utf-8",
+    )
+    y = np.full(3, np.nan)
+    ck.simulator.RawModule(path=str(file)).get_function("k")((1,), (1,), (y, np.uint32(2)))
+    np.testing.assert_allclose(y, [np.inf, 2 * np.pi + 2, 2**31 - 1], rtol=1e-15)
+
+
+def test_text_for_nvcc():
+    text = "#include <cstdint>\n" + KERNEL.format("std::int32_t(M_PI) + (INT_MAX > 0)")
+    y = np.zeros(1, np.int32)
+    ck.simulator.RawKernel(text, "k", backend="nvcc")((1,), (1,), (y,))
+    assert y == 4
+
+
+@each("standard", sample(["c++03", "c++11", "c++14", "c++20"], 3))
+def test_file_of_any_standard(tmp_path, standard):
+    file = tmp_path / "x.cu"
+    file.write_text(KERNEL.format(3), encoding="utf-8")
+    y = np.zeros(1, np.int32)
+    module = ck.simulator.RawModule(path=str(file), options=(f"-std={standard}",))
+    module.get_function("k")((1,), (1,), (y,))
+    assert y == 3
+
+
+def test_failed_assert_names_its_line():
+    text = "#undef NDEBUG\n#include <assert.h>\n" + KERNEL.format("(assert(threadIdx.x == 1), 1)")
+    kernel = ck.simulator.RawKernel(text, "k", jitify=True)
+    with pytest.raises(ck.SimulatorError, match=r"k\.cu:3.*threadIdx\.x == 1"):
+        kernel((1,), (1,), (np.zeros(1, np.int32),))
+
+
+def test_finding_in_a_header_has_the_line_that_led_there():
+    text = """#include <algorithm>
+extern "C" __global__ void k(int* y) {
+  std::fill_n(y, 3, 1);
+}"""
+    kernel = ck.simulator.RawKernel(text, "k", jitify=True)
+    with pytest.raises(ck.SimulatorError, match=r"k\.cu:3"), ck.simulator.checked():
+        kernel((1,), (1,), (np.zeros(2, np.int32),))
+
+
+@each(
+    "header, jitify, message",
+    [
+        ("stdint.h", False, r'cannot open source file "stdint\.h"; jitify=True brings it$'),
+        ("cuda.h", False, r'cannot open source file "stdlib\.h"; jitify=True brings it$'),
+        ("vector", True, r'cannot open source file "vector"$'),
+        ("cub/cub.cuh", True, r"NVRTC does not take cub/cub\.cuh: include such as cub/block/bl"),
+        ("thrust/complex.h", False, r"include cuda/std/complex instead of thrust/complex\.h"),
+    ],
+)
+def test_message_of_a_header_that_is_refused(header, jitify, message):
+    kernel = ck.simulator.RawKernel(f"#include <{header}>\n" + KERNEL.format(1), "k", jitify=jitify)
+    with pytest.raises(ck.KernelCompileError, match=message):
+        kernel.compile()
