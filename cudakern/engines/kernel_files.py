@@ -44,8 +44,8 @@ def file_for_gpu(spec: KernelSpec, capability: int) -> Path:
 
     For a GPU that NVRTC does not know yet it is PTX, which the driver compiles.
 
-    Raises what `cached_file` raises, and EngineUnavailableError if the GPU is older than the kernels
-    or NVRTC allow.
+    Raises what `cached_file` raises, and EngineUnavailableError if the GPU is older than the
+    kernels or NVRTC allow.
     """
     native = f"sm_{capability}"
     file = find_file(nvrtc.file_name(spec.entry, program_of(spec, native)))
