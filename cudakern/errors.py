@@ -172,13 +172,6 @@ class IndexRangeError(CudakernError, IndexError):
     """An index lies outside its axis and ``mode="raise"`` was asked for."""
 
 
-def _in_ipython(error: KernelCompileError | SimulatorError) -> list[str]:
-    """Return the lines that IPython shows if nobody has caught an error."""
-    from cudakern.simulator.reports import notebook  # noqa: PLC0415  nobody else needs it
-
-    return notebook.of_error(error)
-
-
 class KernelCompileError(CudakernError, RuntimeError):
     """A kernel did not compile.
 
@@ -209,8 +202,6 @@ class KernelCompileError(CudakernError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.source, self.options, self.log, self.summary), vars(self)
-
-    _render_traceback_ = _in_ipython
 
 
 class EngineUnavailableError(CudakernError, RuntimeError):
@@ -263,5 +254,3 @@ class SimulatorError(CudakernError, RuntimeError):
         place = (self.block, self.thread)
         arguments = (self.kind, self.kernel, *place, self.message, self.findings)
         return type(self), arguments, vars(self)
-
-    _render_traceback_ = _in_ipython

@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 import pytest
 
 from cudakern._commands import console
+from cudakern.display.styled_text import Span, Style
 from tests.helpers.rows import each
 
 ROWS = [("[a]", "1"), ("b", "2 :x:\n[/bold] [bold]3"), ("cccc", "pip install 'cudakern[cuda12]'")]
@@ -105,22 +106,21 @@ def test_a_text_is_printed_as_it_is(terminal, monkeypatch, has_rich):
     assert (terminal.text != terminal.getvalue()) is console.HAS_RICH
 
 
-def described(*, color):
-    return "\x1b[1;31mrace\x1b[0m: [bold]x[/] é" if color else "race: [bold]x[/] é"
+LINES = [(Span("race", Style.FIRST), Span(": [bold]x[/] é"))]
 
 
 def test_a_text_with_colours_of_its_own(terminal, monkeypatch, capsys):
-    console.show_ansi(described)
+    console.show_lines(LINES)
     assert capsys.readouterr().out == "race: [bold]x[/] é\n"
     pytest.importorskip("rich", reason="rich is not installed")
     monkeypatch.setenv("COLUMNS", "8")
     with redirect_stdout(terminal):
-        console.show_ansi(described)
+        console.show_lines(LINES)
     assert terminal.text == "race: [bold]x[/] é\n"
     assert terminal.getvalue().startswith("\x1b[1;31mrace\x1b[0m: ")
     monkeypatch.setenv("NO_COLOR", "1")
     with redirect_stdout(terminal):
-        console.show_ansi(described)
+        console.show_lines(LINES)
     assert "31m" not in terminal.getvalue().split("\n")[1]
 
 
@@ -162,7 +162,7 @@ def test_what_standard_output_cannot_encode_is_escaped():
     output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with redirect_stdout(output):
         console.show("é")
-        console.show_ansi(described)
+        console.show_lines(LINES)
     output.flush()
     assert output.buffer.getvalue() == b"\\xe9\nrace: [bold]x[/] \\xe9\n"
 
@@ -173,7 +173,7 @@ def test_what_a_terminal_cannot_encode_is_escaped(monkeypatch):
     output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     with redirect_stdout(output):
         console.show("é")
-        console.show_ansi(described)
+        console.show_lines(LINES)
         console.show_table([["é"]])
     output.flush()
     assert output.buffer.getvalue().count(b"\\xe9") == 3

@@ -1,66 +1,96 @@
-"""Fail on an import from a lower layer to a higher one, and on a circle.
+"""Fail on an import that leads up, on a circle, and on a late import that has no reason.
 
-A layer of the package is a line of LAYERS, the lowest first; modules of one line may import each
-other. For layers counts what a module imports when it is imported itself: what a function imports
-when it is called may lie higher, as an engine is chosen that late. For circles, of the benchmarks
-too, what only a type checker reads counts as well.
+A floor of the package is a line of FLOORS, the lowest first, and has rooms: folders, and modules
+that lie in none. An import leads to a lower floor, or stays in its room. All imports count, for
+circles of files and of rooms: those of functions, those of `load`, and what only a type checker
+reads. LATE says of each import in a function why it is there.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LAYERS = (
-    r"errors|process(\..*)?",
-    r"values(\..*)?",
-    r"compilation(\..*)?",
-    r"simulator(\..*)?",
-    r"engines(\..*)?",
-    r"operators(\..*)?",
-    r"",  # the package itself: the public names
-    r"dask|_commands(\..*)?|__main__",
-)
 PACKAGE = "cudakern"
+FLOORS = (
+    ("errors", "process", "display"),
+    ("values",),
+    ("compilation",),
+    ("simulator.runtime",),
+    ("simulator.ptx",),
+    ("simulator.sources",),
+    ("simulator.libraries",),
+    ("simulator.launching",),
+    ("simulator.reports", "simulator.cupy_stand_in"),
+    ("simulator",),
+    ("engines",),
+    ("operators",),
+    ("",),  # the package itself: the public names
+    ("dask", "_commands"),
+    ("__main__",),
+)
+#: Modules that import others in a function, and what it spares: measured, or who needs it.
+LATE = {
+    ("__main__", "errors"): "NumPy comes with it: 60 ms of every command",
+    ("engines", "engines.cuda.engine"): "CuPy comes with it: 300 ms, where it is at all",
+    ("engines", "engines.simulator"): "20 ms of a call on a GPU",
+    ("operators.arrays.foreign", "engines.cuda.loans"): "arrays of other libraries alone",
+    ("operators.compiled", "display.notebook"): "1 ms of a first call, and notebooks alone",
+    ("operators.nonzero.function", "display.notebook"): "likewise",
+    ("simulator.libraries.build", "simulator.ptx.parse"): "likewise",
+    ("simulator.libraries.build", "simulator.ptx.translate"): "60 ms, unless a library is kept",
+    ("simulator.reports.pytest_plugin", "simulator.reports.checked_tests"): "NumPy: every pytest",
+    ("simulator.reports.sessions", "simulator.reports.html.page"): "6 ms, and few want pages",
+    ("simulator.sources.text_to_ptx", "simulator.sources.host_code"): "10 ms, and files alone",
+}
+LOADERS = {"load", "import_module"}
 
 
-def imports(node: ast.AST, *, types: bool) -> Iterator[ast.AST]:
-    """Yield the nodes that an import of a module runs, and what is for a type checker if asked."""
+class Import(NamedTuple):
+    """That a module imports another one."""
+
+    target: str
+    is_late: bool
+
+
+def imports(node: ast.AST, *, late: bool = False) -> Iterator[Import]:
+    """Yield what a module imports, by name; of a package perhaps a name that is no module."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING" and not types:
-            continue
-        yield child
-        yield from imports(child, types=types)
+        within = late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, within) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            for alias in child.names:
+                name = f"{child.module}.{alias.name}"
+                yield Import(name if name in modules else child.module, within)
+        elif isinstance(child, ast.Call) and ast.unparse(child.func) in LOADERS:
+            names = (word.value for word in child.args if isinstance(word, ast.Constant))
+            yield from (Import(name, is_late=True) for name in names)
+        yield from imports(child, late=within)
 
 
-def imported(name: str, *, types: bool) -> set[str]:
-    """Return the other modules of the project that a module imports."""
-    names: set[str] = set()
-    for node in imports(ast.parse(modules[name].read_text(encoding="utf-8")), types=types):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            members = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= members & modules.keys() or {node.module}
-    return names & modules.keys() - {name}
-
-
-def layer(module: str) -> int:
-    """Return the number of the layer that a module of the package is in."""
+def room_of(module: str) -> str:
+    """Return the room of a module: the longest name of FLOORS that is its own or a folder's."""
     name = module.removeprefix(PACKAGE).removeprefix(".")
-    numbers = [k for k, names in enumerate(LAYERS) if re.fullmatch(names, name)]
-    if len(numbers) != 1:
-        sys.exit(f"{module} must be in one line of LAYERS in {__file__}; is in {len(numbers)}")
-    return numbers[0]
+    rooms = [room for floor in FLOORS for room in floor if f"{name}.".startswith(f"{room}.")]
+    if not rooms and name:
+        sys.exit(f"{module} must be in a room of FLOORS in {__file__}")
+    return max(rooms, key=len, default="")
+
+
+def circles(graph: dict[str, set[str]]) -> list[str]:
+    """Return a message about a circle, if there is one."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [f"a circle of imports: {' <- '.join(error.args[1])}"]
+    return []
 
 
 modules = {
@@ -68,16 +98,22 @@ modules = {
     for folder in (PACKAGE, "perf")
     for path in Path(folder).rglob("*.py")
 }
-wrong = [
-    f"{name} imports {other}, which is in a higher layer"
-    for name in sorted(modules)
-    if name.split(".")[0] == PACKAGE
-    for other in sorted(imported(name, types=False))
-    if layer(other) > layer(name)
-]
-try:
-    TopologicalSorter({name: imported(name, types=True) for name in modules}).prepare()
-except CycleError as error:
-    wrong.append(f"a circle of imports: {' <- '.join(error.args[1])}")
+graph: dict[str, set[str]] = {}
+wrong, late = [], set()
+floors = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+for name, path in sorted(modules.items()):
+    found = [i for i in imports(ast.parse(path.read_text("utf-8"))) if i.target in modules]
+    graph[name] = {target for target, _ in found} - {name}
+    if name.split(".")[0] != PACKAGE:
+        continue
+    late |= {(name, target) for target, is_late in found if is_late}
+    for other in sorted(graph[name]):
+        here, there = room_of(name), room_of(other)
+        if here != there and floors[there] >= floors[here]:
+            wrong.append(f"{name} imports {other}, which is on a higher floor or beside it")
+reasons = {tuple(f"{PACKAGE}.{name}" for name in names) for names in LATE}
+wrong += [f"{a} imports {b} late; LATE must say why" for a, b in sorted(late - reasons)]
+wrong += [f"{a} does not import {b} late, as LATE says" for a, b in sorted(reasons - late)]
+wrong += circles(graph)
 if wrong:
     sys.exit("\n".join(wrong))

@@ -14,8 +14,8 @@ import runpy
 import signal
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import reduce
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,11 +25,16 @@ from typing import IO, TYPE_CHECKING
 from cudakern import simulator
 from cudakern._commands import console
 from cudakern._commands.statuses import SIGNALLED, SIGNALS, USAGE
+from cudakern.display.characters import plural
+from cudakern.display.styled_text import as_text
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
 from cudakern.simulator.launching.observation import observing, watchers
-from cudakern.simulator.reports.characters import plural
+from cudakern.simulator.reports.compiler_errors import excerpt_of_error
+from cudakern.simulator.reports.findings import identity, lines_of
+from cudakern.simulator.reports.html import page
+from cudakern.simulator.reports.json_report import write_findings, write_traffic
+from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
-from cudakern.simulator.reports.text import compiler_lines, described, grouped, identity
 
 if TYPE_CHECKING:
     import argparse
@@ -54,10 +59,10 @@ _NOT_PYTHON = {
 class _Run:
     """What came of the script with one seed."""
 
-    checks: CheckReport
+    checks: Report
     status: int = 0  # that it ended with
     signal: int = 0  # or what ended it
-    traffic: TrafficReport | None = None
+    traffic: Report | None = None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,9 +72,7 @@ def run(options: argparse.Namespace) -> int:
         sys.stderr.write(f"cudakern check: {refusal}\n")
         return USAGE
     if options.html:
-        from cudakern.simulator.reports import html  # noqa: PLC0415  needs jinja2
-
-        html.page(CheckReport())  # an error before the script runs
+        page.find_template()  # an error before the script runs
     runs: list[_Run] = []
     for seed in options.seeds:
         if len(options.seeds) > 1:
@@ -77,30 +80,24 @@ def run(options: argparse.Namespace) -> int:
         runs.append(_run(options, seed))
         if runs[-1].signal:
             break
-    checks, traffic = _together([run.checks for run in runs]), runs[0].traffic
+    checks, traffic = reduce(Report.joined, [run.checks for run in runs]), runs[0].traffic
     if options.traffic:
-        console.show(f"{traffic or 'the script ended before its traffic was known'}\n")
+        console.show(f"{_describe_traffic(traffic)}\n")
     for seeds, findings in _by_seeds(runs).items():
         if len(options.seeds) > 1:
             console.show(f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}:\n")
-        console.show_ansi(partial(described, findings))
+        console.show_lines(lines_of(findings))
         console.show("")
     if checks.notes:
-        console.show_ansi(partial(described, (), checks.notes))
+        console.show_lines(lines_of((), checks.notes))
     _write_files(options, checks, traffic)
     return _concluded(options, checks, runs)
 
 
-def _together(reports: Sequence[CheckReport]) -> CheckReport:
-    """Return one report of what was found with any seed, each thing once."""
-    whole = CheckReport(reports[0].seed, strict=reports[0].strict)
-    for report in reports:
-        whole.launches += report.launches
-        whole.sources |= report.sources
-        whole.findings += report.findings
-        whole.notes += [note for note in report.notes if note not in whole.notes]
-    whole.findings = grouped(whole.findings)
-    return whole
+def _describe_traffic(report: Report | None) -> str:
+    if report is None:
+        return "the script ended before its traffic was known"
+    return "\n\n".join(map(str, report.kernels)) or "no launches"
 
 
 def _by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
@@ -115,22 +112,23 @@ def _by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
     return found
 
 
-def _write_files(
-    options: argparse.Namespace, checks: CheckReport, traffic: TrafficReport | None
-) -> None:
+def _write_files(options: argparse.Namespace, checks: Report, traffic: Report | None) -> None:
     """Write JSON and a page, those of the traffic beside those of what was found."""
-    for report, more in ((checks, ""), (traffic, "-traffic")):
-        if report is not None and options.json:
-            _beside(options.json, more).write_text(f"{report.json()}\n", encoding="utf-8")
-        if report is not None and options.html:
-            report.html(_beside(options.html, more))
+    outputs = [(checks, "", write_findings, page.of_findings)]
+    if traffic is not None:
+        outputs.append((traffic, "-traffic", write_traffic, page.of_traffic))
+    for report, more, as_json, as_page in outputs:
+        if options.json:
+            _beside(options.json, more).write_text(f"{as_json(report)}\n", encoding="utf-8")
+        if options.html:
+            page.write(as_page(report), _beside(options.html, more))
 
 
 def _beside(name: str, more: str) -> Path:
     return Path(name).with_stem(Path(name).stem + more)
 
 
-def _concluded(options: argparse.Namespace, checks: CheckReport, runs: Sequence[_Run]) -> int:
+def _concluded(options: argparse.Namespace, checks: Report, runs: Sequence[_Run]) -> int:
     """Say in a line how it went; return the exit status."""
     status = next((run.status for run in runs if run.status), 0)
     ended_by = runs[-1].signal
@@ -192,7 +190,7 @@ def _run(options: argparse.Namespace, seed: int) -> _Run:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         sys.exit(_script(options, seed, log))
     status = os.waitstatus_to_exitcode(_waited(child, blocked))
-    result = _Run(CheckReport(seed, strict=options.strict), status)
+    result = _Run(Report(seed, strict=options.strict), status)
     if status in {_INTERRUPTED, -signal.SIGINT}:
         result.signal = signal.SIGINT
     elif status < 0:
@@ -227,54 +225,50 @@ def _has_terminal() -> bool:
         return False
 
 
-@dataclass(eq=False)
 class _Recorder(CheckReport):
-    """What is found in a child, written down at once."""
+    """Writes down at once what a child finds."""
 
-    log: int = -1  # the descriptor of a file
-    #: How many threads are known of each group.
-    threads: dict[tuple[object, ...], int] = field(default_factory=dict)
+    def __init__(self, log: int, seed: int, *, strict: bool) -> None:
+        super().__init__(seed, strict=strict)
+        self._log = log  # the descriptor of a file
+        #: How many threads are known of each group.
+        self._threads: dict[tuple[object, ...], int] = {}
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
-        notes, files = len(self.notes), len(self.sources)
+        notes, sources = len(self.notes), len(self.sources)
         super().add(observed)
-        found, self.findings = self.findings, []
-        self.write(found, 0, self.notes[notes:], dict([*self.sources.items()][files:]))
+        new = Report(
+            findings=(*self.findings,),
+            notes=(*self.notes[notes:],),
+            sources=dict([*self.sources.items()][sources:]),
+        )
+        self.findings.clear()
+        self.write(new)
 
     def count(self) -> None:
         """Count a launch, which may be one of a `checked` in the script."""
-        self.write((), 1)
+        self.write(Report(launches=1))
 
-    def write(
-        self,
-        found: Sequence[Finding],
-        launches: int = 0,
-        notes: Sequence[str] = (),
-        sources: dict[tuple[str, str], str] | None = None,
-        traffic: TrafficReport | None = None,
-    ) -> None:
+    def write(self, report: Report, traffic: Report | None = None) -> None:
         """Write down what is new; the same again and again would fill the disk."""
         new = []
-        for finding in found:
-            if finding.threads > self.threads.get(identity(finding), 0):
-                self.threads[identity(finding)] = finding.threads
+        for finding in report.findings:
+            if finding.threads > self._threads.get(identity(finding), 0):
+                self._threads[identity(finding)] = finding.threads
                 new.append(finding)
-        record = pickle.dumps((new, launches, notes, sources or {}, traffic))
+        record = pickle.dumps((report.launches, (*new,), report.notes, report.sources, traffic))
         # At once: forked processes of the script's write to the same place in the file.
-        os.write(self.log, record)
+        os.write(self._log, record)
 
 
 def _read(result: _Run, log: IO[bytes]) -> None:
     """Read what a child has written down."""
-    checks = result.checks
     try:
         while True:
-            found, launches, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
-            checks.findings += found
-            checks.launches += launches
-            checks.notes += [note for note in notes if note not in checks.notes]
-            checks.sources |= sources
+            launches, findings, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
+            new = Report(launches=launches, findings=findings, notes=notes, sources=sources)
+            result.checks = result.checks.joined(new)
             result.traffic = traffic or result.traffic
     except (EOFError, pickle.UnpicklingError):  # the end, or a child that was ended amid a record
         return
@@ -282,7 +276,7 @@ def _read(result: _Run, log: IO[bytes]) -> None:
 
 def _script(options: argparse.Namespace, seed: int, log: int) -> int:
     """Run the script as Python does; return its exit status. What it starts goes on after that."""
-    recorder = _Recorder(seed, strict=options.strict, log=log)
+    recorder = _Recorder(log, seed, strict=options.strict)
     stack = ExitStack()
     stack.enter_context(observing(recorder))
     watchers.append(recorder.count)
@@ -307,9 +301,10 @@ def _script(options: argparse.Namespace, seed: int, log: int) -> int:
         traceback = _of_script(error)
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
         if isinstance(error, KernelCompileError):
-            sys.stderr.writelines(f"{line}\n" for line in compiler_lines(error))
+            excerpt = as_text(excerpt_of_error(error))
+            sys.stderr.write(f"{excerpt}\n" if excerpt else "")
         elif isinstance(error, SimulatorError):
-            recorder.write(error.findings)  # of a `checked` in the script
+            recorder.write(Report(findings=error.findings))  # of a `checked` in the script
         return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
@@ -329,7 +324,7 @@ def _run_file(path: Path) -> None:
 
 def _hand_over(recorder: _Recorder, traffic: TrafficReport, process: int) -> None:
     if os.getpid() == process:  # not one that it has forked
-        recorder.write((), traffic=traffic)
+        recorder.write(Report(), traffic.report)
 
 
 def _of_script(error: BaseException) -> TracebackType | None:

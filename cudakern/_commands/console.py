@@ -8,6 +8,7 @@ from itertools import count, zip_longest
 from typing import TYPE_CHECKING
 
 from cudakern.compilation.waits import KERNELS, shown, spoken
+from cudakern.display.styled_text import Span, as_rich, as_text
 
 try:
     from rich.console import Console
@@ -21,7 +22,9 @@ else:
     HAS_RICH = True
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from cudakern.display.styled_text import Line
 
 _GAP = "  "
 
@@ -41,13 +44,14 @@ def show(text: str, style: str = "") -> None:
         console.print(Text(_encodable(text), style), soft_wrap=True)
 
 
-def show_ansi(described: Callable[..., str]) -> None:
-    """Print what a function returns, which is asked for ANSI's codes by ``color``."""
+def show_lines(lines: Iterable[Line]) -> None:
+    """Print lines of text with styles, which a terminal shows."""
     console = _rich_console()
     if console is None:
-        _write(described(color=False))
+        _write(as_text(lines))
     else:
-        console.print(Text.from_ansi(_encodable(described(color=True))), soft_wrap=True)
+        encodable = [tuple(Span(_encodable(text), style) for text, style in line) for line in lines]
+        console.print(as_rich(encodable), soft_wrap=True)
 
 
 def _write(text: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cudakern.errors import EngineUnavailableError
 from cudakern.process.caches import clear_caches
 from cudakern.process.forks import Lock
-from cudakern.process.lazy import load
+from cudakern.process.lazy import is_cupy_simulated, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ def engine_for(place: int) -> Engine:
     """
     if _handed_in:
         return _handed_in[-1]
-    if place == HOST:
+    if place == HOST or is_cupy_simulated():
         return _simulator()
     require_own_process()
     with _asking:  # else two threads that ask first, at the same time, would get an engine each

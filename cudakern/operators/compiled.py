@@ -187,7 +187,7 @@ class CompiledOperator:
 
     def _repr_html_(self) -> str:
         """Show operator, level, tensors and kernel variant in a notebook."""
-        from cudakern.simulator.reports.notebook import box, table  # noqa: PLC0415  notebooks alone
+        from cudakern.display.notebook import box, table  # noqa: PLC0415  notebooks alone
 
         named = zip(self._tensors.names, self._tensors.tensors, strict=True)
         rows = [(name, str(t.sizes), str(t.element_strides), t.data_type.name) for name, t in named]

@@ -51,6 +51,14 @@ class Lock:
             self._lock = RLock()
 
 
+class AwaitedLock(Lock):
+    """A lock for whose release a fork waits: what it guards is whole in the forked process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _awaited.append(self)
+
+
 class Cancelled:
     """Tells work that nobody waits for its result any more."""
 
@@ -137,9 +145,6 @@ class _Undivided:
 
     def __init__(self) -> None:
         self._ended, self._running = Condition(), 0
-        os.register_at_fork(
-            before=self._await, after_in_parent=self._go_on, after_in_child=self._forget
-        )
         atexit.register(self._end)
 
     def __enter__(self) -> None:
@@ -153,40 +158,63 @@ class _Undivided:
             self._running -= 1
             self._ended.notify_all()
 
-    def _await(self) -> None:
+    def stop(self) -> None:
+        """Wait until no work is under way, and let none begin."""
         self._ended.acquire()
         self._ended.wait_for(lambda: not self._running)
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Let work begin again."""
         self._ended.release()
 
-    def _end(self) -> None:
-        self._await()
-        self._go_on()
-
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Be as in a new process."""
         self._ended, self._running = Condition(), 0
+
+    def _end(self) -> None:
+        self.stop()
+        self.go_on()
 
 
 _alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()
+_awaited: list[AwaitedLock] = []
+_held: list[AwaitedLock] = []  # by a fork
 _undivided = _Undivided()
 #: Tells the work of all threads, to which no signal's handler comes, that the program is to end.
 stopping = Cancelled()
-#: Held while the simulator observes a launch, for whose end a fork waits. A fork that waits for the
-#: import of a module cannot be told of its locks, so this one is here.
-observing = RLock()
 #: Held while a thread starts: the size of stacks is a setting of the process.
 _starting = Lock()
 
 
-def _renew_all() -> None:
+def _stop() -> None:
+    """Take the locks that a fork waits for, then wait for work, which may import more of them."""
+    while True:
+        for lock in _awaited[len(_held) :]:
+            lock.__enter__()
+            _held.append(lock)
+        _undivided.stop()
+        if len(_held) == len(_awaited):
+            return
+        _undivided.go_on()
+
+
+def _release() -> None:
+    while _held:
+        _held.pop().__exit__()
+
+
+def _go_on() -> None:
+    _undivided.go_on()
+    _release()
+
+
+def _begin_anew() -> None:
+    _undivided.forget()
+    _release()
     for reference in _alive.valuerefs():
         lock = reference()
         if lock is not None:
             lock.renew()
 
 
-os.register_at_fork(
-    before=observing.acquire, after_in_parent=observing.release, after_in_child=observing.release
-)
-os.register_at_fork(after_in_child=_renew_all)
+os.register_at_fork(before=_stop, after_in_parent=_go_on, after_in_child=_begin_anew)

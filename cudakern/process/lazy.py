@@ -41,6 +41,15 @@ def _is_importing() -> bool:
     return False
 
 
+#: The name in a module cupy that says: this is the simulator's, which stands for CuPy.
+SIMULATED = "__cudakern_simulated__"
+
+
+def is_cupy_simulated() -> bool:
+    """Return whether what is imported as cupy stands for it in the simulator."""
+    return getattr(sys.modules.get("cupy"), SIMULATED, False) is True
+
+
 def is_cupy(value: object) -> bool:
     """Return whether a value is a CuPy array, without importing CuPy."""
     cupy = sys.modules.get("cupy")

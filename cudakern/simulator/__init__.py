@@ -8,6 +8,7 @@ operators of this package as well.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from cudakern.process.lazy import public_names
@@ -28,3 +29,8 @@ if TYPE_CHECKING:  # what a package has, for type checkers and for `public_names
     from cudakern.simulator.reports.traffic import Requests as Requests
 else:
     __all__, __getattr__, __dir__ = public_names(__name__)
+
+if "IPython" in sys.modules:
+    from cudakern.simulator.reports.ipython import register
+
+    register()

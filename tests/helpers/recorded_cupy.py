@@ -264,7 +264,7 @@ class Record:
         yield runtime, "driverGetVersion", lambda: 14000
         yield cupy, "from_dlpack", self.from_dlpack
         yield memory, "_device_ids", self.memory
-        yield engines, "_handed_in", []  # else the simulator's engine has all
+        yield engines, "is_cupy_simulated", lambda: False  # else the simulator runs all
 
 
 @contextmanager

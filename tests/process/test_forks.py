@@ -67,3 +67,42 @@ def test_a_fork_after_the_first_use_is_told_to_be_spawned_others_are_like_any_pr
 @pytest.mark.gpu
 def test_a_fork_of_a_process_with_a_context_is_told_to_be_spawned():
     assert lines(ON_GPU, "use") == [REFUSED] * 4 + ["numpy"]
+
+
+AMID = """
+import os, sys, threading, time
+from cudakern.process.forks import AwaitedLock, undivided
+locks, state = [], []
+begun, made, taken = (threading.Event() for _ in range(3))
+
+def work(_):
+    begun.set()
+    time.sleep(0.1)
+    locks.append(AwaitedLock())
+    made.set()
+    taken.wait()
+
+def hold():
+    made.wait()
+    with locks[0]:
+        state.append("begun")
+        taken.set()
+        time.sleep(0.2)
+        state.append("ended")
+
+threads = [threading.Thread(target=run) for run in (lambda: undivided(work), hold)]
+for thread in threads:
+    thread.start()
+begun.wait()
+if os.fork() == 0:
+    with locks[0]:
+        print(*state, flush=True)
+    os._exit(0)
+os.wait()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_a_lock_that_is_made_while_a_fork_waits_is_waited_for():
+    assert printed(AMID, flags=("-W", "ignore")) == "begun ended\n"

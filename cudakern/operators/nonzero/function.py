@@ -79,7 +79,7 @@ class NonzeroCoordinates(NamedTuple, Generic[A]):
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
-        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
+        from cudakern.display import notebook  # noqa: PLC0415  notebooks alone
 
         count, rows = _contents(self.count, self.coordinates)
         shape, dtype = (getattr(self.coordinates, word, "?") for word in ("shape", "dtype"))

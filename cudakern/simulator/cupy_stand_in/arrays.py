@@ -35,6 +35,7 @@ from cudakern.simulator.cupy_stand_in.names import (
     STRICT,
     STRICT_OF_MANY,
 )
+from cudakern.simulator.cupy_stand_in.registry import MODULES
 from cudakern.simulator.launching.launch_parameters import address_of, empty
 from cudakern.values.layout import Layout
 
@@ -250,11 +251,9 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
         """Call CuPy's function of that name; TypeError for what only NumPy has, as in CuPy."""
-        from cudakern.simulator.cupy_stand_in.modules import OWN, module  # noqa: PLC0415  a circle
-
         del types
-        name = f"cupy{func.__module__.removeprefix('numpy')}"
-        function = getattr(module(name), func.__name__, None) if name in OWN else None
+        module = MODULES.get(f"cupy{func.__module__.removeprefix('numpy')}")
+        function = getattr(module, func.__name__, None)
         return NotImplemented if function is None else function(*args, **kwargs)
 
     def __array_finalize__(self, obj: np.ndarray | None) -> None:

@@ -20,6 +20,7 @@ from cudakern.simulator.cupy_stand_in.arrays import (
     unwritten,
 )
 from cudakern.simulator.cupy_stand_in.devices import Device, get_device_id
+from cudakern.simulator.cupy_stand_in.registry import MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -257,9 +258,7 @@ def empty_like(
 
 def get_array_module(*args: object) -> ModuleType:
     """Return cupy if an argument is an array of it, else numpy."""
-    from cudakern.simulator.cupy_stand_in.modules import module  # noqa: PLC0415  a circle
-
-    return module("cupy") if any(isinstance(value, ndarray) for value in args) else np
+    return MODULES["cupy"] if any(isinstance(value, ndarray) for value in args) else np
 
 
 def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:  # noqa: ANN401, FBT001

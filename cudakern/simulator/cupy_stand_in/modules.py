@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cudakern.errors import ArgumentError, KernelCompileError
+from cudakern.process.caches import clear_caches
 from cudakern.process.forks import Lock
+from cudakern.process.lazy import SIMULATED
 from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
 from cudakern.simulator.cupy_stand_in.absent import absent, only_in_numpy
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
@@ -23,6 +25,7 @@ from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import NAMES, OLD
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
 from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
+from cudakern.simulator.cupy_stand_in.registry import MODULES
 from cudakern.values.validation import as_extent
 
 if TYPE_CHECKING:
@@ -84,6 +87,7 @@ OWN: dict[str, dict[str, Any]] = {
         "ReductionKernel": ReductionKernel,
         "NINF": -np.inf,
         "__version__": VERSION,
+        SIMULATED: True,
         "fromDlpack": functions.from_dlpack,
         "is_available": devices.is_available,
         "ndarray": ndarray,
@@ -182,7 +186,7 @@ class _StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         full = f"{self.__name__}.{name}"
         if full in OWN:
-            value: Any = module(full)
+            value: Any = MODULES[full]
         elif name in self._names and hasattr(self._numpy(), name):
             value = getattr(self._numpy(), name)
             if self._below == "random":
@@ -218,14 +222,8 @@ class _StandIn(ModuleType):
         return sorted({*self.__dict__, *here, *(name for name in inside if "." not in name)})
 
 
-_modules: dict[str, _StandIn] = {}
-
-
-def module(name: str) -> _StandIn:
-    """Return a module of the stand-in by its full name, the same each time."""
-    if name not in _modules:
-        _modules.setdefault(name, _StandIn(name))
-    return _modules[name]
+_made = {name: _StandIn(name) for name in OWN}
+MODULES.update(_made)
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -239,13 +237,13 @@ class _Finder(MetaPathFinder, Loader):
             return None
         if fullname not in OWN:
             parent, _, name = fullname.rpartition(".")
-            message = module(parent).missing(name) if parent in OWN else absent(fullname)
+            message = _made[parent].missing(name) if parent in OWN else absent(fullname)
             # Without a name: of one that has it, Python keeps the message to itself.
             raise ModuleNotFoundError(message)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return module(spec.name)
+        return MODULES[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is made."""
@@ -257,7 +255,7 @@ _lock = Lock()
 _blocks: list[ExitStack] = []
 
 
-def _taken() -> dict[str, ModuleType]:
+def _take_modules() -> dict[str, ModuleType]:
     """Take all of CuPy's modules, real or not, out of Python's table; return them."""
     names = [name for name in [*sys.modules] if name.partition(".")[0] in _ROOTS]
     return {name: sys.modules.pop(name) for name in names}
@@ -266,19 +264,17 @@ def _taken() -> dict[str, ModuleType]:
 @contextmanager
 def _installed() -> Iterator[None]:
     """Have Python find the stand-in, and the operators run on its arrays in the simulator."""
-    from cudakern.engines import use  # noqa: PLC0415  a higher layer
-    from cudakern.engines.simulator import ENGINE  # noqa: PLC0415
-
-    before = _taken()
+    before = _take_modules()
     sys.meta_path.insert(0, _finder)
+    clear_caches()  # bound launches are those of another engine
     try:
         importlib.import_module("cupy")  # the operators look whether it is imported
-        with use(ENGINE):
-            yield
+        yield
     finally:
         sys.meta_path.remove(_finder)
-        _taken()
+        _take_modules()
         sys.modules.update(before)
+        clear_caches()
 
 
 @contextmanager
@@ -331,7 +327,7 @@ def in_place_of_cupy(*, devices: int = 1) -> Iterator[ModuleType]:
         _blocks.append(_blocks[0] if _blocks else first)
     try:
         with there_are(count):
-            yield module("cupy")
+            yield MODULES["cupy"]
     finally:
         with _lock:
             last = _blocks.pop()

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cudakern.errors import BindingError
-from cudakern.process.forks import observing as _lock
+from cudakern.process.forks import AwaitedLock
 from cudakern.simulator.launching.known_arrays import reached
 from cudakern.simulator.launching.operands import group
 from cudakern.simulator.libraries.loaded import error_of, reraise
 from cudakern.simulator.runtime import abi
-from cudakern.simulator.sources.source_lines import column_of, own_first, stack_of
+from cudakern.simulator.sources.source_lines import column_of, own_stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.launching.operands import Buffer, Operand
     from cudakern.simulator.libraries.loaded import LoadedKernel
     from cudakern.simulator.runtime.limits import Grid
-    from cudakern.simulator.sources.source_lines import Source
+    from cudakern.simulator.sources.source_lines import SourceLine
 
     #: Grid, block, bytes of dynamic shared memory.
     Size = tuple[Grid, Grid, int]
@@ -65,14 +65,14 @@ class Observed:
         ]
         #: Writes that may race with readers whom the checker has forgotten; where the first one is.
         self.forgotten = int(options.forgotten)
-        self.forgotten_at = own_first(stack_of(options.forgotten_at))
+        self.forgotten_at = own_stack_of(options.forgotten_at)
         count = kernel.structure.basic_blocks if options.executions else 0
         #: How often warps executed each basic block, if anybody counts.
         self.executions = options.executions[:count]
         self.blocks, self.sampled = prod(grid), int(options.sample)
         #: Why the launch ended early, if that is not among the findings, and where.
         self.failure: SimulatorError | None = None
-        self.failed_at: tuple[Source, ...] = ()
+        self.failed_at: tuple[SourceLine, ...] = ()
         self.failed_column: int | None = None
 
 
@@ -92,6 +92,8 @@ class Session:
         """Take note of a launch."""
 
 
+#: Held while a launch is observed.
+_lock = AwaitedLock()
 #: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
 active: list[Session] = []
 #: Called after each launch that was observed, by its thread.
@@ -181,7 +183,7 @@ def _observe(
             if checking is not None and observed.findings:
                 checking.add(observed)  # what was found until then
             raise failure
-        observed.failure, observed.failed_at = failure, own_first(stack_of(report.site))
+        observed.failure, observed.failed_at = failure, own_stack_of(report.site)
         observed.failed_column = column_of(report.site)
         if checking is not None:
             checking.add(observed)

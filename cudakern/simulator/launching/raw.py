@@ -14,6 +14,7 @@ import numpy as np
 
 from cudakern.compilation import nvrtc
 from cudakern.compilation.cache import one_line
+from cudakern.display.notebook import box
 from cudakern.errors import (
     BindingError,
     EngineUnavailableError,
@@ -460,8 +461,6 @@ class RawKernel(_Raw):
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
-        from cudakern.simulator.reports.notebook import box  # noqa: PLC0415  notebooks alone
-
         return box(self._library.described(self._label), more=f"RawKernel {self._library.place()}")
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -726,8 +725,6 @@ class RawModule(_Raw):
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
-        from cudakern.simulator.reports.notebook import box  # noqa: PLC0415  notebooks alone
-
         return box(self._library.overview(), more=f"RawModule {self._library.place()}")
 
     def compile(self, log_stream: object = None) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cudakern.display.characters import plural
+from cudakern.display.styled_text import as_text
 from cudakern.errors import (
     ArgumentError,
     CudakernError,
@@ -22,12 +24,11 @@ from cudakern.errors import (
 )
 from cudakern.errors import shown as shown_value
 from cudakern.simulator.launching import observation
-from cudakern.simulator.reports.characters import plural
-from cudakern.simulator.reports.findings import Finding
-from cudakern.simulator.reports.sessions import checked
-from cudakern.simulator.reports.text import compiler_lines, described
-from cudakern.simulator.reports.user_files import Place, UserFiles
-from cudakern.simulator.sources.source_lines import shown
+from cudakern.simulator.reports.compiler_errors import excerpt_of_error
+from cudakern.simulator.reports.findings import Finding, lines_of
+from cudakern.simulator.reports.sessions import CheckReport, checked
+from cudakern.simulator.reports.user_files import FileLine, UserFiles
+from cudakern.simulator.sources.source_lines import describe_stack
 from cudakern.values.validation import as_flag, as_integer, require_word
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from cudakern.simulator import CheckReport
 
 _NAME = "pytest.mark.cudakern_checked"
 _SECTION = "cudakern"
@@ -196,7 +196,7 @@ def _files(traceback: TracebackType | None) -> Iterator[str]:
 def _note(findings: Sequence[Finding]) -> str:
     first = findings[0]
     rest = f" and {plural(len(findings) - 1, 'more finding')}" if len(findings) > 1 else ""
-    return f"cudakern found: {first.kernel}: {first.kind}: {shown(first.stack)}{rest}"
+    return f"cudakern found: {first.kernel}: {first.kind}: {describe_stack(first.stack)}{rest}"
 
 
 @contextmanager
@@ -243,7 +243,7 @@ def complete(
     if not report.failed:
         return
     compiled = next((e for e in errors if isinstance(e, KernelCompileError)), None)
-    excerpt = "" if compiled is None else "\n".join(compiler_lines(compiled))
+    excerpt = "" if compiled is None else as_text(excerpt_of_error(compiled))
     if excerpt:
         _add_section(report, excerpt, item)
     if not (found or told):
@@ -271,24 +271,25 @@ def _findings(values: Sequence[object]) -> list[Finding]:
 
 
 def _section(
-    places: Mapping[Finding, Place], told: Sequence[Finding], run: Run | None
+    places: Mapping[Finding, FileLine], told: Sequence[Finding], run: Run | None
 ) -> Iterator[str]:
     """Yield what is shown of findings; the first of those that were told is told in full above."""
     first, *others = places
     if told and first is told[0]:
-        first = replace(first, message=shown(first.stack))
+        first = replace(first, message=describe_stack(first.stack))
     if run is not None and run.tells_seed:
         yield f"seed {run.seed}"
-    yield described((first, *others), run.report.notes if run else (), width=_COLUMNS)
+    notes = run.report.notes if run else ()
+    yield as_text(lines_of((first, *others), notes, width=_COLUMNS))
     copies = {
-        f"{shown((finding.source,))} is {place.file}:{place.line}": None
+        f"{describe_stack((finding.source,))} is {place.file}:{place.line}": None
         for finding, place in places.items()
         if finding.source is not None and place.is_own and not _is_file(place, finding.source[0])
     }
     yield from copies
 
 
-def _is_file(place: Place, name: str) -> bool:
+def _is_file(place: FileLine, name: str) -> bool:
     return place.file.endswith(name) or name.endswith(place.file)
 
 
@@ -336,7 +337,7 @@ def _alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
     return alone
 
 
-def _properties(finding: Finding, place: Place) -> Iterator[tuple[str, object]]:
+def _properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, object]]:
     """Yield what JUnit's XML has of a finding."""
     yield "cudakern.finding", str(finding)
     yield "cudakern.kind", finding.kind
@@ -344,7 +345,9 @@ def _properties(finding: Finding, place: Place) -> Iterator[tuple[str, object]]:
     yield "cudakern.line", place.line
 
 
-def _annotation(finding: Finding, place: Place) -> tuple[str, int, int | None, str, str]:
+def _annotation(finding: Finding, place: FileLine) -> tuple[str, int, int | None, str, str]:
     """Return what is to be shown at a line: file, line, column, title and text."""
-    where = "" if place.is_own or finding.source is None else f" at {shown((finding.source,))}"
+    where = (
+        "" if place.is_own or finding.source is None else f" at {describe_stack((finding.source,))}"
+    )
     return place.file, place.line, place.column, f"{finding.kind}{where}", str(finding)

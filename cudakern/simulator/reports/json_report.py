@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cudakern.simulator.reports.findings import Finding, OtherAccess
-    from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
+    from cudakern.simulator.reports.report import Report
     from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
-    from cudakern.simulator.sources.source_lines import Source
+    from cudakern.simulator.sources.source_lines import SourceLine
 
 #: Grows when a name goes or means something else, not when one is added.
 _VERSION = 1
 
 
-def checked(report: CheckReport) -> str:
-    """Return what `checked` found as JSON."""
+def write_findings(report: Report) -> str:
+    """Return what was found as JSON."""
     return _text(
         report="checked",
         seed=report.seed,
@@ -28,8 +28,8 @@ def checked(report: CheckReport) -> str:
     )
 
 
-def traffic(report: TrafficReport) -> str:
-    """Return what `traffic` counted as JSON."""
+def write_traffic(report: Report) -> str:
+    """Return what was counted as JSON."""
     return _text(report="traffic", kernels=[_kernel(kernel) for kernel in report.kernels])
 
 
@@ -65,7 +65,7 @@ def _place(of: Finding | OtherAccess) -> dict[str, Any]:
     }
 
 
-def _source(source: Source | None) -> dict[str, Any]:
+def _source(source: SourceLine | None) -> dict[str, Any]:
     file, line = source or (None, None)
     return {"file": file, "line": line}
 

@@ -22,7 +22,7 @@ _NEAR_WRAP = 2**16
 #: What reports call it.
 _DYNAMIC = "dynamic shared memory"
 #: Array, element and a phrase.
-_Where = tuple[int | str | None, int | None, str]
+_Location = tuple[int | str | None, int | None, str]
 
 
 def operands_at(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
@@ -38,7 +38,7 @@ def variable_of(observed: Observed, raw: ctypes.Structure) -> ctypes.Structure:
     return [*observed.kernel.module.variables.values()][number]
 
 
-def place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
+def locate(observed: Observed, raw: ctypes.Structure) -> _Location:
     """Return the array, the element and a phrase for where an access lies."""
     space = Space(raw.space)
     if space is Space.GLOBAL:
@@ -53,13 +53,13 @@ def place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is Space.NOWHERE:
         return _nowhere(observed, raw) if raw.bytes else (None, None, "")
-    places = {
+    phrases = {
         Space.LOCAL: f"byte {raw.offset} of the thread's local memory",
         Space.HEAP: f"byte {raw.offset} of memory that malloc gave",
         Space.PARAMETERS: f"byte {raw.offset} of the kernel's parameters",
         Space.FOREIGN: "in another thread's local memory",
     }
-    return None, None, places[space]
+    return None, None, phrases[space]
 
 
 def _nearest(operands: Iterable[Operand], address: int) -> Operand:
@@ -77,26 +77,30 @@ def _name_of(symbol: str) -> str:
     return qualified(symbol).rpartition("::")[2]
 
 
-def written(observed: Observed, array: int | str | None) -> str:
+def parameter_name(observed: Observed, array: int | str | None) -> str:
     """Return what a kernel's text calls an array, as far as that is known."""
     operands = (operand for buffer in observed.buffers for operand in buffer.operands)
     names = (operand.parameter for operand in operands if operand.name == array)
     return next(filter(None, names), array if isinstance(array, str) else "")
 
 
-def called(operand: Operand) -> str:
+def describe_operand(operand: Operand) -> str:
     """Return what messages call an array."""
     return f"argument {operand.name}" if isinstance(operand.name, int) else operand.name
 
 
 def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     index, within = divmod(address - operand.address, operand.layout.itemsize)
-    name = f"{called(operand)} ({operand.parameter})" if operand.parameter else called(operand)
+    name = (
+        f"{describe_operand(operand)} ({operand.parameter})"
+        if operand.parameter
+        else describe_operand(operand)
+    )
     rest = f" plus {within} bytes" if within else ""
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
-def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Where:
+def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Location:
     offset: int = raw.offset
     objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
     block = ""
@@ -120,7 +124,7 @@ def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Where:
     return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
 
 
-def _nowhere(observed: Observed, raw: ctypes.Structure) -> _Where:
+def _nowhere(observed: Observed, raw: ctypes.Structure) -> _Location:
     """Say which array's index went below zero in 32 bits, if that explains a far address."""
     address = raw.offset % 2**64
     for i, buffer in enumerate(observed.buffers):
@@ -143,7 +147,7 @@ def _origin(observed: Observed, raw: ctypes.Structure) -> str:
         origin = f"argument {number}"
     elif space is Space.GLOBAL:
         buffer = observed.buffers[raw.origin_object]
-        origin = called(_nearest(buffer.operands, buffer.start + offset))
+        origin = describe_operand(_nearest(buffer.operands, buffer.start + offset))
     elif space is Space.VARIABLE:
         origin = f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
     elif space is Space.HEAP:

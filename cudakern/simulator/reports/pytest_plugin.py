@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from contextlib import AbstractContextManager
 
-    from cudakern.simulator import CheckReport
     from cudakern.simulator.reports.checked_tests import Run, Settings
+    from cudakern.simulator.reports.sessions import CheckReport
 
 _MARK = "cudakern_checked"
 _SEED = "cudakern_checked_seed"

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
+from cudakern.display.styled_text import Span, as_rich
 from cudakern.errors import BindingError, DTypeError, SimulatorError, shown
 from cudakern.simulator.launching import observation
 from cudakern.simulator.launching.known_arrays import named
-from cudakern.simulator.reports.findings import Finding, error_for, findings_of, notes_of
+from cudakern.simulator.reports import json_report, notebook
+from cudakern.simulator.reports.counting import add_launch
+from cudakern.simulator.reports.findings import Finding, error_for, lines_of, merge_findings
+from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.traffic import KernelTraffic
-from cudakern.simulator.sources.source_lines import Sources, take_texts
+from cudakern.simulator.reports.wording import findings_of, notes_of
+from cudakern.simulator.sources.source_texts import Sources, add_texts
 from cudakern.values.validation import as_flag, as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
-    from types import ModuleType
 
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
@@ -38,7 +42,8 @@ class CheckReport(observation.Session):
     arrays : dict of str to numpy.ndarray
         As given, by the names that findings have for them.
     findings : list of Finding
-        In the order in which they were found. The same two lines of code are named once.
+        In the order in which they were found. The same two lines of code are named once, with the
+        most threads that any launch has.
     launches : int
         Launches that were checked.
     notes : list of str
@@ -70,8 +75,22 @@ class CheckReport(observation.Session):
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
         self.launches += 1
-        self.findings += findings_of(observed, self.sources)
+        found = findings_of(observed, self.sources)
+        self.findings[:] = merge_findings((*self.findings, *found))
         self.notes += [note for note in notes_of(observed) if note not in self.notes]
+
+    @property
+    def report(self) -> Report:
+        """What every output is made of."""
+        return Report(
+            self.seed,
+            self.resident_blocks,
+            self.strict,
+            self.launches,
+            merge_findings(self.findings),
+            (*self.notes,),
+            sources=self.sources,
+        )
 
     def json(self) -> str:
         """Return the report as JSON, for other tools, as ``report.schema.json`` says.
@@ -79,8 +98,7 @@ class CheckReport(observation.Session):
         That file is a JSON Schema and lies beside this module. Names stay as they are as long as
         its ``version`` does.
         """
-        text: str = _records().checked(self)
-        return text
+        return json_report.write_findings(self.report)
 
     def html(self, path: str | PathLike[str]) -> None:
         """Write the report as a page, which a browser shows without a network.
@@ -97,15 +115,13 @@ class CheckReport(observation.Session):
         EngineUnavailableError
             jinja2 is not installed.
         """
-        from cudakern.simulator.reports import html  # noqa: PLC0415  few reports become pages
+        from cudakern.simulator.reports.html import page  # noqa: PLC0415  few ask for it
 
-        html.write(self, path)
+        page.write(page.of_findings(self.report), path)
 
     def _repr_html_(self) -> str:
         """Show the first findings in a notebook."""
-        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
-
-        return notebook.checked(self)
+        return notebook.show_findings(self.report)
 
     def __str__(self) -> str:
         found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
@@ -113,9 +129,8 @@ class CheckReport(observation.Session):
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Give rich the findings with colours and their lines of the source."""
-        from cudakern.simulator.reports import text  # noqa: PLC0415  few want it
-
-        yield text.as_rich(self, options.max_width)
+        lines = lines_of(self.findings, self.notes, width=options.max_width)
+        yield as_rich(lines if self.findings else [(Span(str(self)),)])
 
 
 @dataclass(eq=False)
@@ -147,42 +162,39 @@ class TrafficReport(observation.Session):
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     sources: Sources = field(default_factory=dict, repr=False)
 
+    @property
+    def report(self) -> Report:
+        """What every output is made of."""
+        return Report(kernels=(*self.kernels,), sources=self.sources)
+
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
-        key = observed.kernel.name, observed.kernel.module.path.name
-        same = [kernel for kernel in self.kernels if (kernel.kernel, kernel.library) == key]
+        module = observed.kernel.module
+        name, library = observed.kernel.name, module.path.name
+        same = [k for k in self.kernels if (k.kernel, k.library) == (name, library)]
         if not same:
-            same = [KernelTraffic(*key)]
+            same = [KernelTraffic(name, library)]
             self.kernels += same
-        same[0].add(observed)
+        add_launch(same[0], observed)
         for stack in (*(line.stack for line in same[0].lines), [*same[0].executed]):
-            take_texts(self.sources, same[0].library, observed.kernel.module.ptx, stack)
+            add_texts(self.sources, library, module.ptx, stack)
 
     def json(self) -> str:
         """Return the report as JSON, for other tools, as ``report.schema.json`` says."""
-        text: str = _records().traffic(self)
-        return text
+        return json_report.write_traffic(self.report)
 
     def html(self, path: str | PathLike[str]) -> None:
         """Write the report as a page, as `CheckReport.html` does."""
-        from cudakern.simulator.reports import html  # noqa: PLC0415  few reports become pages
+        from cudakern.simulator.reports.html import page  # noqa: PLC0415  few ask for it
 
-        html.write(self, path)
+        page.write(page.of_traffic(self.report), path)
 
     def _repr_html_(self) -> str:
         """Show the worst lines of the first kernels in a notebook."""
-        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
-
-        return notebook.traffic(self)
+        return notebook.show_traffic(self.report)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"
-
-
-def _records() -> ModuleType:
-    from cudakern.simulator.reports import json_report  # noqa: PLC0415  few reports become JSON
-
-    return json_report
 
 
 @contextmanager
@@ -270,12 +282,8 @@ def checked(
     resident_blocks = as_integer(name, "resident_blocks", resident_blocks)
     if resident_blocks < 1:
         raise BindingError(name, "resident_blocks", f"must be at least 1; got {resident_blocks}")
-    report = CheckReport(
-        seed,
-        min(resident_blocks, 2**16),
-        as_flag(name, "strict", strict),
-        arrays=named(name, arrays),
-    )
+    strict = as_flag(name, "strict", strict)
+    report = CheckReport(seed, min(resident_blocks, 2**16), strict, arrays=named(name, arrays))
     try:
         with observation.observing(report):
             yield report

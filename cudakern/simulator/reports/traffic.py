@@ -5,23 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from cudakern.simulator.ptx.access_bits import RETURNS
-from cudakern.simulator.reports.locations import array_of, written
-from cudakern.simulator.runtime.abi_parser import enumeration
-from cudakern.simulator.sources.source_lines import Source, own_first, shown, stack_of
+from cudakern.display import notebook
+from cudakern.display.characters import plural
+from cudakern.simulator.sources.source_lines import SourceLine, describe_stack
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Iterable, Iterator
 
-    from cudakern.simulator.launching.observation import Observed
 
+#: Lines that a notebook shows at most.
+_MOST_LINES = 8
+#: What a notebook has of a line.
+_HEADINGS = ("line", "access", "array")
+_NUMBERS = ("requests", "a request", "bytes requested", "bytes moved", "efficiency")
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32
 #: The kinds of requests to global memory.
 GLOBAL = ("load", "store", "atomic")
-_MEMORIES = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Memory")]
-_ACTIONS = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Action")]
+
+
+def label_array(array: int | str | None, name: str) -> str:
+    """Return what reports call an array: its name, or else which argument it is."""
+    return name or (f"argument {array}" if isinstance(array, int) else array or "")
 
 
 @dataclass
@@ -131,14 +136,26 @@ class LineTraffic(Requests):
     """
 
     kind: str = ""
-    source: Source | None = None
-    stack: tuple[Source, ...] = ()
+    source: SourceLine | None = None
+    stack: tuple[SourceLine, ...] = ()
     array: int | str | None = None
     name: str = ""
     returns: bool = True
 
+    def _cells(self) -> tuple[str, ...]:
+        """Return the line as texts: place, kind, array, requests, rate, efficiency."""
+        array = label_array(self.array, "")
+        if isinstance(self.array, int) and self.name:
+            array += f" ({self.name})"
+        rate = f"{self.sectors_per_request:.2f} sectors/request"
+        if self.kind.startswith(("shared", "constant")):
+            rate = f"{self.wavefronts_per_request:.2f} wavefronts/request"
+        efficiency = f"{self.efficiency:.0%} efficiency" if self.sectors else ""
+        place = describe_stack(self.stack[:2])
+        return place, self.kind, array, f"{self.requests} requests", rate, efficiency
+
     def __str__(self) -> str:
-        return "  ".join(cell.strip() for cell in _cells(self))
+        return "  ".join(cell.strip() for cell in self._cells())
 
 
 def _total(kind: str, description: str) -> Any:  # noqa: ANN401  a property of type Requests
@@ -190,26 +207,7 @@ class KernelTraffic:
     instructions: dict[str, int] = field(default_factory=dict)
     blocks: int = 0
     sampled: int = 0
-    executed: dict[Source, int] = field(default_factory=dict)
-
-    def add(self, observed: Observed) -> None:
-        """Add what one launch moved and executed."""
-        self.launches += 1
-        self.blocks += observed.blocks
-        self.sampled += observed.sampled
-        for row, count in _executed(observed):
-            name = row.name.decode()
-            self.instructions[name] = self.instructions.get(name, 0) + count
-            if row.file:
-                source = row.file.decode(errors="replace"), row.line
-                self.executed[source] = self.executed.get(source, 0) + count
-        for line in _lines_of(observed):
-            for known in self.lines:
-                if _same_place(known, line):
-                    known.include(line)
-                    break
-            else:
-                self.lines.append(line)
+    executed: dict[SourceLine, int] = field(default_factory=dict)
 
     def total(self, *kinds: str) -> Requests:
         """Return the sum over lines of these kinds."""
@@ -258,17 +256,27 @@ class KernelTraffic:
         )
         if self.sampled != self.blocks:
             head += f", by {self.sampled} of {self.blocks} blocks"
-        return "\n".join((head, *_table(self.lines)))
+        return "\n".join((head, *_aligned(self.lines)))
 
     def _repr_html_(self) -> str:
         """Show the worst lines in a notebook."""
-        from cudakern.simulator.reports import notebook  # noqa: PLC0415  notebooks alone
-
-        return notebook.moved(self)
+        every = self.total(*GLOBAL)
+        ran = f", of which {self.sampled:,} ran" if self.sampled != self.blocks else ""
+        share = f", {every.efficiency:.0%} efficiency" if every.sectors else ""
+        title = (
+            f"{self.kernel}: {plural(self.launches, 'launch', 'es')} of "
+            f"{plural(self.blocks, 'block')}{ran}; {every.bytes_requested:,} bytes requested, "
+            f"{every.bytes_moved:,} moved{share}"
+        )
+        lines = self.worst()[:_MOST_LINES]
+        headings = (*_HEADINGS, *map(notebook.Number, _NUMBERS))
+        rows = [(*words, *map(notebook.Number, figures)) for words, figures in map(_row, lines)]
+        rest = notebook.say_left_out((len(self.lines) - len(lines), "line"))
+        return notebook.box(title, notebook.table(headings, rows) if rows else "", more=rest)
 
     def worst(self) -> list[LineTraffic]:
         """Return the lines, those first that move the most bytes which nobody asked for."""
-        return sorted(self.lines, key=used)
+        return sorted(self.lines, key=count_unwanted, reverse=True)
 
     @property
     def metrics(self) -> dict[str, int]:
@@ -300,9 +308,9 @@ class KernelTraffic:
         return found
 
 
-def used(line: LineTraffic) -> int:
-    """Return what sorts those lines first that move the most bytes which nobody asked for."""
-    return line.bytes_requested - line.bytes_moved
+def count_unwanted(requests: Requests) -> int:
+    """Return how many bytes move that nobody asked for; fewer than none where lanes share bytes."""
+    return requests.bytes_moved - requests.bytes_requested
 
 
 def _sum(lines: Iterable[Requests]) -> Requests:
@@ -312,65 +320,20 @@ def _sum(lines: Iterable[Requests]) -> Requests:
     return result
 
 
-def _cells(line: LineTraffic) -> tuple[str, ...]:
-    """Return a line as texts: place, kind, array, requests, rate, efficiency."""
-    array = "" if line.array is None else str(line.array)
-    if isinstance(line.array, int):
-        array = f"argument {line.array}" + (f" ({line.name})" if line.name else "")
-    if line.kind.startswith(("shared", "constant")):
-        rate = f"{line.wavefronts_per_request:.2f} wavefronts/request"
-    else:
-        rate = f"{line.sectors_per_request:.2f} sectors/request"
-    efficiency = f"{line.efficiency:.0%} efficiency" if line.sectors else ""
-    return shown(line.stack[:2]), line.kind, array, f"{line.requests} requests", rate, efficiency
+def _row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return words and figures of a line."""
+    rate = f"{line.wavefronts_per_request:.2f} wavefronts"
+    if line.sectors:
+        rate = f"{line.sectors_per_request:.2f} sectors"
+    moved = (f"{line.bytes_moved:,}", f"{line.efficiency:.0%}") if line.sectors else ("", "")
+    figures = f"{line.requests:,}", rate, f"{line.bytes_requested:,}", *moved
+    return (describe_stack(line.stack[:2]), line.kind, label_array(line.array, line.name)), figures
 
 
-def _table(lines: list[LineTraffic]) -> Iterator[str]:
+def _aligned(lines: list[LineTraffic]) -> Iterator[str]:
     """Yield lines, their cells one below the other."""
-    rows = [_cells(line) for line in lines]
+    rows = [line._cells() for line in lines]  # noqa: SLF001  of this module
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, widths, "<<<>>>", strict=True)
         yield "  " + "  ".join(f"{cell:{side}{width}}" for cell, width, side in cells).rstrip()
-
-
-def _same_place(one: LineTraffic, other: LineTraffic) -> bool:
-    places = ((line.kind, line.stack, line.array, line.returns) for line in (one, other))
-    return next(places) == next(places)
-
-
-def _scaled(count: int, observed: Observed) -> int:
-    """Return what so much of the blocks that ran comes to in the whole grid."""
-    return (2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)
-
-
-def _executed(observed: Observed) -> Iterator[tuple[ctypes.Structure, int]]:
-    """Yield rows of the library's instructions, and how often warps executed those."""
-    own = (None, observed.kernel.structure.name)
-    for row in observed.kernel.module.instructions:
-        if row.kernel in own and observed.executions[row.block]:
-            yield row, _scaled(row.count * observed.executions[row.block], observed)
-
-
-def _lines_of(observed: Observed) -> list[LineTraffic]:
-    """Return what a launch moved, by source line."""
-    result = []
-    for raw in observed.traffic:
-        stack = own_first(stack_of(raw.site))
-        counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
-        kind = f"{_MEMORIES[raw.memory]} {_ACTIONS[raw.action]}".removeprefix("global ")
-        source, array = stack[0] if stack else None, array_of(observed, raw)
-        returns = not raw.site.contents.opcode.startswith(b"red.") and (
-            _ACTIONS[raw.action] != "atomic" or bool(raw.site.contents.access & RETURNS)
-        )
-        line = LineTraffic(
-            kind=kind,
-            source=source,
-            stack=stack,
-            array=array,
-            name=written(observed, array),
-            returns=returns,
-        )
-        line.include(Requests(*(_scaled(count, observed) for count in counts)))
-        result.append(line)
-    return result

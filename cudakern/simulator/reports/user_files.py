@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from cudakern.simulator import Finding
-    from cudakern.simulator.sources.source_lines import Sources
+    from cudakern.simulator.reports.findings import Finding
+    from cudakern.simulator.sources.source_texts import Sources
 
 _PACKAGE = Path(__file__).parents[2]
 #: Fewer characters in common, and a line is no likely copy of another.
@@ -35,7 +35,7 @@ _MOST_FOLDERS = 1000
 _MOST_BYTES = 2**22
 
 
-class Place(NamedTuple):
+class FileLine(NamedTuple):
     """A line of a file."""
 
     file: str  # below the repository's folder, if it is
@@ -53,14 +53,14 @@ class UserFiles:
         own = [item.path, *map(Path, called)]
         self._near = [*dict.fromkeys(path for path in own if _may_have_kernels(path))]
 
-    def place(self, finding: Finding) -> Place:
+    def place(self, finding: Finding) -> FileLine:
         """Return where a finding lies, or where the test begins if nobody knows."""
         found = self._file(finding) or self._copy(finding)
         if found is not None:
             path, line, column = found
-            return Place(_below_root(path, self._item), line, column, is_own=True)
+            return FileLine(_below_root(path, self._item), line, column, is_own=True)
         test, first, _ = self._item.reportinfo()
-        return Place(_below_root(Path(test), self._item), (first or 0) + 1, None, is_own=False)
+        return FileLine(_below_root(Path(test), self._item), (first or 0) + 1, None, is_own=False)
 
     def _file(self, finding: Finding) -> tuple[Path, int, int | None] | None:
         """Return the line of the file that the compiler read, if it is one."""

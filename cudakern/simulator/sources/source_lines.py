@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.names import is_header, without_folder
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Iterable
 
-    from cudakern.simulator.sources.text_to_ptx import Ptx
-
-#: The texts of files, by the library whose lines they are and the name that reports have for them.
-Sources = dict[tuple[str, str], str]
-#: Longer ones are not shown.
-_MOST_BYTES, _MOST_LINES = 2**24, 2**18
-_DIRECTIVE = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d{1,9})(?:[ \t]+"([^"]*)")?')
-#: What is in brackets; and what assigns to an element, whose brackets are filled with "#".
-_BRACKETS = re.compile(r"\[[^\[\]]*\]")
-_ASSIGNMENT = re.compile(r"[#\s]+(?:\.\w+[#\s]*)*(?P<operation>[-+*/%&|^]|<<|>>)?=(?!=)")
-
-Source = tuple[str, int]
+#: A file and a line.
+SourceLine = tuple[str, int]
 
 
-def stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[Source, ...]:
+def stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ...]:
     """Return file and line of a site, then of the calls that it was inlined through."""
     if not pointer:
         return ()
@@ -34,112 +21,41 @@ def stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[Source, ...]:
     if not site.stack:
         return ((site.file.decode(errors="replace"), site.line),) if site.file else ()
     lines = site.stack.decode(errors="replace").split("\n")
-    places = (line.rpartition(":") for line in lines)
-    return tuple((file, int(number)) for file, _, number in places)
+    parts = (line.rpartition(":") for line in lines)
+    return tuple((file, int(number)) for file, _, number in parts)
 
 
-def own_first(stack: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Return the user's own lines, then those of the headers of CUDA, CuPy, libcu++ and CUB."""
-    return tuple(sorted(stack, key=lambda place: is_header(place[0])))
+def own_stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ...]:
+    """Return the stack of a site: the user's own lines, then those of headers.
+
+    Headers are those of CUDA, CuPy, libcu++ and CUB.
+    """
+    return tuple(sorted(stack_of(pointer), key=lambda line: is_header(line[0])))
 
 
-def shown(stack: tuple[Source, ...]) -> str:
+def describe_stack(stack: tuple[SourceLine, ...]) -> str:
     """Return a stack, own lines first, as messages show it.
 
     Examples
     --------
-    >>> from cudakern.simulator.sources.source_lines import shown
-    >>> shown((("k.cu", 12), ("k.cu", 30), ("/usr/local/cuda/include/cub/util_ptx.cuh", 345)))
+    >>> from cudakern.simulator.sources.source_lines import describe_stack
+    >>> header = "/usr/local/cuda/include/cub/util_ptx.cuh"
+    >>> describe_stack((("k.cu", 12), ("k.cu", 30), (header, 345)))
     'k.cu:12 (called at k.cu:30; in cub/util_ptx.cuh:345)'
     """
     if not stack:
         return "an unknown line"
     first, *rest = stack
-    calls = [place for place in rest if is_header(first[0]) or not is_header(place[0])]
-    groups = {"called at": calls, "in": [place for place in rest if place not in calls]}
-    told = [
-        f"{how} {', '.join(f'{without_folder(file)}:{line}' for file, line in places)}"
-        for how, places in groups.items()
-        if places
+    calls = [line for line in rest if is_header(first[0]) or not is_header(line[0])]
+    groups = {"called at": calls, "in": [line for line in rest if line not in calls]}
+    parts = [
+        f"{how} {', '.join(f'{without_folder(file)}:{line}' for file, line in lines)}"
+        for how, lines in groups.items()
+        if lines
     ]
-    return f"{without_folder(first[0])}:{first[1]}" + (f" ({'; '.join(told)})" if told else "")
+    return f"{without_folder(first[0])}:{first[1]}" + (f" ({'; '.join(parts)})" if parts else "")
 
 
 def column_of(pointer: ctypes._Pointer[ctypes.Structure]) -> int | None:
     """Return where in the line of a site its statement begins, from 1."""
     return (pointer.contents.column or None) if pointer else None
-
-
-def indexed_at(code: str, name: str, access: str) -> int | None:
-    """Return where in a line an array is first indexed for an access, from 1; None if it is not.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.sources.source_lines import indexed_at
-    >>> code = "s[t] = s[t + 1];"
-    >>> indexed_at(code, "s", "write"), indexed_at(code, "s", "read"), indexed_at(code, "x", "read")
-    (1, 8, None)
-    """
-    pattern = rf"(?<![\w.]){re.escape(name)}\s*(?=\[)"
-    matches = [*re.finditer(pattern, code)] if name else []
-    flat, before = code, ""
-    while flat != before:
-        flat, before = _BRACKETS.sub(lambda match: "#" * len(match[0]), flat), flat
-    assigned = {  # what is within an index is only read
-        match: None if flat[match.start()] == "#" else _ASSIGNMENT.match(flat, match.end())
-        for match in matches
-    }
-    fitting = matches
-    if access == "write":
-        fitting = [match for match, by in assigned.items() if by]
-    elif access == "read":
-        fitting = [match for match, by in assigned.items() if not by or by["operation"]]
-    return next((match.start() + 1 for match in (*fitting, *matches)), None)
-
-
-def take_texts(sources: Sources, library: str, ptx: Ptx, stack: Iterable[Source]) -> None:
-    """Add the texts of the user's own files that a stack names."""
-    for file, _ in stack:
-        if (library, file) not in sources and not is_header(file):
-            sources[library, file] = text_of(ptx.code, ptx.source, file)
-
-
-def line_of(sources: Sources, library: str, source: Source | None) -> str:
-    """Return the text of a line, empty if it is not known."""
-    file, number = source or ("", 0)
-    lines = sources.get((library, file), "").split("\n")
-    return lines[number - 1].rstrip() if 0 < number <= len(lines) else ""
-
-
-def _part_of(text: str, source: str, file: str) -> str:
-    """Return what ``#line`` directives say is of a file, at its lines; empty if nothing is."""
-    lines: list[str] = []
-    at, number = source, 0
-    for line in text.split("\n"):
-        directive = _DIRECTIVE.match(line)
-        if directive is not None:
-            number = int(directive[1]) - 1
-            at = directive[2] or at
-            continue
-        if at == file and number < _MOST_LINES:
-            lines += [""] * (number + 1 - len(lines))
-            lines[number] = line
-        number += 1
-    return "\n".join(lines)
-
-
-def text_of(code: str, source: str, file: str) -> str:
-    r"""Return the text of a file of a module's code, empty if it is nowhere to be found.
-
-    Its lines end in ``"\n"``.
-    """
-    text = _part_of(code.replace("\r\n", "\n"), source, file)
-    if text:
-        return text
-    path = Path(file)
-    try:
-        if path.is_file() and path.stat().st_size <= _MOST_BYTES:
-            return path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):
-        pass
-    return ""

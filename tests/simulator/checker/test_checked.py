@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -42,16 +43,31 @@ def test_nothing_found():
 def test_an_error_at_the_end_with_all_findings():
     with pytest.raises(ck.SimulatorError) as caught, checked() as report:  # noqa: PT012
         outside()
-        outside(-1)
         RawKernel(FILL, "fill")((1,), (1,), (zeros(1),))
+        RawKernel(SET.replace("set", "put"), "put")((1,), (1,), (zeros(3), -1))
         assert len(report.findings) == 2
     error = caught.value
     assert error.findings == tuple(report.findings)
-    assert [f.index for f in error.findings] == [3, -1]
+    assert [(f.kernel, f.index) for f in error.findings] == [("set", 3), ("put", -1)]
     assert (error.kind, error.kernel) == ("out_of_bounds", "set")
     assert str(error).endswith("; and 1 more finding")
     assert "\n" not in str(error)
     assert report.launches == 3
+
+
+def test_every_output_has_what_several_launches_find_once(tmp_path):
+    with pytest.raises(ck.SimulatorError) as caught, checked() as report:  # noqa: PT012
+        for index in (3, -1, 7):
+            outside(index)
+    (finding,) = report.findings
+    assert finding.index == 3
+    assert caught.value.findings == (finding,)
+    assert "more finding" not in str(caught.value)
+    assert str(report) == str(finding)
+    assert len(json.loads(report.json())["findings"]) == 1
+    assert report._repr_html_().count("out_of_bounds") == 1
+    report.html(tmp_path / "a.html")
+    assert "<title>cudakern: 1 finding</title>" in (tmp_path / "a.html").read_text("utf-8")
 
 
 def test_an_error_of_the_block_comes_from_the_findings():

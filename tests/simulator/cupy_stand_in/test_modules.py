@@ -13,7 +13,8 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator.cupy_stand_in import profiling
-from cudakern.simulator.cupy_stand_in.modules import OWN, module
+from cudakern.simulator.cupy_stand_in.modules import OWN
+from cudakern.simulator.cupy_stand_in.registry import MODULES
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
 
@@ -41,7 +42,7 @@ from cupyx.profiler import benchmark, time_range
 def test_imports(cp, line):
     names = {}
     exec(line, names)  # noqa: S102
-    assert sys.modules["cupy"] is cp is module("cupy")
+    assert sys.modules["cupy"] is cp is MODULES["cupy"]
     assert importlib.util.find_spec("cupy") is not None
     assert len(names) > 1
 
@@ -125,11 +126,11 @@ def test_blocks_of_several_threads():
             with ck.simulator.in_place_of_cupy():
                 import cupy  # noqa: PLC0415
 
-                assert cupy is module("cupy")
+                assert cupy is MODULES["cupy"]
 
     with ThreadPoolExecutor(4) as pool:
         [*pool.map(work, range(4))]
-    assert sys.modules.get("cupy") is not module("cupy")
+    assert sys.modules.get("cupy") is not MODULES["cupy"]
 
 
 def test_it_can_decorate():
@@ -328,4 +329,4 @@ def test_every_name_is_one_of_cupy(name):
     pytest.importorskip("cupy")
     real = importlib.import_module(name)
     assert isinstance(real, ModuleType)
-    assert [key for key in dir(module(name)) if not hasattr(real, key) and key[0] != "_"] == []
+    assert [key for key in dir(MODULES[name]) if not hasattr(real, key) and key[0] != "_"] == []

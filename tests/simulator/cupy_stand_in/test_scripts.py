@@ -127,7 +127,8 @@ def test_fault_is_found(monkeypatch, tmp_path, script, line, fault, kind, code):
     with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
         run(monkeypatch, path)
     found = [f for f in caught.value.findings if f.kind == kind]
-    assert any(code in f.code for f in found), caught.value.findings
+    ends = [end for f in found for end in (f, f.other) if end is not None]
+    assert any(code in end.code for end in ends), caught.value.findings
 
 
 TESTS = """

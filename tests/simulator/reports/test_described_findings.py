@@ -9,8 +9,8 @@ import re
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.reports.findings import Finding, OtherAccess
-from cudakern.simulator.reports.text import described, grouped
+from cudakern.display.styled_text import as_ansi, as_text
+from cudakern.simulator.reports.findings import Finding, OtherAccess, lines_of, merge_findings
 from tests.helpers.rows import each
 
 LINE = "  if (t < n) s[t] += s[t + n];"
@@ -37,6 +37,11 @@ def other(code=LINE, column=None, number=6, access="write"):
 def shown(*findings, width=100, **options):
     """Return what is shown below the first message."""
     return described(findings, width=width, **options).split("\n")[1:]
+
+
+def described(findings, notes=(), width=None):
+    """Return what a terminal without colours shows."""
+    return as_text(lines_of(findings, notes, width=width))
 
 
 READ, WRITE = (
@@ -147,7 +152,7 @@ def test_colours_are_all_that_they_add():
     found = [finding(column=22, other=other(column=14)), finding("", access="")]
     notes = ["k: not checked: k.cu:7: a write"]
     text = described(found, notes, width=100)
-    coloured = described(found, notes, color=True, width=100)
+    coloured = as_ansi(lines_of(found, notes, width=100))
     assert "\x1b" not in text
     assert plain(coloured) == text
     assert f"\x1b[1;31m^\x1b[0m \x1b[1;31m{READ}" in coloured
@@ -178,11 +183,11 @@ def test_groups():
         finding("", number=0, message="here"),
         finding("", number=0, message="there"),
     ]
-    once = grouped(found)
+    once = merge_findings(found)
     assert len(once) == 295
     assert once[0] == found[1]
-    assert once[-3:] == [race, *found[-2:]]
-    assert described(found).count("k: out_of_bounds: said") == 292
+    assert once[-3:] == (race, *found[-2:])
+    assert described(once).count("k: out_of_bounds: said") == 292
 
 
 def test_nothing():

@@ -12,6 +12,8 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
+from cudakern.simulator.reports import notebook
+from cudakern.simulator.reports.ipython import lines_of_error
 from tests.helpers.pages import CONTRAST, Page
 from tests.helpers.processes import printed
 from tests.helpers.recorded_cupy import on_device, recorded
@@ -51,7 +53,7 @@ def operator():
 
 def text_of(thing):
     """Return the text of what a notebook shows, which must be valid, short and by itself."""
-    fragment = thing._repr_html_()
+    fragment = thing if isinstance(thing, str) else thing._repr_html_()
     page = Page(fragment)
     assert not page.references
     assert not page.scripts
@@ -69,7 +71,8 @@ def test_a_finding_and_a_report_of_findings(checked):
     assert text_of(checked) == f"1 finding in 1 launch {told}"
     many = [replace(finding, kernel=f"k{n}<int>") for n in range(9)]
     notes = [f"not checked: {n}" for n in range(6)]
-    told = text_of(replace(checked, findings=many, notes=notes, launches=12))
+    report = replace(checked.report, findings=many, notes=notes, launches=12)
+    told = text_of(notebook.show_findings(report))
     assert told.startswith("9 findings in 12 launches k0<int> : race")
     assert "k4<int>" in told
     assert "k5<int>" not in told
@@ -100,7 +103,8 @@ def test_a_report_of_traffic(traffic):
     assert "of 1 block, of which 0 ran;" in text_of(kernel)
     left = 4 * len(traffic.kernels[0].lines) - 8
     assert text_of(kernel).endswith(f"and {left} more lines: report.html(path) shows all")
-    told = text_of(replace(traffic, kernels=[traffic.kernels[0]] * 4))
+    report = replace(traffic.report, kernels=[traffic.kernels[0]] * 4)
+    told = text_of(notebook.show_traffic(report))
     assert told.startswith("memory traffic of 4 kernels")
     assert told.endswith("and 1 more kernel: report.html(path) shows all")
 
@@ -226,7 +230,7 @@ def compile_error(**arguments):
 
 
 def lines_of(error):
-    return [re.sub(r"\x1b\[[\d;]*m", "", line) for line in error._render_traceback_()]
+    return [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines_of_error(error)]
 
 
 def test_errors_have_their_lines(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked, empty, traffic
-from cudakern.simulator.sources.source_lines import indexed_at
+from cudakern.simulator.sources.source_texts import column_of_index
 from tests.helpers.rows import each
 from tests.simulator.launches import findings_of, schema
 
@@ -183,17 +183,15 @@ def test_threads_of_a_race_and_its_other_place():
   /* no barrier */  y[t] = s[t ^ 32];
 }"""
     found = findings_of(code, np.zeros(64, np.int32), np.zeros(64, np.int32), block=64)
-    findings = [finding for finding in found if finding.kind == "race"]
-    for finding in findings:
-        other = finding.other
-        assert {finding.source[1], other.source[1]} == {3, 4}
-        assert {finding.access, other.access} == {"read", "write"}
-        for place in (finding, other):
-            start = place.code[place.column - 1 :]
-            assert start.startswith("s[t] =" if place.access == "write" else "s[t ^ 32]")
-        assert finding.thread[0] ^ 32 == other.thread[0]
-    # Of two threads that meet, the later one is found.
-    assert sum(finding.threads for finding in findings) == 64
+    (finding,) = [finding for finding in found if finding.kind == "race"]
+    other = finding.other
+    assert {finding.source[1], other.source[1]} == {3, 4}
+    assert {finding.access, other.access} == {"read", "write"}
+    for access in (finding, other):
+        start = access.code[access.column - 1 :]
+        assert start.startswith("s[t] =" if access.access == "write" else "s[t ^ 32]")
+    assert finding.thread[0] ^ 32 == other.thread[0]
+    assert finding.threads == 32  # of two threads that meet, the later one counts
 
 
 def test_where_an_undefined_value_is_used():
@@ -317,6 +315,6 @@ def test_the_schema_refuses_other_names():
     ],
 )
 def test_where_in_a_line_an_array_is_accessed(code, write, read):
-    assert indexed_at(code, "x", "write") == write
-    assert indexed_at(code, "x", "read") == read
-    assert indexed_at(code, "", "read") is None
+    assert column_of_index(code, "x", "write") == write
+    assert column_of_index(code, "x", "read") == read
+    assert column_of_index(code, "", "read") is None

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.reports import html
 from cudakern.simulator.reports.findings import OtherAccess
+from cudakern.simulator.reports.html import page as pages
 from tests.helpers.pages import CONTRAST, Page
 from tests.helpers.rows import each
 
@@ -44,7 +44,7 @@ def checked():
             module.get_function("total")((1,), (128,), (x, np.zeros(1, np.float32)))
         module.get_function("shift")((1,), (128,), (x, order, 128))
     assert {"race", "out_of_bounds"} <= {finding.kind for finding in report.findings}
-    return report
+    return report.report
 
 
 MOVES = """extern "C" __global__ void pick(const float* x, const int* idx, float* y) {
@@ -65,7 +65,7 @@ def traffic():
             pick((4,), (64,), (x, idx, np.empty(64, np.float32)))
         ck.one_hot([1, 0], 4)
     assert len(report.kernels) == 2
-    return report
+    return report.report
 
 
 @pytest.fixture(scope="module")
@@ -78,31 +78,24 @@ def shown(browser, tmp_path):
     """Return a function that opens the page of a report in a browser."""
 
     def show(report, **options):
-        report.html(tmp_path / "report.html")
+        pages.write(html_of(report), tmp_path / "report.html")
         return browser.open(tmp_path / "report.html", **options)
 
     return show
 
 
+def html_of(report):
+    return pages.of_traffic(report) if report.kernels else pages.of_findings(report)
+
+
 def page_of(report, **changes):
     """Return the page of a report with other findings, kernels or sources."""
-    return Page(html.page(replace(report, **changes)))
-
-
-def distinct(report):
-    """Return the findings of a report that a page tells: one for each pair of lines and array."""
-    known = {}
-    for finding in report.findings:
-        ends = [finding, finding.other] if finding.other else [finding]
-        key = finding.kind, finding.kernel, finding.array, *sorted(str(end.source) for end in ends)
-        first = known.setdefault(key, finding)
-        known[key] = replace(first, threads=max(first.threads, finding.threads))
-    return [*known.values()]
+    return Page(html_of(replace(report, **changes)))
 
 
 def test_a_page_is_valid_and_refers_to_itself_alone(reports):
     for report in reports:
-        text = html.page(report)
+        text = html_of(report)
         page = Page(text)
         links = [link for link in page.references if link != "data:,"]
         assert {link[:1] for link in links} == {"#"}
@@ -113,7 +106,7 @@ def test_a_page_is_valid_and_refers_to_itself_alone(reports):
 def test_every_finding_is_told_and_marked_at_both_lines(checked):
     page = page_of(checked)
     rows = page.rows("#", "kind", "lines")
-    findings = distinct(checked)
+    findings = checked.findings
     for number, (finding, row) in enumerate(zip(findings, rows, strict=True), 1):
         assert (row["#"], row["kind"]) == (str(number), finding.kind)
         assert (row["kernel"], int(row["threads"])) == (finding.kernel, finding.threads)
@@ -248,14 +241,14 @@ def test_what_comes_from_outside_is_text(checked, traffic):
     finding = replace(finding, source=(EVIL, 1), stack=((EVIL, 1),), other=other)
     sources = {(finding.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
     findings = [finding, replace(finding, library="")]
-    pages = [html.page(replace(checked, findings=findings, sources=sources))]
+    texts = [html_of(replace(checked, findings=findings, sources=sources))]
     kernel = replace(
         traffic.kernels[0], kernel=EVIL, instructions={EVIL: 1}, executed={(EVIL, 2): 1}
     )
     kernel.lines = [replace(kernel.lines[0], kind=EVIL, name=EVIL, source=(EVIL, 1), stack=())]
     sources = {(kernel.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
-    pages.append(html.page(replace(traffic, kernels=[kernel], sources=sources)))
-    for text in pages:
+    texts.append(html_of(replace(traffic, kernels=[kernel], sources=sources)))
+    for text in texts:
         page = Page(text)
         assert [*page.scripts] == [script() for _ in "a"]
         assert "alert(1)" in page.texts["s1-1"]
@@ -267,7 +260,7 @@ def test_what_comes_from_outside_is_text(checked, traffic):
 
 
 def script():
-    return "\n" + (Path(html.__file__).parent / "page.js").read_text(encoding="utf-8")
+    return "\n" + (Path(pages.__file__).parent / "page.js").read_text(encoding="utf-8")
 
 
 def test_places_whose_source_is_not_there(checked, traffic):
@@ -302,9 +295,13 @@ def test_nothing_found_and_nothing_launched():
         ck.gather([1, 2, 3], [0])
     with ck.simulator.traffic() as moved:
         pass
-    for report, title in ((found, "Nothing found"), (moved, "No launches")):
-        assert f"<h1>{title}</h1>" in html.page(report)
-        assert not page_of(report).tables
+    texts = {
+        "Nothing found": pages.of_findings(found.report),
+        "No launches": pages.of_traffic(moved.report),
+    }
+    for title, text in texts.items():
+        assert f"<h1>{title}</h1>" in text
+        assert not Page(text).tables
 
 
 def test_a_file_that_is_there_is_replaced(checked, tmp_path):
@@ -313,27 +310,27 @@ def test_a_file_that_is_there_is_replaced(checked, tmp_path):
     link = tmp_path / "link.html"
     link.symlink_to(path)
     for given in (str(link), path):
-        checked.html(given)
-        assert path.read_text(encoding="utf-8") == html.page(checked)
+        pages.write(html_of(checked), given)
+        assert path.read_text(encoding="utf-8") == html_of(checked)
     assert link.is_symlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "link.html"]
 
 
 @each("path", [3, "d", "d/no/a.html"])
-def test_paths_that_cannot_be(checked, tmp_path, monkeypatch, path):
+def test_paths_that_cannot_be(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d").mkdir(exist_ok=True)
     error, required = ck.BindingError, "a file in a folder that is there"
     if path == 3:
         error, required = ck.DTypeError, "a str or a Path"
     with pytest.raises(error, match=rf"^report.html: path must be {required}; got {path}$"):
-        checked.html(path)
+        ck.simulator.CheckReport().html(path)
 
 
 def test_without_jinja2_the_message_says_what_to_install(checked, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ck.EngineUnavailableError) as caught:
-        html.page(checked)
+        html_of(checked)
     expected = "cudakern: report.html needs jinja2; from a clone run: pip install '.[simulator]'"
     assert str(caught.value) == expected
 
@@ -361,7 +358,7 @@ def focused(page):
 
 def test_findings_are_followed_by_mouse_and_by_keys(checked, shown):
     page = shown(checked, size=(1000, 400))
-    pairs = [n for n, f in enumerate(distinct(checked), 1) if f.other is not None]
+    pairs = [n for n, f in enumerate(checked.findings, 1) if f.other is not None]
     for number in pairs:
         assert_arrow(page, number)
     row, mark = f"f{max(pairs)}", f"f{max(pairs)}a"

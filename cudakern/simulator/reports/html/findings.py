@@ -6,23 +6,24 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.reports.characters import TAB, plural, visible
+from cudakern.display.characters import TAB, plural, visible
 from cudakern.simulator.reports.html.arrows import ROW, Arrow, drawn
 from cudakern.simulator.reports.html.parts import (
     Cell,
     Listing,
     Listings,
     Table,
-    array_name,
     listed,
     number,
     told,
 )
-from cudakern.simulator.reports.text import grouped
+from cudakern.simulator.reports.traffic import label_array
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cudakern.simulator.reports.findings import Finding, OtherAccess
-    from cudakern.simulator.reports.sessions import CheckReport
+    from cudakern.simulator.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +112,13 @@ class View:
     notes: list[str]
     tables: list[Table]
     sources: list[Source]
-    kind: str = "checked"
 
 
-def view(report: CheckReport) -> View:
+def view(report: Report) -> View:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
     sources: dict[str, Source] = {}
-    findings = grouped(report.findings)
+    findings = report.findings
     found = [_found(n, f, listings, sources) for n, f in enumerate(findings, 1)]
     for source in sources.values():
         source.finish()
@@ -131,7 +131,7 @@ def view(report: CheckReport) -> View:
             "strict": "yes" if report.strict else "no",
         },
         findings=found,
-        notes=report.notes,
+        notes=[*report.notes],
         tables=[_by_kernel(findings), _by_array(findings)] if found else [],
         sources=[*sources.values()],
     )
@@ -178,16 +178,16 @@ def _doing(kind: str, end: Finding | OtherAccess, element: str) -> str:
 
 def _element(finding: Finding) -> str:
     """Return the array and the element that a finding is about."""
-    name = array_name(finding)
+    name = label_array(finding.array, finding.name)
     return name if finding.index is None else f"{name}[{finding.index}]"
 
 
-def _kinds(findings: list[Finding]) -> Cell:
+def _kinds(findings: Sequence[Finding]) -> Cell:
     counts = Counter(finding.kind for finding in findings)
     return Cell(", ".join(f"{kind} ({count:,})" for kind, count in counts.items()))
 
 
-def _by_kernel(findings: list[Finding]) -> Table:
+def _by_kernel(findings: Sequence[Finding]) -> Table:
     groups = defaultdict(list)
     for finding in findings:
         groups[finding.library, finding.kernel].append(finding)
@@ -203,11 +203,13 @@ def _by_kernel(findings: list[Finding]) -> Table:
     return Table("kernels", "By kernel", ("kernel", "findings ", "kinds", "lines"), rows)
 
 
-def _by_array(findings: list[Finding]) -> Table:
+def _by_array(findings: Sequence[Finding]) -> Table:
     groups = defaultdict(list)
     for finding in findings:
         if finding.array is not None:
-            groups[finding.library, finding.kernel, array_name(finding)].append(finding)
+            groups[
+                finding.library, finding.kernel, label_array(finding.array, finding.name)
+            ].append(finding)
     rows = []
     for (_, kernel, array), group in groups.items():
         indices = [finding.index for finding in group if finding.index is not None]

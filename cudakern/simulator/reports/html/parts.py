@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.sources.source_lines import shown
+from cudakern.simulator.sources.source_lines import describe_stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudakern.simulator.reports.findings import Finding
-    from cudakern.simulator.reports.traffic import LineTraffic, Requests
-    from cudakern.simulator.sources.source_lines import Source
+    from cudakern.simulator.reports.traffic import Requests
+    from cudakern.simulator.sources.source_lines import SourceLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Listings:
         self._sources = sources
         self.all: dict[tuple[str, str], Listing] = {}
 
-    def of(self, library: str, place: Source | None, kernel: str) -> Listing | None:
+    def of(self, library: str, place: SourceLine | None, kernel: str) -> Listing | None:
         """Return the listing that has a line, None if its text is not known."""
         key = library, place[0] if place else ""
         if place is None or not self._sources.get(key):
@@ -96,24 +95,19 @@ class Listings:
             listing.kernels.append(kernel)
         return listing if 1 <= place[1] <= len(listing.lines) else None
 
-    def own(self, library: str, stack: Sequence[Source], kernel: str) -> Place | None:
+    def own(self, library: str, stack: Sequence[SourceLine], kernel: str) -> ListingLine | None:
         """Return the first line of a stack whose text is known."""
         shown_in = ((self.of(library, place, kernel), place[1]) for place in stack)
         return next(((listing, line) for listing, line in shown_in if listing), None)
 
 
 #: A line of a listing.
-Place = tuple[Listing, int]
+ListingLine = tuple[Listing, int]
 
 
-def array_name(of: Finding | LineTraffic) -> str:
-    """Return what the array of a finding or of requests is called."""
-    return of.name or (f"argument {of.array}" if isinstance(of.array, int) else of.array or "")
-
-
-def told(place: Source | None, stack: tuple[Source, ...] = ()) -> str:
+def told(place: SourceLine | None, stack: tuple[SourceLine, ...] = ()) -> str:
     """Return a place in a source as tables show it."""
-    return shown(stack or (() if place is None else (place,)))
+    return describe_stack(stack or (() if place is None else (place,)))
 
 
 def listed(names: Iterable[str]) -> str:

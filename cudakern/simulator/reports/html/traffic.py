@@ -6,25 +6,24 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.reports.characters import plural
+from cudakern.display.characters import plural
 from cudakern.simulator.reports.html.parts import (
     NO_NUMBER,
     Cell,
     Listing,
+    ListingLine,
     Listings,
-    Place,
     Table,
-    array_name,
     efficiency,
     number,
 )
-from cudakern.simulator.reports.traffic import GLOBAL, Requests, used
-from cudakern.simulator.sources.source_lines import shown
+from cudakern.simulator.reports.traffic import GLOBAL, Requests, count_unwanted, label_array
+from cudakern.simulator.sources.source_lines import describe_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from cudakern.simulator.reports.sessions import TrafficReport
+    from cudakern.simulator.reports.report import Report
     from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic
 
 #: Most sectors, and most wavefronts, of a request of 32 lanes.
@@ -68,7 +67,6 @@ class View:
     details: list[Details]
     sources: list[Source]
     headings: tuple[str, ...]
-    kind: str = "traffic"
 
 
 #: Headings of figures, behind those that say what they are of.
@@ -113,7 +111,7 @@ def _figures(r: Requests, most: _Most) -> tuple[Cell, ...]:
     )
 
 
-def view(report: TrafficReport) -> View:
+def view(report: Report) -> View:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
     kernels = report.kernels
@@ -122,7 +120,7 @@ def view(report: TrafficReport) -> View:
         for kernel in kernels
         for line in kernel.lines
     ]
-    placed.sort(key=lambda each: used(each[1]))
+    placed.sort(key=lambda each: count_unwanted(each[1]), reverse=True)
     every = Requests()
     for kernel in kernels:
         every.include(kernel.total(*GLOBAL))
@@ -156,7 +154,7 @@ def _in_units(count: int) -> str:
     return f"{value:,.0f} bytes" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
 
 
-def _by_kernel(kernels: list[KernelTraffic]) -> Table:
+def _by_kernel(kernels: Sequence[KernelTraffic]) -> Table:
     totals = [kernel.total(*GLOBAL) for kernel in kernels]
     most = _Most.of(totals)
     rows = []
@@ -184,7 +182,7 @@ def _by_kernel(kernels: list[KernelTraffic]) -> Table:
 
 
 #: Requests of a kernel, and the line at which the page shows them.
-_Placed = list[tuple["KernelTraffic", "LineTraffic", Place | None]]
+_Placed = list[tuple["KernelTraffic", "LineTraffic", ListingLine | None]]
 
 
 def _by_line(placed: _Placed) -> Table:
@@ -192,13 +190,13 @@ def _by_line(placed: _Placed) -> Table:
     rows = [
         (
             Cell(
-                shown(line.stack[:2]),
+                describe_stack(line.stack[:2]),
                 link=place[0].anchor(place[1]) if place else "",
                 is_code=True,
             ),
             Cell(kernel.kernel, is_code=True),
             Cell(line.kind),
-            Cell(array_name(line), is_code=True),
+            Cell(label_array(line.array, line.name), is_code=True),
             *_figures(line, most),
         )
         for kernel, line, place in placed
@@ -208,11 +206,11 @@ def _by_line(placed: _Placed) -> Table:
     return Table("lines", "By line", headings, rows, note)
 
 
-def _by_array(kernels: list[KernelTraffic]) -> Table:
+def _by_array(kernels: Sequence[KernelTraffic]) -> Table:
     groups: dict[tuple[str, str, str, str], Requests] = defaultdict(Requests)
     for kernel in kernels:
         for line in kernel.lines:
-            array = array_name(line)
+            array = label_array(line.array, line.name)
             groups[kernel.library, kernel.kernel, array, line.kind].include(line)
     most = _Most.of(groups.values())
     rows = [
@@ -236,14 +234,16 @@ def _details(kernel: KernelTraffic) -> Details:
     return Details(kernel.kernel, metrics, table)
 
 
-def _source(listing: Listing, placed: _Placed, kernels: list[KernelTraffic]) -> Source:
+def _source(listing: Listing, placed: _Placed, kernels: Sequence[KernelTraffic]) -> Source:
     """Return a source with the figures of all kernels that have lines there."""
     accesses: dict[int, dict[tuple[str, str, str], Requests]] = defaultdict(
         lambda: defaultdict(Requests)
     )
     for kernel, line, place in placed:
         if place is not None and place[0] is listing:
-            accesses[place[1]][kernel.kernel, line.kind, array_name(line)].include(line)
+            accesses[place[1]][
+                kernel.kernel, line.kind, label_array(line.array, line.name)
+            ].include(line)
     executed: dict[int, int] = defaultdict(int)
     for kernel in kernels:
         for (file, at), count in kernel.executed.items():

@@ -14,7 +14,7 @@ def visible(text: str, kept: str = "\t\n") -> str:
 
     Examples
     --------
-    >>> from cudakern.simulator.reports.characters import visible
+    >>> from cudakern.display.characters import visible
     >>> print(visible("a\x00b\u202e"))
     a\x00b\u202e
     """

@@ -1,0 +1,1 @@
+"""How things are shown: characters, text with styles, what notebooks render."""

@@ -1,0 +1,48 @@
+"""The line of the source that a compiler's first error is about, with those around it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cudakern.display.characters import TAB, plural, visible
+from cudakern.display.styled_text import Span, Style
+from cudakern.simulator.sources.source_texts import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.display.styled_text import Line
+    from cudakern.errors import KernelCompileError
+
+#: Lines of source around the one that a compiler names.
+_AROUND = 2
+#: Where a compiler says an error is, and its words.
+_ERROR = re.compile(
+    r"^(?P<file>[^\n]+?)(?:\((?P<line>\d+)\)|:(?P<other>\d+)): (?:catastrophic )?error\b[^\n]*"
+    r"(?:\n  (?P<code>[^\n]*)\n  (?P<before>\s*)\^)?",
+    re.MULTILINE,
+)
+
+
+def excerpt_of_error(error: KernelCompileError) -> Iterator[Line]:
+    """Yield the source lines around a compiler's first error, if it names one."""
+    errors = [*_ERROR.finditer(error.log)]
+    if not errors:
+        return
+    first = errors[0]
+    number = int(first["line"] or first["other"])
+    text = text_of(error.text, error.source, first["file"])
+    start = max(1, number - _AROUND)
+    around = text.removesuffix("\n").split("\n")[start - 1 : number + _AROUND]
+    if not text or number >= start + len(around):  # the log may have the line alone
+        around, start = [first["code"]] if first["code"] else [], number
+    width = len(str(start + len(around) - 1))
+    for at, line in enumerate(around, start):
+        mark = ">" if at == number else " "
+        yield (Span(f"{mark} {at:>{width}} | {visible(line).expandtabs(TAB)}"),)
+        if at == number and first["before"] is not None:
+            column = len((first["code"] or "")[: len(first["before"])].expandtabs(TAB))
+            yield Span(f"  {'':{width}} | {'':{column}}"), Span("^", Style.STRONG)
+    if len(errors) > 1:
+        yield (Span(f"and {plural(len(errors) - 1, 'more error')}: error.log has all"),)

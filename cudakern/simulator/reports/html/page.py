@@ -1,0 +1,84 @@
+"""A report as one page for a browser, which needs no network and, but to sort, no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.display.characters import visible
+from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, shown
+from cudakern.simulator.reports.html import findings, traffic
+
+if TYPE_CHECKING:
+    import os
+
+    from jinja2 import Template
+
+    from cudakern.simulator.reports.report import Report
+
+_HERE = Path(__file__).parent
+_NAME = "report.html"
+#: Where a word can be broken.
+_PART = re.compile(r"(?<=[_/])(?=[^_/])")
+
+
+def of_findings(report: Report) -> str:
+    """Return the page of what was found."""
+    return _render("findings", findings.view(report))
+
+
+def of_traffic(report: Report) -> str:
+    """Return the page of what was counted."""
+    return _render("traffic", traffic.view(report))
+
+
+def _render(kind: str, view: findings.View | traffic.View) -> str:
+    style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+    # No other script runs, and nothing is asked of any network.
+    digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()
+    template = find_template()
+    return template.render(kind=kind, view=view, style=style, script=script, digest=digest)
+
+
+def write(page: str, path: str | os.PathLike[str]) -> None:
+    """Write a page; DTypeError or BindingError tells that there can be no such file."""
+    try:
+        file = Path(path)
+    except TypeError:
+        message = f"must be a str or a Path; got {shown(path)}"
+        raise dtype_error(_NAME, "path", message) from None
+    if file.is_dir() or not file.parent.is_dir():
+        requirement = f"must be a file in a folder that is there; got {shown(file, str)}"
+        raise BindingError(_NAME, "path", requirement)
+    file.write_text(page, encoding="utf-8")
+
+
+def find_template() -> Template:
+    """Return the template of all pages; EngineUnavailableError without jinja2."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  an extra
+        from markupsafe import Markup  # noqa: PLC0415  comes with jinja2
+    except ImportError:
+        message = "cudakern: report.html needs jinja2; from a clone run: pip install '.[simulator]'"
+        raise EngineUnavailableError(message) from None
+
+    def breakable(text: str) -> str:
+        """Return a name or a path that may go on in the next line."""
+        return Markup("<wbr>").join(_PART.split(visible(text)))
+
+    def finalize(value: object) -> object:
+        return visible(value) if type(value) is str else value
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        finalize=finalize,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = breakable
+    return environment.get_template("page.html.j2")

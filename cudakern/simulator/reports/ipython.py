@@ -1,0 +1,67 @@
+"""What IPython shows of errors that nobody caught: lines of sources, and who called."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from cudakern.display.characters import plural, visible
+from cudakern.display.styled_text import Span, Style, as_ansi, as_text
+from cudakern.errors import KernelCompileError, SimulatorError, is_inside, reason
+from cudakern.simulator.reports.compiler_errors import excerpt_of_error
+from cudakern.simulator.reports.findings import lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.display.styled_text import Line
+
+#: Columns of findings.
+_COLUMNS = 110
+
+
+def register() -> None:
+    """Have IPython show errors of kernels so: it asks the error for the lines."""
+    for kind in (KernelCompileError, SimulatorError):
+        kind._render_traceback_ = lines_of_error  # type: ignore[union-attr]
+
+
+def lines_of_error(error: SimulatorError | KernelCompileError) -> list[str]:
+    """Return what IPython shows of an error that nobody caught: lines of sources.
+
+    Of the calls that led there, those are named that are not inside of the package.
+    """
+    head = Span(type(error).__name__, Style.STRONG), Span(": ")
+    message = Span(visible(str(error)))
+    lines: list[Line]
+    if isinstance(error, KernelCompileError):
+        excerpt = [*excerpt_of_error(error)]
+        lines = [(*head, message), *([()] if excerpt else []), *excerpt]
+    elif error.findings:
+        count = Span(plural(len(error.findings), "finding"))
+        found = as_text(lines_of(error.findings, width=_COLUMNS))
+        lines = [(*head, count), (), (Span(found),)]
+    else:
+        lines = [(*head, message)]
+    later = error.__cause__
+    if isinstance(later, Exception):
+        lines.append((Span(f"and then {type(later).__name__}: {reason(later)}"),))
+    notes = getattr(error, "__notes__", ())
+    return [*map(as_ansi, ([line] for line in lines)), *notes, "", *_calls(error)]
+
+
+def _calls(error: Exception) -> Iterator[str]:
+    """Yield the calls that led to an error, without those of the package and of IPython."""
+    calls = traceback.extract_tb(error.__traceback__)
+    for (frame, _), call in zip(traceback.walk_tb(error.__traceback__), calls, strict=True):
+        if not is_inside(frame, "IPython"):
+            place = Span(f"{_name_file(call.filename)}, line {call.lineno}", Style.STRONG)
+            yield as_ansi([(place, Span(f": {call.line}"))])
+
+
+def _name_file(file: str) -> str:
+    """Return what IPython calls a cell, or a file."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    names = None if shell is None else shell.compile.format_code_name(file)
+    return file if names is None else " ".join(names)
