@@ -411,9 +411,9 @@ def test_the_readme_shows_what_is_printed(tmp_path):
     assert result.stdout.startswith(message)
 
 
-def test_the_readme_lists_the_options(capsys):
+def test_the_reference_lists_the_options(capsys):
     with pytest.raises(SystemExit):
         main(["check", "--help"])
     options = {*re.findall(r"^  (--?\w+)", capsys.readouterr().out, re.MULTILINE)} - {"-h"}
-    text = section("cudakern/simulator/README.md", "## From the command line")
+    text = section("cudakern/simulator/reference.md", "## Command line")
     assert {*re.findall(r"^\| `(--?\w+)", text, re.MULTILINE)} == options

@@ -23,6 +23,7 @@ from cudakern.compilation import nvrtc
 from cudakern.errors import EngineUnavailableError
 from tests.conftest import HAS_GPU
 from tests.helpers.processes import printed
+from tests.helpers.readmes import section
 from tests.helpers.rows import each
 
 ROOT = Path(__file__).parent.parent
@@ -62,8 +63,8 @@ def test_info_shows_what_is_there(capsys):
         assert name in text
     assert nvrtc.version() in text
     assert "libnvrtc.so" in text
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    variables = set(re.findall(r"`(CUDAKERN_\w+)`", readme))
+    page = section("cudakern/operators/reference.md", "## Environment")
+    variables = set(re.findall(r"`(CUDAKERN_\w+)`", page))
     assert len(variables) >= 6
     assert all(f"  environment.{name} " in text for name in variables)
 

@@ -73,7 +73,7 @@ def test_public_names_are_documented():
         assert name == "__version__" or text.splitlines()[0].endswith("."), name
 
 
-#: Those of functions are on the page of operators.
+#: Those of functions are in the operators' reference.
 SIGNATURES = {
     ck.NonzeroCoordinates: "count, coordinates",
     ck.clear_caches: "",
@@ -160,8 +160,12 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     assert "cudakern/py.typed" in names
     assert "cudakern/kernels/common/division.cuh" in names
     assert "cudakern/simulator/sources/headers/type_traits" in names
-    pages = ("README", "descriptors", "reference")
-    assert {f"cudakern/operators/{page}.md" for page in pages} <= names
+    pages = {
+        "operators": ("README", "descriptors", "reference"),
+        "simulator": ("README", "limits", "memory_model", "reference"),
+    }
+    for room, titles in pages.items():
+        assert {f"cudakern/{room}/{title}.md" for title in titles} <= names
     assert "cudakern/simulator/runtime/runtime.cpp" in names
     parts = ("page.html.j2", "page.css", "page.js")
     assert {f"cudakern/simulator/reports/html/{part}" for part in parts} <= names

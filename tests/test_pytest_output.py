@@ -12,7 +12,7 @@ from tests.helpers.rows import each
 
 pytest_plugins = ["pytester"]
 
-README = "cudakern/simulator/README.md"
+REFERENCE = "cudakern/simulator/reference.md"
 
 TEXT = '''\
 import numpy as np
@@ -187,8 +187,8 @@ def test_a_line_of_each(printed):
     assert EXCERPT not in said
 
 
-def test_the_readme_shows_it():
-    block = re.search(r"^```console\n(> +total.*?)^```$", read(README), re.MULTILINE | re.DOTALL)
+def test_the_reference_shows_it():
+    block = re.search(r"^```console\n(> +total.*?)^```$", read(REFERENCE), re.MULTILINE | re.DOTALL)
     assert block[1].replace("-" * 35, "----").strip() in LONG
 
 

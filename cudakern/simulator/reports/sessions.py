@@ -251,8 +251,8 @@ def checked(
     has the other thread, but not volatile ones of a warp's lanes in shared memory. A relaxed atomic
     alone, which ``atomicAdd`` is, orders nothing. With ``strict``, volatile accesses that meet
     unordered, threads that write the same value unordered, and barriers at which threads are
-    missing that have exited are findings, too, among others: ``cudakern/simulator/README.md`` lists
-    all.
+    missing that have exited are findings, too, among others:
+    ``cudakern/simulator/memory_model.md`` lists all.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,

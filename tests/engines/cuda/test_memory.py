@@ -1,4 +1,4 @@
-"""What calls cost a GPU: memory beside their results, launches, waits, as the READMEs have it.
+"""What calls cost a GPU: memory beside their results, launches, waits, as the reference has it.
 
 On a stand-in for CuPy that counts; what allocators of CuPy's own see is marked for a GPU.
 """
