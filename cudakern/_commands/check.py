@@ -32,7 +32,7 @@ from cudakern.simulator.launching.observation import observing, watchers
 from cudakern.simulator.reports.compiler_errors import excerpt_of_error
 from cudakern.simulator.reports.findings import identity, lines_of
 from cudakern.simulator.reports.html import page
-from cudakern.simulator.reports.json_report import write_findings, write_traffic
+from cudakern.simulator.reports.json_report import render_findings, render_traffic
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
 
@@ -114,9 +114,9 @@ def _by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
 
 def _write_files(options: argparse.Namespace, checks: Report, traffic: Report | None) -> None:
     """Write JSON and a page, those of the traffic beside those of what was found."""
-    outputs = [(checks, "", write_findings, page.of_findings)]
+    outputs = [(checks, "", render_findings, page.render_findings)]
     if traffic is not None:
-        outputs.append((traffic, "-traffic", write_traffic, page.of_traffic))
+        outputs.append((traffic, "-traffic", render_traffic, page.render_traffic))
     for report, more, as_json, as_page in outputs:
         if options.json:
             _beside(options.json, more).write_text(f"{as_json(report)}\n", encoding="utf-8")

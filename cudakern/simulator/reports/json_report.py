@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _VERSION = 1
 
 
-def write_findings(report: Report) -> str:
+def render_findings(report: Report) -> str:
     """Return what was found as JSON."""
     return _text(
         report="checked",
@@ -28,7 +28,7 @@ def write_findings(report: Report) -> str:
     )
 
 
-def write_traffic(report: Report) -> str:
+def render_traffic(report: Report) -> str:
     """Return what was counted as JSON."""
     return _text(report="traffic", kernels=[_kernel(kernel) for kernel in report.kernels])
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _FINDINGS, _KERNELS = 5, 3
 
 
-def show_findings(report: Report) -> str:
+def render_findings(report: Report) -> str:
     """Return what a notebook shows of findings."""
     shown, notes = report.findings[:_FINDINGS], report.notes[:_FINDINGS]
     number = len(report.findings)
@@ -30,7 +30,7 @@ def show_findings(report: Report) -> str:
     )
 
 
-def show_traffic(report: Report) -> str:
+def render_traffic(report: Report) -> str:
     """Return what a notebook shows of traffic."""
     parts = [kernel._repr_html_() for kernel in report.kernels[:_KERNELS]]
     title = f"memory traffic of {plural(len(report.kernels), 'kernel')}" if parts else "no launches"

@@ -98,7 +98,7 @@ class CheckReport(observation.Session):
         That file is a JSON Schema and lies beside this module. Names stay as they are as long as
         its ``version`` does.
         """
-        return json_report.write_findings(self.report)
+        return json_report.render_findings(self.report)
 
     def html(self, path: str | PathLike[str]) -> None:
         """Write the report as a page, which a browser shows without a network.
@@ -117,11 +117,11 @@ class CheckReport(observation.Session):
         """
         from cudakern.simulator.reports.html import page  # noqa: PLC0415  few ask for it
 
-        page.write(page.of_findings(self.report), path)
+        page.write(page.render_findings(self.report), path)
 
     def _repr_html_(self) -> str:
         """Show the first findings in a notebook."""
-        return notebook.show_findings(self.report)
+        return notebook.render_findings(self.report)
 
     def __str__(self) -> str:
         found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
@@ -181,17 +181,17 @@ class TrafficReport(observation.Session):
 
     def json(self) -> str:
         """Return the report as JSON, for other tools, as ``report.schema.json`` says."""
-        return json_report.write_traffic(self.report)
+        return json_report.render_traffic(self.report)
 
     def html(self, path: str | PathLike[str]) -> None:
         """Write the report as a page, as `CheckReport.html` does."""
         from cudakern.simulator.reports.html import page  # noqa: PLC0415  few ask for it
 
-        page.write(page.of_traffic(self.report), path)
+        page.write(page.render_traffic(self.report), path)
 
     def _repr_html_(self) -> str:
         """Show the worst lines of the first kernels in a notebook."""
-        return notebook.show_traffic(self.report)
+        return notebook.render_traffic(self.report)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"

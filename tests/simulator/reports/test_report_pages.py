@@ -85,7 +85,7 @@ def shown(browser, tmp_path):
 
 
 def html_of(report):
-    return pages.of_traffic(report) if report.kernels else pages.of_findings(report)
+    return pages.render_traffic(report) if report.kernels else pages.render_findings(report)
 
 
 def page_of(report, **changes):
@@ -296,8 +296,8 @@ def test_nothing_found_and_nothing_launched():
     with ck.simulator.traffic() as moved:
         pass
     texts = {
-        "Nothing found": pages.of_findings(found.report),
-        "No launches": pages.of_traffic(moved.report),
+        "Nothing found": pages.render_findings(found.report),
+        "No launches": pages.render_traffic(moved.report),
     }
     for title, text in texts.items():
         assert f"<h1>{title}</h1>" in text

@@ -27,7 +27,7 @@ class Arrow:
     heads: str = ""
 
 
-def drawn(arrows: Iterable[Arrow]) -> tuple[list[Arrow], int]:
+def draw(arrows: Iterable[Arrow]) -> tuple[list[Arrow], int]:
     """Return arrows with their shapes, and how wide the margin is; short ones run inside."""
     lanes: list[list[tuple[int, int]]] = []
     placed = []
@@ -41,10 +41,10 @@ def drawn(arrows: Iterable[Arrow]) -> tuple[list[Arrow], int]:
         lanes[number].append((first, last))
         placed.append((arrow, number))
     width = _EDGE + _LANE * len(lanes) if lanes else 0
-    return [_shaped(arrow, width, width - _EDGE - _LANE * lane) for arrow, lane in placed], width
+    return [_shape(arrow, width, width - _EDGE - _LANE * lane) for arrow, lane in placed], width
 
 
-def _shaped(arrow: Arrow, width: int, x: int) -> Arrow:
+def _shape(arrow: Arrow, width: int, x: int) -> Arrow:
     """Return an arrow that runs up or down at x and ends at the margin's edge."""
     start, end = (row * ROW + ROW // 2 for row in (arrow.start, arrow.end))
     bend = _BEND if end > start else -_BEND

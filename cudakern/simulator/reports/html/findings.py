@@ -1,28 +1,28 @@
-"""What the page of a checked report shows."""
+"""What the page of findings shows."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudakern.display.characters import TAB, plural, visible
-from cudakern.simulator.reports.html.arrows import ROW, Arrow, drawn
+from cudakern.simulator.reports.findings import Finding
+from cudakern.simulator.reports.html.arrows import ROW, Arrow, draw
 from cudakern.simulator.reports.html.parts import (
     Cell,
     Listing,
     Listings,
     Table,
-    listed,
+    describe_line,
     number,
-    told,
 )
 from cudakern.simulator.reports.traffic import label_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.simulator.reports.findings import Finding, OtherAccess
+    from cudakern.simulator.reports.findings import OtherAccess
     from cudakern.simulator.reports.report import Report
 
 
@@ -34,17 +34,8 @@ class Mark:
     number: int  # of the finding
     text: str
     is_other: bool  # whether this is the second place of two
-    column: int | None  # that it points at
+    indent: int  # in characters
     away: Cell | None  # the other place
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line of a source, and its marks with how far they are indented, in characters."""
-
-    number: int
-    text: str
-    marks: list[tuple[int, Mark]]
 
 
 @dataclass
@@ -55,94 +46,58 @@ class Source:
     marks: dict[int, list[Mark]] = field(default_factory=lambda: defaultdict(list))
     #: Between marks: numbers of findings, and whether an arrow has heads at both ends.
     joined: dict[int, bool] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-    arrows: list[Arrow] = field(default_factory=list)
-    margin: int = 0
-    height: int = 0
 
-    def finish(self) -> None:
-        """Lay out rows and arrows."""
-        places: dict[str, int] = {}
+    def layout(self) -> tuple[list[Arrow], int, int]:
+        """Return the arrows between marks, the width of their margin, and the height of all."""
+        rows: dict[str, int] = {}
         height = 0
-        for n, line in enumerate(self.listing.lines, 1):
+        for n in range(1, len(self.listing.lines) + 1):
             marks = self.marks.get(n, [])
-            places |= {mark.name: height + i for i, mark in enumerate(marks, 1)}
+            rows |= {mark.name: height + i for i, mark in enumerate(marks, 1)}
             height += 1 + len(marks)
-            indented = [(_indent(line, mark.column), mark) for mark in marks]
-            self.rows.append(Row(n, line, indented))
-        arrows = [
-            Arrow(n, places[f"f{n}a"], places[f"f{n}b"], both) for n, both in self.joined.items()
-        ]
-        self.arrows, self.margin = drawn(arrows)
-        self.height = ROW * height
-
-
-def _indent(line: str, column: int | None) -> int:
-    """Return how many characters are before a column, or else before the text of a line."""
-    before = line[: column - 1] if column else line[: len(line) - len(line.lstrip())]
-    return len(visible(before).expandtabs(TAB))
+        arrows = [Arrow(n, rows[f"f{n}a"], rows[f"f{n}b"], both) for n, both in self.joined.items()]
+        return *draw(arrows), ROW * height
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Row:
     """A finding in the list of all."""
 
     number: int
-    kind: str
-    kernel: str
-    message: str
+    finding: Finding
     element: str
     threads: Cell
     places: list[tuple[str, Cell]]  # what was done, and where
+    link: str  # to the first line whose source is there
     code: str
 
-    @property
-    def link(self) -> str:
-        """The place of the first line whose source is there."""
-        return next((place.link for _, place in self.places if place.link), "")
 
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """All that the page shows."""
-
-    title: str
-    facts: dict[str, str]
-    findings: list[Found]
-    notes: list[str]
-    tables: list[Table]
-    sources: list[Source]
-
-
-def view(report: Report) -> View:
+def view(report: Report) -> dict[str, Any]:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
     sources: dict[str, Source] = {}
-    findings = report.findings
-    found = [_found(n, f, listings, sources) for n, f in enumerate(findings, 1)]
-    for source in sources.values():
-        source.finish()
-    return View(
-        title=plural(len(found), "finding") if found else "Nothing found",
-        facts={
+    rows = [_row(n, f, listings, sources) for n, f in enumerate(report.findings, 1)]
+    return {
+        "title": plural(len(rows), "finding") if rows else "Nothing found",
+        "facts": {
             "launches": f"{report.launches:,}",
             "seed": str(report.seed),
             "resident blocks": f"{report.resident_blocks:,}",
             "strict": "yes" if report.strict else "no",
         },
-        findings=found,
-        notes=[*report.notes],
-        tables=[_by_kernel(findings), _by_array(findings)] if found else [],
-        sources=[*sources.values()],
-    )
+        "findings": rows,
+        "notes": report.notes,
+        "tables": [_by_kernel(report.findings), _by_array(report.findings)] if rows else [],
+        "sources": [*sources.values()],
+    }
 
 
-def _found(n: int, finding: Finding, listings: Listings, sources: dict[str, Source]) -> Found:
+def _row(n: int, finding: Finding, listings: Listings, sources: dict[str, Source]) -> Row:
     """Return a finding for the list, and mark the lines that it names."""
     ends: list[Finding | OtherAccess] = [finding, *([finding.other] if finding.other else [])]
     shown = [listings.of(finding.library, end.source, finding.kernel) for end in ends]
     places = [
-        Cell(told(end.source, end.stack), link=f"f{n}{'ab'[i]}" if shown[i] else "")
+        Cell(describe_line(end.source, end.stack), link=f"f{n}{'ab'[i]}" if shown[i] else "")
         for i, end in enumerate(ends)
     ]
     element = _element(finding)
@@ -150,17 +105,23 @@ def _found(n: int, finding: Finding, listings: Listings, sources: dict[str, Sour
     for i, (end, listing) in enumerate(zip(ends, shown, strict=True)):
         if listing is None or end.source is None:
             continue
-        source = sources.setdefault(listing.name, Source(listing))
+        source, line = sources.setdefault(listing.name, Source(listing)), end.source[1]
         away = _away(ends[1 - i], places[1 - i], joined=joined) if len(ends) > 1 else None
         text = _doing(finding.kind, end, "" if i else element)
-        mark = Mark(places[i].link, n, text, i == 1, end.column, away)
-        source.marks[end.source[1]].append(mark)
+        indent = _indent(listing.lines[line - 1], end.column)
+        source.marks[line].append(Mark(places[i].link, n, text, i == 1, indent, away))
         if joined:
             source.joined[n] = finding.kind == "race"  # neither comes first
     code = "" if shown[0] else finding.code.strip()
     accesses = [(end.access, place) for end, place in zip(ends, places, strict=True)]
-    texts = finding.kind, finding.kernel, finding.message, element
-    return Found(n, *texts, number(finding.threads), accesses, code)
+    link = next((place.link for place in places if place.link), "")
+    return Row(n, finding, element, number(finding.threads), accesses, link, code)
+
+
+def _indent(line: str, column: int | None) -> int:
+    """Return how many characters are before a column, or else before the text of a line."""
+    before = line[: column - 1] if column else line[: len(line) - len(line.lstrip())]
+    return len(visible(before).expandtabs(TAB))
 
 
 def _away(other: Finding | OtherAccess, place: Cell, *, joined: bool) -> Cell:
@@ -196,7 +157,7 @@ def _by_kernel(findings: Sequence[Finding]) -> Table:
             Cell(kernel, is_code=True),
             number(len(group)),
             _kinds(group),
-            Cell(listed(told(finding.source) for finding in group)),
+            Cell(", ".join(dict.fromkeys(describe_line(f.source) for f in group))),
         )
         for (_, kernel), group in groups.items()
     ]

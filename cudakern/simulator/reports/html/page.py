@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudakern.display.characters import visible
 from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, shown
@@ -25,17 +25,17 @@ _NAME = "report.html"
 _PART = re.compile(r"(?<=[_/])(?=[^_/])")
 
 
-def of_findings(report: Report) -> str:
+def render_findings(report: Report) -> str:
     """Return the page of what was found."""
     return _render("findings", findings.view(report))
 
 
-def of_traffic(report: Report) -> str:
+def render_traffic(report: Report) -> str:
     """Return the page of what was counted."""
     return _render("traffic", traffic.view(report))
 
 
-def _render(kind: str, view: findings.View | traffic.View) -> str:
+def _render(kind: str, view: dict[str, Any]) -> str:
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     # No other script runs, and nothing is asked of any network.
     digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from cudakern.simulator.sources.source_lines import describe_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cudakern.simulator.reports.traffic import Requests
     from cudakern.simulator.sources.source_lines import SourceLine
 
@@ -105,11 +103,6 @@ class Listings:
 ListingLine = tuple[Listing, int]
 
 
-def told(place: SourceLine | None, stack: tuple[SourceLine, ...] = ()) -> str:
+def describe_line(place: SourceLine | None, stack: tuple[SourceLine, ...] = ()) -> str:
     """Return a place in a source as tables show it."""
     return describe_stack(stack or (() if place is None else (place,)))
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names, each once, in the order in which they come."""
-    return ", ".join(dict.fromkeys(names))

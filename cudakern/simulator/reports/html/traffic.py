@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudakern.display.characters import plural
 from cudakern.simulator.reports.html.parts import (
@@ -46,27 +46,6 @@ class Source:
     listing: Listing
     runs: list[list[Row]]  # lines one after the other that have no figures, or one that has
     bytes: int  # that its lines move and ask for
-
-
-@dataclass(frozen=True, slots=True)
-class Details:
-    """What is folded until somebody asks for it."""
-
-    kernel: str
-    metrics: dict[str, str]
-    instructions: Table
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """All that the page shows."""
-
-    title: str
-    facts: dict[str, str]
-    tables: list[Table]
-    details: list[Details]
-    sources: list[Source]
-    headings: tuple[str, ...]
 
 
 #: Headings of figures, behind those that say what they are of.
@@ -111,7 +90,7 @@ def _figures(r: Requests, most: _Most) -> tuple[Cell, ...]:
     )
 
 
-def view(report: Report) -> View:
+def view(report: Report) -> dict[str, Any]:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
     kernels = report.kernels
@@ -126,23 +105,25 @@ def view(report: Report) -> View:
         every.include(kernel.total(*GLOBAL))
         for place in kernel.executed:
             listings.of(kernel.library, place, kernel.kernel)
-    return View(
-        title=f"Memory traffic of {plural(len(kernels), 'kernel')}" if kernels else "No launches",
-        facts={
+    return {
+        "title": f"Memory traffic of {plural(len(kernels), 'kernel')}"
+        if kernels
+        else "No launches",
+        "facts": {
             "launches": f"{sum(kernel.launches for kernel in kernels):,}",
             "bytes requested": _in_units(every.bytes_requested),
             "bytes moved": _in_units(every.bytes_moved),
             "efficiency": efficiency(every).text,
             "instructions of warps": f"{sum(kernel.instruction_count for kernel in kernels):,}",
         },
-        tables=[_by_kernel(kernels), _by_line(placed), _by_array(kernels)] if kernels else [],
-        details=[_details(kernel) for kernel in kernels],
-        sources=sorted(
+        "tables": [_by_kernel(kernels), _by_line(placed), _by_array(kernels)] if kernels else [],
+        "details": [_details(kernel) for kernel in kernels],
+        "sources": sorted(
             (_source(listing, placed, kernels) for listing in listings.all.values()),
             key=lambda source: -source.bytes,
         ),
-        headings=("access", *_FIGURES, "executed "),
-    )
+        "headings": ("access", *_FIGURES, "executed "),
+    }
 
 
 def _in_units(count: int) -> str:
@@ -225,13 +206,14 @@ def _by_array(kernels: Sequence[KernelTraffic]) -> Table:
     return Table("arrays", "By array", ("array", "kernel", "access", *_FIGURES), rows)
 
 
-def _details(kernel: KernelTraffic) -> Details:
+def _details(kernel: KernelTraffic) -> dict[str, Any]:
+    """Return what is folded until somebody asks for it."""
     counts = sorted(kernel.instructions.items(), key=lambda item: -item[1])
     most = counts[0][1] if counts else 0
     rows = [(Cell(name, is_code=True), number(count, most)) for name, count in counts]
     table = Table("", "PTX instructions that warps executed", ("instruction", "executed "), rows)
     metrics = {name: f"{value:,}" for name, value in kernel.metrics.items()}
-    return Details(kernel.kernel, metrics, table)
+    return {"kernel": kernel.kernel, "metrics": metrics, "instructions": table}
 
 
 def _source(listing: Listing, placed: _Placed, kernels: Sequence[KernelTraffic]) -> Source:
