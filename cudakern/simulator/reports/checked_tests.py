@@ -76,7 +76,7 @@ def _settings(mark: pytest.Mark) -> Settings:
     listed = f"must be {', '.join([*names][:-1])} or {[*names][-1]}"
     if mark.args:
         value = shown_value(mark.args[0])
-        hint = f"; did you mean {_named(mark.args[0], value)}?"
+        hint = f"; did you mean {_guess_argument(mark.args[0], value)}?"
         raise ArgumentError(_NAME, "arguments", f"{listed}, each by its name; got {value}{hint}")
     for name in mark.kwargs:
         if name not in names:
@@ -93,7 +93,7 @@ def _settings(mark: pytest.Mark) -> Settings:
     return Settings(**given)
 
 
-def _named(value: object, text: str) -> str:
+def _guess_argument(value: object, text: str) -> str:
     """Return the argument that a value is likely meant for, with it."""
     if isinstance(value, bool):
         return f"strict={text}"
@@ -132,7 +132,7 @@ class Run:
         self._block: AbstractContextManager[CheckReport]
         self._place: TracebackType | None = None
 
-    def seeded(self, seed: int) -> Self:
+    def with_seed(self, seed: int) -> Self:
         """Have the next run be in the order of a seed."""
         self.seed = seed
         return self
@@ -156,7 +156,7 @@ class Run:
             if error is None:
                 raise found.with_traceback(self._place) from None
             if isinstance(error, Exception | pytest.fail.Exception):
-                note = _note(self.report.findings)
+                note = _describe_findings(self.report.findings)
                 if note not in getattr(error, "__notes__", ()):  # an error may be raised again
                     error.add_note(note)
         finally:
@@ -169,10 +169,10 @@ class Run:
         """
         self.launches += 1
         if self.report.findings and self._place is None:
-            self._place = self._traceback(sys._getframe(1))  # noqa: SLF001
-            self.called = [*_files(self._place)]
+            self._place = self._traceback_from(sys._getframe(1))  # noqa: SLF001
+            self.called = [*_files_of(self._place)]
 
-    def _traceback(self, frame: FrameType | None) -> TracebackType | None:
+    def _traceback_from(self, frame: FrameType | None) -> TracebackType | None:
         """Return the traceback that an error would have at a call of this package.
 
         It has the frames of the test's own files, and the innermost one.
@@ -188,19 +188,19 @@ class Run:
         return traceback
 
 
-def _files(traceback: TracebackType | None) -> Iterator[str]:
+def _files_of(traceback: TracebackType | None) -> Iterator[str]:
     """Yield the files of a traceback, the innermost first."""
     yield from reversed([frame.f_code.co_filename for frame, _ in walk_tb(traceback)])
 
 
-def _note(findings: Sequence[Finding]) -> str:
+def _describe_findings(findings: Sequence[Finding]) -> str:
     first = findings[0]
     rest = f" and {plural(len(findings) - 1, 'more finding')}" if len(findings) > 1 else ""
     return f"cudakern found: {first.kernel}: {first.kind}: {describe_stack(first.stack)}{rest}"
 
 
 @contextmanager
-def without_frames(error: BaseException | None) -> Iterator[bool]:
+def hide_frames(error: BaseException | None) -> Iterator[bool]:
     """Have pytest hide this package's frames in tracebacks of errors that it raises on purpose.
 
     So are those of contextlib, which runs the blocks. ``--full-trace`` shows all. Yields whether
@@ -226,7 +226,7 @@ def _is_on_purpose(raised: pytest.ExceptionInfo[BaseException] | None) -> bool:
     return raised is not None and isinstance(raised.value, CudakernError)
 
 
-def complete(
+def complete_report(
     report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], run: Run | None
 ) -> None:
     """Have the report of a test tell what was found; fail it if it launched nothing."""
@@ -235,7 +235,7 @@ def complete(
     lacks = run is not None and run.needs_launches and not run.launches
     if lacks and report.passed and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
-        report.longrepr = _alone(_failure(_NOTHING), item)
+        report.longrepr = _represent_alone(_make_failure(_NOTHING), item)
     error = None if call.excinfo is None else call.excinfo.value
     errors = [*_chain(error)]
     told = _findings(next((e.findings for e in errors if isinstance(e, SimulatorError)), ()))
@@ -253,12 +253,12 @@ def complete(
         vars(report)["wasxfail"] = ""
         return
     if not isinstance(item, pytest.Function) and isinstance(error, SimulatorError):
-        report.longrepr = _alone(error, item)  # all frames of pytest would be shown
+        report.longrepr = _represent_alone(error, item)  # all frames of pytest would be shown
     sources = run.report.sources if found and run else {}
-    called = (*(run.called if run else ()), *_files(error.__traceback__ if error else None))
+    called = (*(run.called if run else ()), *_files_of(error.__traceback__ if error else None))
     files = UserFiles(item, sources, called)
     places = {finding: files.place(finding) for finding in found or told}
-    _add_section(report, "\n".join(_section(places, told, run)), item)
+    _add_section(report, "\n".join(_section_lines(places, told, run)), item)
     properties = [pair for finding, place in places.items() for pair in _properties(finding, place)]
     item.user_properties += properties
     report.user_properties += properties
@@ -270,7 +270,7 @@ def _findings(values: Sequence[object]) -> list[Finding]:
     return [value for value in values if isinstance(value, Finding)]
 
 
-def _section(
+def _section_lines(
     places: Mapping[Finding, FileLine], told: Sequence[Finding], run: Run | None
 ) -> Iterator[str]:
     """Yield what is shown of findings; the first of those that were told is told in full above."""
@@ -320,14 +320,14 @@ def _add_section(report: pytest.TestReport, text: str, item: pytest.Item) -> Non
         add(_SECTION, text, "-")
 
 
-def _failure(message: str) -> BaseException:
+def _make_failure(message: str) -> BaseException:
     try:
         pytest.fail(message, pytrace=False)
     except pytest.fail.Exception as failure:
         return failure
 
 
-def _alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
+def _represent_alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
     """Return how an error is shown without a traceback, as one of the test's first line."""
     alone = pytest.ExceptionInfo.from_exception(error).getrepr(style="value")
     path, line, _ = item.reportinfo()

@@ -43,16 +43,16 @@ def locate(observed: Observed, raw: ctypes.Structure) -> _Location:
     space = Space(raw.space)
     if space is Space.GLOBAL:
         operand = operand_of(observed, raw)
-        return _of_operand(operand, observed.buffers[raw.object].start + raw.offset)
+        return _locate_in_operand(operand, observed.buffers[raw.object].start + raw.offset)
     if space in {Space.SHARED, Space.DYNAMIC, Space.REMOTE}:
-        return _of_shared(observed, raw, space)
+        return _locate_in_shared(observed, raw, space)
     if space is Space.VARIABLE:
         variable = variable_of(observed, raw)
         name, size = _name_of(variable.name.decode()), variable.bytes
         kind = "constant" if variable.is_constant else "global"
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is Space.NOWHERE:
-        return _nowhere(observed, raw) if raw.bytes else (None, None, "")
+        return _explain_far_address(observed, raw) if raw.bytes else (None, None, "")
     phrases = {
         Space.LOCAL: f"byte {raw.offset} of the thread's local memory",
         Space.HEAP: f"byte {raw.offset} of memory that malloc gave",
@@ -89,7 +89,7 @@ def describe_operand(operand: Operand) -> str:
     return f"argument {operand.name}" if isinstance(operand.name, int) else operand.name
 
 
-def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
+def _locate_in_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     index, within = divmod(address - operand.address, operand.layout.itemsize)
     name = (
         f"{describe_operand(operand)} ({operand.parameter})"
@@ -100,7 +100,7 @@ def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
-def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Location:
+def _locate_in_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Location:
     offset: int = raw.offset
     objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
     block = ""
@@ -124,7 +124,7 @@ def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Locati
     return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
 
 
-def _nowhere(observed: Observed, raw: ctypes.Structure) -> _Location:
+def _explain_far_address(observed: Observed, raw: ctypes.Structure) -> _Location:
     """Say which array's index went below zero in 32 bits, if that explains a far address."""
     address = raw.offset % 2**64
     for i, buffer in enumerate(observed.buffers):
@@ -133,13 +133,13 @@ def _nowhere(observed: Observed, raw: ctypes.Structure) -> _Location:
             start = base + operand.address - buffer.start
             index, within = divmod(address - start, operand.layout.itemsize)
             if not within and abs(index - _WRAP) < _NEAR_WRAP:
-                name, _, said = _of_operand(operand, operand.address)
+                name, _, said = _locate_in_operand(operand, operand.address)
                 said = said.replace("element 0", f"element {index}", 1)
                 return name, index, f"{said}: {index - _WRAP} as a 32-bit integer"
-    return None, None, f"at address {address:#x}, {_origin(observed, raw)}"
+    return None, None, f"at address {address:#x}, {_describe_origin(observed, raw)}"
 
 
-def _origin(observed: Observed, raw: ctypes.Structure) -> str:
+def _describe_origin(observed: Observed, raw: ctypes.Structure) -> str:
     """Return a phrase for where the address stands that a far one was computed from."""
     space, offset = Space(raw.origin_space), raw.origin_offset
     if space is Space.PARAMETERS:

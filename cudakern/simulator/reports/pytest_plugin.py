@@ -115,7 +115,7 @@ def _run(item: pytest.Item, seed: int) -> Run:
     from cudakern.simulator.reports.checked_tests import Run  # noqa: PLC0415
 
     strict = item.config.getoption("--cudakern-checked-strict")
-    return item.stash.setdefault(_RUN, Run(item, _settings(item), strict=strict)).seeded(seed)
+    return item.stash.setdefault(_RUN, Run(item, _settings(item), strict=strict)).with_seed(seed)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -223,9 +223,9 @@ def pytest_runtest_makereport(
         return (yield)
     from cudakern.simulator.reports import checked_tests  # noqa: PLC0415
 
-    with checked_tests.without_frames(error):
+    with checked_tests.hide_frames(error):
         report = yield
-    checked_tests.complete(report, item, call, run)
+    checked_tests.complete_report(report, item, call, run)
     if run is not None and not run.is_open:
         del item.stash[_RUN]
     return report
@@ -241,7 +241,7 @@ def pytest_make_collect_report(
     if report.failed and call is not None and "cudakern.errors" in sys.modules:
         from cudakern.simulator.reports import checked_tests  # noqa: PLC0415
 
-        with checked_tests.without_frames(call.excinfo.value) as are_hidden:
+        with checked_tests.hide_frames(call.excinfo.value) as are_hidden:
             if are_hidden:
                 report.longrepr = collector.repr_failure(call.excinfo)
     return report

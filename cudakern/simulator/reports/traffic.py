@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cudakern.display import notebook
 from cudakern.display.characters import plural
 from cudakern.simulator.sources.source_lines import SourceLine, describe_stack
+from cudakern.values.layout import SECTOR_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,8 +19,6 @@ _MOST_LINES = 8
 #: What a notebook has of a line.
 _HEADINGS = ("line", "access", "array")
 _NUMBERS = ("requests", "a request", "bytes requested", "bytes moved", "efficiency")
-#: Bytes of a sector, the unit in which global memory moves.
-SECTOR_BYTES = 32
 #: The kinds of requests to global memory.
 GLOBAL = ("load", "store", "atomic")
 

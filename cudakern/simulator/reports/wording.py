@@ -37,7 +37,7 @@ _Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
 _Lack = enumeration("checker/launch_api.hpp", "ck_sim_lack")
 _Use = enumeration("runtime/runtime_api.hpp", "ck_sim_use")
 #: What becomes of an undefined value.
-_USED = {
+_USES = {
     _Use.USE_OTHER: "its value is used at",
     _Use.USE_BRANCH: "its value decides a branch at",
     _Use.USE_ADDRESS: "its value is part of an address at",
@@ -49,13 +49,13 @@ _USED = {
 
 def findings_of(observed: Observed, sources: Sources) -> list[Finding]:
     """Return what a launch did wrong; add the texts of the files that this names."""
-    findings = [_finding(observed, raw) for raw in _explained_last(observed.findings)]
+    findings = [_finding_of(observed, raw) for raw in _sort_findings(observed.findings)]
     if observed.failure is not None:
-        findings.append(_failure(observed.failure, observed))
-    return [_quoting(finding, observed, sources) for finding in findings]
+        findings.append(_finding_of_failure(observed.failure, observed))
+    return [_add_code(finding, observed, sources) for finding in findings]
 
 
-def _quoting(finding: Finding, observed: Observed, sources: Sources) -> Finding:
+def _add_code(finding: Finding, observed: Observed, sources: Sources) -> Finding:
     """Return a finding with the texts of its lines."""
     module, other = observed.kernel.module, finding.other
     library = module.path.name
@@ -81,7 +81,7 @@ def _column(code: str, name: str, access: str, statement: int | None) -> int | N
     return None if statement is None else len(before.decode(errors="ignore")) + 1
 
 
-def _explained_last(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
+def _sort_findings(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
     """Return findings in their order, but a read of nothing written behind its race, if any."""
     races = [raw for raw in findings if raw.kind == b"race"]
     places = {stack_of(site) for raw in races for site in (raw.site, raw.other_site)}
@@ -96,7 +96,7 @@ def notes_of(observed: Observed) -> list[str]:
     return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
 
 
-def _failure(error: SimulatorError, observed: Observed) -> Finding:
+def _finding_of_failure(error: SimulatorError, observed: Observed) -> Finding:
     stack = observed.failed_at
     source = stack[0] if stack else None
     message = f"{error.message} (block {error.block}, thread {error.thread})"
@@ -104,24 +104,24 @@ def _failure(error: SimulatorError, observed: Observed) -> Finding:
     return Finding(error.kind, error.kernel, *place, message, column=observed.failed_column)
 
 
-def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
+def _finding_of(observed: Observed, raw: ctypes.Structure) -> Finding:
     kind = raw.kind.decode()
     stack = own_stack_of(raw.site)
     is_lane = kind == "inactive_lane"
     array, index, where = (None, None, "") if is_lane else locate(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
-    access = _access(raw.access, raw.bytes)
+    access = _describe_access(raw.access, raw.bytes)
     if kind == "race":
-        text = _race(raw, access, where)
+        text = _describe_race(raw, access, where)
     elif kind == "out_of_bounds":
-        text = f"{access} {_requirement(observed, raw)}; it is {where}"
+        text = f"{access} {_requirement_of(observed, raw)}; it is {where}"
     elif kind == "misaligned":
         text = f"{access} must lie on a multiple of {raw.bytes} bytes; it is {where}"
     elif is_lane:
-        text = f"{_lane(raw)}{_used(raw)}"
+        text = f"{_describe_lane(raw)}{_describe_use(raw)}"
     else:
-        text = f"{access} must come after a write; nothing wrote {where}{_used(raw)}"
-    text += "" if is_lane else _of_the_array(observed, raw, kind)
+        text = f"{access} must come after a write; nothing wrote {where}{_describe_use(raw)}"
+    text += "" if is_lane else _explain_by_array(observed, raw, kind)
     message = f"{describe_stack(stack)}: {text} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(
@@ -134,14 +134,14 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
         array,
         index,
         message,
-        access="" if is_lane else _access(raw.access, 0),
+        access="" if is_lane else _describe_access(raw.access, 0),
         column=column_of(raw.site),
         threads=raw.threads,
-        other=_other(raw, kind),
+        other=_other_access(raw, kind),
     )
 
 
-def _other(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
+def _other_access(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
     """Return the other place of a finding, if there is one."""
     stack = own_stack_of(raw.other_site)
     is_race = kind == "race"
@@ -150,19 +150,19 @@ def _other(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
     access = "use"
     if is_race:
         in_flight = raw.reason == _Reason.IN_FLIGHT
-        access = "asynchronous copy" if in_flight else _access(raw.other_access, 0)
+        access = "asynchronous copy" if in_flight else _describe_access(raw.other_access, 0)
     block, thread = (raw.other_block, raw.other_thread) if is_race else (raw.block, raw.thread)
     column = column_of(raw.other_site)
     return OtherAccess(access, stack[0], column, stack, tuple(block), tuple(thread))
 
 
-def _used(raw: ctypes.Structure) -> str:
+def _describe_use(raw: ctypes.Structure) -> str:
     """Say what becomes of an undefined value, and where, if that is elsewhere."""
     place = stack_of(raw.other_site)
-    return "" if place == stack_of(raw.site) else f"; {_USED[raw.use]} {describe_stack(place)}"
+    return "" if place == stack_of(raw.site) else f"; {_USES[raw.use]} {describe_stack(place)}"
 
 
-def _lane(raw: ctypes.Structure) -> str:
+def _describe_lane(raw: ctypes.Structure) -> str:
     """Say which lane a shuffle cannot read."""
     why = {
         _Lack.ABSENT: "the block has no such lane",
@@ -174,7 +174,7 @@ def _lane(raw: ctypes.Structure) -> str:
     )
 
 
-def _race(raw: ctypes.Structure, access: str, where: str) -> str:
+def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
     only = ", which only strict reports" if raw.only_strict else ""
@@ -183,7 +183,7 @@ def _race(raw: ctypes.Structure, access: str, where: str) -> str:
             f"{access} at {where} must come before the end of that block, whose shared memory is "
             f"there while it runs: no barrier of the cluster comes between{only}"
         )
-    other = _access(raw.other_access, 0)
+    other = _describe_access(raw.other_access, 0)
     by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
     at = describe_stack(own_stack_of(raw.other_site))
     if reason is _Reason.PROXY:
@@ -198,7 +198,7 @@ def _race(raw: ctypes.Structure, access: str, where: str) -> str:
         )
     why = "no barrier does, nor a release with an acquire"
     if reason is _Reason.NARROW:
-        why = f"the scope of one, {_narrower(raw)}, leaves the other thread out"
+        why = f"the scope of one, {_narrower_scope(raw)}, leaves the other thread out"
     elif reason is _Reason.IN_FLIGHT:
         other, why = "asynchronous copy", "nobody has waited for that"
     elif reason is _Reason.SAME:
@@ -212,21 +212,21 @@ def _race(raw: ctypes.Structure, access: str, where: str) -> str:
     return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}{only}"
 
 
-def _narrower(raw: ctypes.Structure) -> str:
+def _narrower_scope(raw: ctypes.Structure) -> str:
     """Return the narrower scope of two strong accesses."""
     accesses = [site.contents.access for site in (raw.site, raw.other_site)]
     scopes = [SCOPES["gpu"] if access & GUESSES else access & SCOPES["sys"] for access in accesses]
     return next(f".{word}" for word, scope in SCOPES.items() if scope == min(scopes))
 
 
-def _access(access: int, size: int) -> str:
+def _describe_access(access: int, size: int) -> str:
     what = "read"
     if access & WRITES:
         what = "atomic update" if access & ATOMIC else "write"
     return f"{what} of {size} bytes" if size else what
 
 
-def _requirement(observed: Observed, raw: ctypes.Structure) -> str:
+def _requirement_of(observed: Observed, raw: ctypes.Structure) -> str:
     """Return what must hold of an access that is not to where it may be."""
     if raw.access & WRITES:
         if raw.space == Space.PARAMETERS:
@@ -239,7 +239,7 @@ def _requirement(observed: Observed, raw: ctypes.Structure) -> str:
     return "must lie inside of an array"
 
 
-def _of_the_array(observed: Observed, raw: ctypes.Structure, kind: str) -> str:
+def _explain_by_array(observed: Observed, raw: ctypes.Structure, kind: str) -> str:
     """Return the end of a message: what about the array itself may explain the finding."""
     if raw.space != Space.GLOBAL or kind == "race":
         return ""
