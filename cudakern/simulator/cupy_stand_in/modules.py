@@ -35,36 +35,22 @@ _ROOTS = ("cupy", "cupy_backends", "cupyx")
 #: The version of CuPy whose names these are.
 VERSION = "14.2.0"
 
-_STREAMS = {
-    "Event": devices.Event,
-    "ExternalStream": devices.ExternalStream,
-    "Stream": devices.Stream,
-    "get_current_stream": devices.get_current_stream,
-    "get_elapsed_time": devices.get_elapsed_time,
-}
-_MEMORY = {
-    name: getattr(memory, name)
-    for name in (
-        "BaseMemory",
-        "Memory",
-        "MemoryPointer",
-        "MemoryPool",
-        "UnownedMemory",
-        "alloc",
-        "get_allocator",
-        "set_allocator",
-    )
-}
+
+def _take(module: ModuleType, names: str) -> dict[str, Any]:
+    """Return what a module has under some names."""
+    return {name: getattr(module, name) for name in names.split()}
+
+
+_STREAMS = _take(devices, "Event ExternalStream Stream get_current_stream get_elapsed_time")
+_MEMORY = _take(
+    memory,
+    "BaseMemory Memory MemoryPointer MemoryPool UnownedMemory alloc get_allocator set_allocator",
+)
 _MEMORY["malloc_managed"] = _MEMORY["malloc_async"] = memory.alloc
-_PINNED = {
-    name: getattr(memory, name)
-    for name in (
-        "PinnedMemoryPointer",
-        "PinnedMemoryPool",
-        "alloc_pinned_memory",
-        "set_pinned_memory_allocator",
-    )
-}
+_PINNED = _take(
+    memory,
+    "PinnedMemoryPointer PinnedMemoryPool alloc_pinned_memory set_pinned_memory_allocator",
+)
 #: What `memcpy` is told of its addresses.
 _WAYS = ("HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default")
 _CAPTURE_MODES = ("Global", "ThreadLocal", "Relaxed")
@@ -74,9 +60,11 @@ _OWN_FUNCTIONS = (
     "empty_like from_dlpack frombuffer fuse get_array_module in1d load memoize msort show_config "
     "ufunc vectorize"
 )
-_POOLS = ("get_default_memory_pool", "get_default_pinned_memory_pool")
-_CUPYX = ("rsqrt", "scatter_add", "scatter_max", "scatter_min")
-_DRAWN = ("RandomState", "Generator", "default_rng", "get_random_state")
+
+#: Modules below cupy that have nothing but names of NumPy's.
+_AS_NUMPY = "exceptions fft lib lib.stride_tricks linalg polynomial polynomial.polynomial "
+_AS_NUMPY += "polynomial.polyutils testing"
+_OF_CUPYX = "empty_like_pinned rsqrt scatter_add scatter_max scatter_min zeros_like_pinned"
 
 #: What the modules have of their own, by their full names; other names of NAMES are NumPy's.
 OWN: dict[str, dict[str, Any]] = {
@@ -91,15 +79,13 @@ OWN: dict[str, dict[str, Any]] = {
         "fromDlpack": functions.from_dlpack,
         "is_available": devices.is_available,
         "ndarray": ndarray,
-        **{name: getattr(functions, name) for name in _OWN_FUNCTIONS.split()},
-        **{name: getattr(memory, name) for name in _POOLS},
+        **_take(functions, _OWN_FUNCTIONS),
+        **_take(memory, "get_default_memory_pool get_default_pinned_memory_pool"),
         **{name: functions.from_numpy(name, getattr(np, new)) for name, new in OLD.items()},
         **{n: getattr(np.exceptions, n) for n in NAMES["exceptions"] if hasattr(np.exceptions, n)},
     },
     "cupy.cuda": {
-        "Device": devices.Device,
-        "get_device_id": devices.get_device_id,
-        "is_available": devices.is_available,
+        **_take(devices, "Device get_device_id is_available"),
         "profile": profiling.profile,
         "using_allocator": memory.using_allocator,
         **_STREAMS,
@@ -108,9 +94,8 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "cupy.cuda.compiler": {"CompileException": KernelCompileError},
     "cupy.cuda.device": {
-        "Device": devices.Device,
+        **_take(devices, "Device get_device_id"),
         "get_compute_capability": lambda: devices.Device().compute_capability,
-        "get_device_id": devices.get_device_id,
     },
     "cupy.cuda.memory": {**_MEMORY, "OutOfMemoryError": MemoryError},
     "cupy.cuda.nvtx": {"available": False, **dict.fromkeys(_NVTX, profiling.nothing)},
@@ -143,31 +128,19 @@ OWN: dict[str, dict[str, Any]] = {
         "streamWaitEvent": devices.wait_for_event,
     },
     "cupy.cuda.stream": _STREAMS,
-    "cupy.exceptions": {},
-    "cupy.fft": {},
-    "cupy.lib": {},
-    "cupy.lib.stride_tricks": {},
-    "cupy.linalg": {},
-    "cupy.polynomial": {},
-    "cupy.polynomial.polynomial": {},
-    "cupy.polynomial.polyutils": {},
+    **{f"cupy.{name}": {} for name in _AS_NUMPY.split()},
     "cupy.random": {
-        **{name: getattr(randoms, name) for name in _DRAWN},
+        **_take(randoms, "RandomState Generator default_rng get_random_state"),
         **dict.fromkeys(("MRG32k3a", "Philox4x3210", "XORWOW"), np.random.Philox),
     },
-    "cupy.testing": {},
     "cupy.typing": {"ArrayLike": ArrayLike, "DTypeLike": DTypeLike, "NDArray": NDArray},
     "cupyx": {
-        **{name: getattr(functions, name) for name in _CUPYX},
-        "empty_like_pinned": functions.empty_like_pinned,
+        **_take(functions, _OF_CUPYX),
         "empty_pinned": np.empty,
-        "zeros_like_pinned": functions.zeros_like_pinned,
         "zeros_pinned": np.zeros,
     },
     "cupyx.profiler": {
-        "benchmark": profiling.benchmark,
-        "profile": profiling.profile,
-        "time_range": profiling.time_range,
+        **_take(profiling, "benchmark profile time_range"),
     },
 }
 
