@@ -5,12 +5,18 @@ The figures were read from code for several architectures, with some percent of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import KW_ONLY, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from cudakern.operators.reduce.types import ReduceFunction
+from cudakern.values.dtypes import DataType
+from perf.static.faults import Fault, Kind
+from perf.static.kernels import NONZERO, REDUCE
+from perf.static.reading import opcode
 
+if TYPE_CHECKING:
     from perf.static.kernels import BudgetedKernel
 
 #: Instructions of a main loop for 16 bytes.
@@ -19,159 +25,208 @@ MOST = 62
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """More instructions that the main loops of some kernels may have, and why."""
+    """What some kernels may have, and why. An empty set of a fact stands for all of its values."""
 
     reason: str
-    operators: tuple[str, ...]
-    variants: tuple[str, ...]  # with or without a rank, as in labels; ``*`` is all of them
-    most: int  # instructions for 16 bytes
-    #: Attributes of the kernels or of their reductions, and what they may be.
-    facts: dict[str, tuple[str, ...]]
-    #: Of earlier compilers: NVRTC before this version does it, for these architectures.
-    before: tuple[int, ...] = ()
-    archs: tuple[str, ...] = ()
-    excused: tuple[str, ...] = ()  # how faults begin that are none
+    operator: str
+    variants: Collection[str]  # with or without a rank, as in labels
+    most: int | Mapping[int, int]  # instructions for 16 bytes; or those of each width in bytes
+    _: KW_ONLY
+    wide: bool | None = None  # whether offsets have 64 bits; None for both
+    modes: Collection[str] = ()
+    ranks: Collection[int] = ()
+    functions: Collection[ReduceFunction] = ()
+    kinds: Collection[DataType] = ()
+    results: Collection[DataType] = ()
+    spilled: Collection[int] = ()  # bytes that a thread may keep in memory: one of these
+    loads: int = 0  # 16-byte loads in flight that are enough; 0 for as many as of other kernels
 
     def fits(self, kernel: BudgetedKernel) -> bool:
         """Return whether a kernel is one of them."""
-        if kernel.operator not in self.operators:
-            return False
-        if not {"*", kernel.variant, kernel.label} & set(self.variants):
-            return False
-        for name, legal in self.facts.items():
-            value = getattr(kernel if hasattr(kernel, name) else kernel.reduction, name)
-            if getattr(value, "name", str(value)) not in legal:
-                return False
-        return True
+        names, reduction = {kernel.variant, kernel.label}, kernel.reduction
+        facts: list[tuple[Collection[object], object]] = [
+            (self.modes, kernel.mode),
+            (self.ranks, kernel.rank),
+            (self.functions, reduction and reduction.function),
+            (self.kinds, reduction and reduction.kind),
+            (self.results, reduction and reduction.result),
+        ]
+        return (
+            kernel.operator == self.operator
+            and (not self.variants or not names.isdisjoint(self.variants))
+            and (isinstance(self.most, int) or kernel.width in self.most)
+            and self.wide in {None, kernel.wide}
+            and all(not legal or value in legal for legal, value in facts)
+        )
 
-    def serves(self, arch: str, version: str) -> bool:
-        """Return whether it is about this architecture and version of NVRTC."""
+    def instructions(self, kernel: BudgetedKernel) -> int:
+        """Return how many instructions for 16 bytes a kernel that fits may have."""
+        return self.most if isinstance(self.most, int) else self.most[kernel.width]
+
+    def excuses(self, fault: Fault) -> bool:
+        """Return whether a kernel that fits may have a fault."""
+        if fault.kind is Kind.SPILLS:
+            return fault.found.stack in self.spilled and not fault.found.local
+        if fault.kind is Kind.USELESS:
+            return bool(self.spilled) and opcode(fault.found).split(".")[0] in {"STL", "LDL"}
+        is_about_loads = fault.kind is Kind.LOADS and self.loads > 0
+        return is_about_loads and max(fault.found, default=0) >= self.loads
+
+
+@dataclass(frozen=True, slots=True)
+class Compilers:
+    """NVRTC before a version, for some architectures."""
+
+    before: tuple[int, int]
+    archs: tuple[str, ...]
+
+    def include(self, arch: str, version: str) -> bool:
+        """Return whether a version of NVRTC is one of them, for this architecture."""
         return arch in self.archs and tuple(map(int, version.split(".")[:2])) < self.before
 
 
-def read(table: str) -> Iterator[Allowance]:
-    """Yield the allowances of a table.
+_OWN_INDEX = "each element finds its place in x from an index of its own, or is filled"
+_SEVERAL = "offsets of several dimensions"
+_BITS = "elements of a column lie side by side, their bits belong to rows; wide places have 64 bits"
+_DOUBLES = "an exponential in float64 for each element"
+_PLACES = "8 elements, with their places"
+_STATES = "a state each for 16 bytes, some missing; L1 makes them positive"
+_LONGER = "loops are longer here"
+_REGISTERS = "few registers are missing here"
+_ADDRESS = "outside of the loops, an address waits until they have ended"
 
-    A line with a reason stands above its rows, of operators, variants, instructions and facts. If
-    there are several numbers of instructions, they are those of the widths in turn. A reason of
-    earlier compilers has a version of NVRTC and architectures in front; rows below it may name the
-    bytes that are spilled there, and the fewest loads in flight.
-    """
-    reason = ""
-    before: tuple[int, ...] = ()
-    archs: tuple[str, ...] = ()
-    for line in table.strip().splitlines():
-        if not line.startswith(" "):
-            head, _, reason = line.rpartition(": ")
-            version, *names = head.split() or [""]
-            before, archs = tuple(map(int, filter(None, version.split(".")))), tuple(names)
-            continue
-        operators, variants, most, *pairs = line.split()
-        facts = {name: tuple(v.split(",")) for name, v in (pair.split("=") for pair in pairs)}
-        excused = tuple(_spilled(facts.pop("spilled", ())))
-        excused += tuple(f"16-byte loads in flight: [{n}" for n in facts.pop("loads", ()))
-        numbers = tuple(map(int, most.split(",")))
-        for number, width in zip(numbers, facts.get("width", ("",)), strict=len(numbers) > 1):
-            own = facts | ({"width": (width,)} if len(numbers) > 1 else {})
-            chosen = tuple(operators.split(",")), tuple(variants.split(","))
-            yield Allowance(reason, *chosen, number, own, before, archs, excused)
-
-
-def _spilled(sizes: tuple[str, ...]) -> Iterator[str]:
-    """Yield the faults of code that keeps so many bytes of a thread in memory."""
-    for size in sizes:
-        yield f"{size} bytes of stack and 0 of local memory"
-    if sizes:
-        yield from ("of no use here: STL", "of no use here: LDL")
-
+_ALL: Collection[str] = ()
+_NEAREST, _FILL = {"kClamp", "kWrap"}, {"kFill"}
+_ARG = {ReduceFunction.ARGMAX, ReduceFunction.ARGMIN}
+_EXP, _L1, _L2 = {ReduceFunction.LOG_SUM_EXP}, {ReduceFunction.L1}, {ReduceFunction.L2}
+_ROOTS = _L2 | {ReduceFunction.AVERAGE, ReduceFunction.LOG_SUM}
+_SUMS = _ROOTS | _L1 | {ReduceFunction.SUM, ReduceFunction.SUM_SQUARE}
+_BYTES = {DataType.INT8, DataType.UINT8, DataType.BOOL}
+_SHORTS = {DataType.INT16, DataType.UINT16}
+_HALVES = {DataType.FLOAT16, DataType.BFLOAT16}
+_FLOAT64, _COMPLEX64 = {DataType.FLOAT64}, {DataType.COMPLEX64}
 
 #: The first that fits counts.
-ALLOWANCES = tuple(
-    read("""
-each element finds its place in x from an index of its own, or is filled
-  gather              packed           152,102,75,65    width=1,2,4,8 wide=False mode=kClamp,kWrap
-  gather              packed           235,146,96,70    width=1,2,4,8 wide=False mode=kFill
-  gather              packed           232,180,140,118  width=1,2,4,8 wide=True mode=kClamp,kWrap
-  gather              packed           295,222,160,118  width=1,2,4,8 wide=True mode=kFill
-  gather_nd           packed           290,205,155,120  width=1,2,4,8 wide=False
-  gather_nd           packed           405,320,260,205  width=1,2,4,8 wide=True
-  gather_nd           spliced          65               wide=True
-  gather              scalars          120              wide=True mode=kWrap
-  gather              scalars          85               wide=True
-offsets of several dimensions
-  gather_nd           strided_r8       75               width=16 wide=False
-  gather,gather_nd,one_hot,nonzero_coordinates strided_r4,strided_r16 115 width=16 wide=True
-each vector of 16 bytes finds its plane and column anew
-  one_hot             planes           95
-elements of a column lie side by side, their bits belong to rows; wide places have 64 bits
-  nonzero_coordinates columns          175,115,80,75    width=1,2,4,8 wide=False
-  nonzero_coordinates columns          235,172,140,135  width=1,2,4,8 wide=True
-  nonzero_coordinates parts            112              wide=False
-  nonzero_coordinates parts            172              wide=True
-an exponential in float64 for each element
-  reduce              vectors,columns  335              function=LOG_SUM_EXP result=FLOAT64
-  reduce              *                135              function=LOG_SUM_EXP result=FLOAT64
-8 exponentials
-  reduce              *                90               function=LOG_SUM_EXP kind=FLOAT16,BFLOAT16
-8 elements, with their places
-  reduce stream 80 function=ARGMAX,ARGMIN kind=FLOAT16,BFLOAT16 wide=True
-  reduce              stream,warps     70               function=ARGMAX,ARGMIN kind=FLOAT16,BFLOAT16
-  reduce              vectors          85               function=ARGMAX,ARGMIN kind=FLOAT16,BFLOAT16
-a state each for 16 bytes, some missing; L1 makes them positive
-  reduce              columns          124              function=L1 kind=INT8
-  reduce              columns          100              kind=INT8,UINT8,BOOL
-elements with their places
-  reduce              columns          80               function=ARGMAX,ARGMIN
-offsets of several dimensions beside the loads
-  reduce              vectors          115              rank=3,8
-a square root for each element
-  reduce              *                85               function=L1 kind=COMPLEX64
-""")
+ALLOWANCES = (
+    Allowance(
+        _OWN_INDEX, "gather", {"packed"}, {1: 152, 2: 102, 4: 75, 8: 65}, wide=False, modes=_NEAREST
+    ),
+    Allowance(
+        _OWN_INDEX, "gather", {"packed"}, {1: 235, 2: 146, 4: 96, 8: 70}, wide=False, modes=_FILL
+    ),
+    Allowance(
+        _OWN_INDEX,
+        "gather",
+        {"packed"},
+        {1: 232, 2: 180, 4: 140, 8: 118},
+        wide=True,
+        modes=_NEAREST,
+    ),
+    Allowance(
+        _OWN_INDEX, "gather", {"packed"}, {1: 295, 2: 222, 4: 160, 8: 118}, wide=True, modes=_FILL
+    ),
+    Allowance(_OWN_INDEX, "gather_nd", {"packed"}, {1: 290, 2: 205, 4: 155, 8: 120}, wide=False),
+    Allowance(_OWN_INDEX, "gather_nd", {"packed"}, {1: 405, 2: 320, 4: 260, 8: 205}, wide=True),
+    Allowance(_OWN_INDEX, "gather_nd", {"spliced"}, 65, wide=True),
+    Allowance(_OWN_INDEX, "gather", {"scalars"}, 120, wide=True, modes={"kWrap"}),
+    Allowance(_OWN_INDEX, "gather", {"scalars"}, 85, wide=True),
+    Allowance(_SEVERAL, "gather_nd", {"strided_r8"}, {16: 75}, wide=False),
+    *(
+        Allowance(_SEVERAL, operator, {"strided_r4", "strided_r16"}, {16: 115}, wide=True)
+        for operator in ("gather", "gather_nd", "one_hot", NONZERO)
+    ),
+    Allowance("each vector of 16 bytes finds its plane and column anew", "one_hot", {"planes"}, 95),
+    Allowance(_BITS, NONZERO, {"columns"}, {1: 175, 2: 115, 4: 80, 8: 75}, wide=False),
+    Allowance(_BITS, NONZERO, {"columns"}, {1: 235, 2: 172, 4: 140, 8: 135}, wide=True),
+    Allowance(_BITS, NONZERO, {"parts"}, 112, wide=False),
+    Allowance(_BITS, NONZERO, {"parts"}, 172, wide=True),
+    Allowance(_DOUBLES, REDUCE, {"vectors", "columns"}, 335, functions=_EXP, results=_FLOAT64),
+    Allowance(_DOUBLES, REDUCE, _ALL, 135, functions=_EXP, results=_FLOAT64),
+    Allowance("8 exponentials", REDUCE, _ALL, 90, functions=_EXP, kinds=_HALVES),
+    Allowance(_PLACES, REDUCE, {"stream"}, 80, functions=_ARG, kinds=_HALVES, wide=True),
+    Allowance(_PLACES, REDUCE, {"stream", "warps"}, 70, functions=_ARG, kinds=_HALVES),
+    Allowance(_PLACES, REDUCE, {"vectors"}, 85, functions=_ARG, kinds=_HALVES),
+    Allowance(_STATES, REDUCE, {"columns"}, 124, functions=_L1, kinds={DataType.INT8}),
+    Allowance(_STATES, REDUCE, {"columns"}, 100, kinds=_BYTES),
+    Allowance("elements with their places", REDUCE, {"columns"}, 80, functions=_ARG),
+    Allowance(
+        "offsets of several dimensions beside the loads", REDUCE, {"vectors"}, 115, ranks={3, 8}
+    ),
+    Allowance("a square root for each element", REDUCE, _ALL, 85, functions=_L1, kinds=_COMPLEX64),
 )
 #: All that fit count, beside the first of `ALLOWANCES`.
-EARLIER = tuple(
-    read("""
-13.4 sm_70 sm_75 sm_80 sm_86 sm_89 sm_100: 8 sums of doubles
-  reduce              columns          62               kind=BOOL width=8 spilled=8,80,104,136
-13.1 sm_90: once a block, beside rows on their way
-  gather              last_axis_staged 62               spilled=8
-13.6 sm_120: few registers are missing here
-  nonzero_coordinates strided_r2       62               width=1,2,4,8 wide=True spilled=8
-  nonzero_coordinates columns          235              width=1 wide=True spilled=8
-13.0 sm_120: outside of the loops, an address waits until they have ended
-  reduce stream 62 function=SUM,AVERAGE,L1,L2,LOG_SUM,SUM_SQUARE kind=FLOAT16,BFLOAT16 spilled=8
-  reduce stream 62 function=AVERAGE,L2,LOG_SUM kind=INT16,UINT16 spilled=8
-13.0 sm_120: few registers are missing here
-  reduce stream 62 function=LOG_SUM_EXP kind=FLOAT16,BFLOAT16 spilled=8
-  reduce              vectors          62               function=L2 kind=INT16,UINT16 loads=2
-13.0 sm_100 sm_120: loops are longer here
-  gather_nd           spliced          70
-13.4 sm_100 sm_120: loops are longer here
-  reduce columns,vectors,stream 107 function=ARGMAX,ARGMIN kind=FLOAT16,BFLOAT16
-  reduce              vectors          126              function=ARGMAX,ARGMIN kind=FLOAT32 rank=3
-13.4 sm_120: loops are longer here
-  reduce              columns          109              function=ARGMAX,ARGMIN kind=COMPLEX128
-  reduce              *                109              result=FLOAT64,COMPLEX128
-  reduce              stream,warps     302              function=LOG_SUM_EXP result=FLOAT64
-  reduce              vectors,columns  690              function=LOG_SUM_EXP result=FLOAT64
-13.1 sm_70 sm_75: loops are longer here
-  gather              packed           72               width=8 wide=False
-13.0 sm_70: loops are longer here
-  nonzero_coordinates parts            120              wide=False
-  reduce              columns          104              kind=INT8,UINT8,BOOL
-  reduce              columns          102              function=ARGMAX,ARGMIN kind=INT16,UINT16
-  reduce              stream,warps     77               kind=INT8,UINT8,BOOL
-  reduce              vectors          88               function=L1 kind=COMPLEX64
-""")
-)
+EARLIER = {
+    Compilers((13, 4), ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_100")): (
+        Allowance(
+            "8 sums of doubles",
+            REDUCE,
+            {"columns"},
+            {8: MOST},
+            kinds={DataType.BOOL},
+            spilled={8, 80, 104, 136},
+        ),
+    ),
+    Compilers((13, 1), ("sm_90",)): (
+        Allowance(
+            "once a block, beside rows on their way",
+            "gather",
+            {"last_axis_staged"},
+            MOST,
+            spilled={8},
+        ),
+    ),
+    Compilers((13, 6), ("sm_120",)): (
+        Allowance(
+            _REGISTERS,
+            NONZERO,
+            {"strided_r2"},
+            dict.fromkeys((1, 2, 4, 8), MOST),
+            wide=True,
+            spilled={8},
+        ),
+        Allowance(_REGISTERS, NONZERO, {"columns"}, {1: 235}, wide=True, spilled={8}),
+    ),
+    Compilers((13, 0), ("sm_120",)): (
+        Allowance(_ADDRESS, REDUCE, {"stream"}, MOST, functions=_SUMS, kinds=_HALVES, spilled={8}),
+        Allowance(_ADDRESS, REDUCE, {"stream"}, MOST, functions=_ROOTS, kinds=_SHORTS, spilled={8}),
+        Allowance(_REGISTERS, REDUCE, {"stream"}, MOST, functions=_EXP, kinds=_HALVES, spilled={8}),
+        Allowance(_REGISTERS, REDUCE, {"vectors"}, MOST, functions=_L2, kinds=_SHORTS, loads=2),
+    ),
+    Compilers((13, 0), ("sm_100", "sm_120")): (Allowance(_LONGER, "gather_nd", {"spliced"}, 70),),
+    Compilers((13, 4), ("sm_100", "sm_120")): (
+        Allowance(
+            _LONGER, REDUCE, {"columns", "vectors", "stream"}, 107, functions=_ARG, kinds=_HALVES
+        ),
+        Allowance(
+            _LONGER, REDUCE, {"vectors"}, 126, functions=_ARG, kinds={DataType.FLOAT32}, ranks={3}
+        ),
+    ),
+    Compilers((13, 4), ("sm_120",)): (
+        Allowance(_LONGER, REDUCE, {"columns"}, 109, functions=_ARG, kinds={DataType.COMPLEX128}),
+        Allowance(_LONGER, REDUCE, _ALL, 109, results={DataType.FLOAT64, DataType.COMPLEX128}),
+        Allowance(_LONGER, REDUCE, {"stream", "warps"}, 302, functions=_EXP, results=_FLOAT64),
+        Allowance(_LONGER, REDUCE, {"vectors", "columns"}, 690, functions=_EXP, results=_FLOAT64),
+    ),
+    Compilers((13, 1), ("sm_70", "sm_75")): (
+        Allowance(_LONGER, "gather", {"packed"}, {8: 72}, wide=False),
+    ),
+    Compilers((13, 0), ("sm_70",)): (
+        Allowance(_LONGER, NONZERO, {"parts"}, 120, wide=False),
+        Allowance(_LONGER, REDUCE, {"columns"}, 104, kinds=_BYTES),
+        Allowance(_LONGER, REDUCE, {"columns"}, 102, functions=_ARG, kinds=_SHORTS),
+        Allowance(_LONGER, REDUCE, {"stream", "warps"}, 77, kinds=_BYTES),
+        Allowance(_LONGER, REDUCE, {"vectors"}, 88, functions=_L1, kinds=_COMPLEX64),
+    ),
+}
 
 
-def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple[str, ...]]:
+def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple[Allowance, ...]]:
     """Return how many instructions the main loop of a kernel may have for 16 bytes.
 
-    Also, how faults begin that are none.
+    Also, the allowances of earlier compilers, if this version of NVRTC is one.
     """
-    most = next((a.most for a in ALLOWANCES if a.fits(kernel)), MOST)
-    earlier = [a for a in EARLIER if a.fits(kernel) and a.serves(arch, version)]
-    excused = tuple(text for allowance in earlier for text in allowance.excused)
-    return max([most, *(allowance.most for allowance in earlier)]), excused
+    first = next((a for a in ALLOWANCES if a.fits(kernel)), None)
+    made = (rows for compilers, rows in EARLIER.items() if compilers.include(arch, version))
+    earlier = tuple(a for a in chain.from_iterable(made) if a.fits(kernel))
+    counted = (first, *earlier) if first else earlier
+    return max((a.instructions(kernel) for a in counted), default=MOST), earlier

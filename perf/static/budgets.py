@@ -15,6 +15,7 @@ from cudakern.compilation import nvrtc
 from perf.static import budgets_indexing, budgets_reduce
 from perf.static.allowances import allowed
 from perf.static.cubins import RESERVED_SHARED, compile_kernels, resource_usage, sass
+from perf.static.faults import Fault, Kind
 from perf.static.figures import Figures, read
 from perf.static.kernels import REDUCE
 
@@ -34,43 +35,43 @@ def rules_of(kernel: BudgetedKernel) -> ModuleType:
     return budgets_reduce if kernel.operator == REDUCE else budgets_indexing
 
 
-def faults(kernel: BudgetedKernel, figures: Figures, usage: Usage, listing: Listing) -> list[str]:
-    """Return the budgets that a kernel breaks, a line each."""
+def faults(kernel: BudgetedKernel, figures: Figures, usage: Usage, listing: Listing) -> list[Fault]:
+    """Return the budgets that a kernel breaks."""
     rules = rules_of(kernel)
     wrong = resource_faults(usage, rules.max_registers(kernel))
     wrong += rules.code_faults(kernel, listing.code)
-    most, excused = allowed(kernel, figures.arch, nvrtc.version())
+    most, earlier = allowed(kernel, figures.arch, nvrtc.version())
     wrong += throughput_faults(kernel, figures, loads=rules.loads_of(kernel), most=most)
-    return [fault for fault in wrong if not fault.startswith(excused)]
+    return [fault for fault in wrong if not any(a.excuses(fault) for a in earlier)]
 
 
-def resource_faults(usage: Usage, registers: int) -> list[str]:
+def resource_faults(usage: Usage, registers: int) -> list[Fault]:
     """Return what a kernel takes beyond so many registers, or at all."""
     wrong = []
     if usage.stack or usage.local:
-        wrong.append(f"{usage.stack} bytes of stack and {usage.local} of local memory, not none")
+        wrong.append(Fault(Kind.SPILLS, usage))
     if usage.registers > registers:
-        wrong.append(f"{usage.registers} registers, more than {registers}")
+        wrong.append(Fault(Kind.REGISTERS, usage.registers, registers))
     if usage.shared not in {0, RESERVED_SHARED}:
-        wrong.append(f"{usage.shared} bytes of static shared memory, not none")
+        wrong.append(Fault(Kind.STATIC_SHARED, usage.shared))
     return wrong
 
 
 def throughput_faults(
     kernel: BudgetedKernel, figures: Figures, *, loads: int, most: int
-) -> list[str]:
+) -> list[Fault]:
     """Return what keeps a kernel from the bandwidth of memory.
 
     It promises so many loads, and a main loop of at most so many instructions for 16 bytes.
     """
     wrong, promised = [], kernel.spec.resident_blocks
     if figures.blocks_by_registers < promised:
-        wrong.append(f"{figures.blocks_by_registers} blocks, not {promised}")
+        wrong.append(Fault(Kind.BLOCKS, figures.blocks_by_registers, promised))
     streams = loads and figures.arch == STREAMING_ARCH
     if streams and figures.bytes_in_flight < MIN_BYTES_IN_FLIGHT:
-        wrong.append(f"{figures.bytes_in_flight} bytes in flight, not {MIN_BYTES_IN_FLIGHT}")
+        wrong.append(Fault(Kind.BYTES_IN_FLIGHT, figures.bytes_in_flight, MIN_BYTES_IN_FLIGHT))
     if figures.per_16_bytes is not None and figures.per_16_bytes > most:
-        wrong.append(f"{figures.per_16_bytes:.1f} instructions for 16 bytes, more than {most}")
+        wrong.append(Fault(Kind.INSTRUCTIONS, figures.per_16_bytes, most))
     return wrong
 
 
@@ -82,5 +83,6 @@ def survey(arch: str, kernels: Sequence[BudgetedKernel]) -> list[Figures]:
     for kernel in kernels:
         usage, listing = usages[kernel.entry], listings[kernel.entry]
         figures = read(kernel, arch, usage, listing)
-        surveyed.append(replace(figures, faults=tuple(faults(kernel, figures, usage, listing))))
+        sentences = map(str, faults(kernel, figures, usage, listing))
+        surveyed.append(replace(figures, faults=tuple(sentences)))
     return surveyed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern.values.layout import VECTOR_BYTES
+from perf.static.faults import Fault, Kind
 from perf.static.kernels import NONZERO
 from perf.static.reading import divides, loads_in_flight, matches, opcode, registers
 
@@ -58,53 +59,52 @@ def reads_index_vectors(kernel: BudgetedKernel) -> bool:
     return VECTOR_BYTES // kernel.width * index_bytes >= VECTOR_BYTES
 
 
-def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
-    """Return what is wrong with the instructions of a kernel, a line each."""
+def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
+    """Return what is wrong with the instructions of a kernel."""
     wrong = []
     stores = [line for line in code if matches(line, "STG")]
     if kernel.macros.get("CK_OFFSET_T") == "ck::uint32":
-        wrong += [f"a division: {line}" for line in code if divides(line)]
+        wrong += [Fault(Kind.DIVISION, line) for line in code if divides(line)]
     if stores_vectors(kernel) and not any(
         matches(line, "STG", "E", "EF", "128") for line in stores
     ):
-        wrong.append("no 16-byte store with the evict-first hint")
+        wrong.append(Fault(Kind.NO_VECTOR_STORE))
     if (keeps_loads_in_flight(kernel) or reads_index_vectors(kernel)) and not any(
         matches(line, "LDG", "E", "128") for line in code
     ):
-        wrong.append("no 16-byte load")
+        wrong.append(Fault(Kind.NO_VECTOR_LOAD))
     if keeps_loads_in_flight(kernel):
         # Whole tiles read all slots at once. In the last, partial tile the compiler may move a read
         # behind the test whether its slot exists: those are groups of their own.
         groups = loads_in_flight(code)
         if max(groups, default=0) < SLOTS:
-            wrong.append(f"16-byte loads in flight: {groups}, not {SLOTS} in whole tiles")
+            wrong.append(Fault(Kind.LOADS_OF_TILES, groups, SLOTS))
         wrong += [
-            f"another store than STG.E.EF.128: {line}"
+            Fault(Kind.OTHER_STORE, line)
             for line in stores
             if not matches(line, "STG", "E", "EF", "128")
         ]
     return wrong + (_nonzero_faults(kernel, code) if kernel.operator == NONZERO else [])
 
 
-def _nonzero_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
+def _nonzero_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     wrong = []
     promised, modifiers = NONZERO_LOADS.get(kernel.variant, (0, ()))
     groups = loads_in_flight(code, 128, *modifiers)
     if max(groups, default=0) < promised:
-        kind = " ".join(("16-byte", *modifiers))
-        wrong.append(f"{kind} loads in flight: {groups}, not {promised}")
+        wrong.append(Fault(Kind.STREAMED_LOADS if modifiers else Kind.LOADS, groups, promised))
     groups = loads_in_flight(code, 64, "STRONG", "GPU")
     if max(groups, default=0) < LOOK_BACK_READS:
-        wrong.append(f"reads of the look-back in flight: {groups}, not {LOOK_BACK_READS}")
+        wrong.append(Fault(Kind.LOOK_BACK, groups, LOOK_BACK_READS))
     # A ticket is drawn before the look-back, and its answer used after: nothing waits for it.
     if max(_reads_before_answers(code), default=0) < LOOK_BACK_READS:
-        wrong.append(f"reads of the look-back behind a ticket: {_reads_before_answers(code)}")
+        wrong.append(Fault(Kind.TICKET, _reads_before_answers(code)))
     # A block waits for others with relaxed reads. Fences, or what an acquiring read puts behind
     # itself, belong only where the workspace is emptied, after the last of them.
     reads = [k for k, line in enumerate(code) if matches(line, "LDG", "STRONG")]
     before = code[: max(reads, default=0)]
     fences = [line for line in before if any(matches(line, name) for name in ("MEMBAR", "CCTL"))]
-    return wrong + [f"a fence: {opcode(line)}" for line in fences]
+    return wrong + [Fault(Kind.FENCE, opcode(line)) for line in fences]
 
 
 def _reads_before_answers(code: Sequence[str]) -> list[int]:

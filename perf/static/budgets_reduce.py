@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cudakern.operators.reduce.types import ReduceFunction
 from cudakern.values.dtypes import DataType
 from cudakern.values.layout import VECTOR_BYTES
+from perf.static.faults import Fault, Kind
 from perf.static.reading import divides, is_atomic, loads_in_flight, matches, opcode
 
 if TYPE_CHECKING:
@@ -105,24 +106,24 @@ def loads_of(kernel: BudgetedKernel) -> int:
     return LOADS_BESIDE_OFFSETS if kernel.wide and kernel.rank > 1 else LOADS_BESIDE_8_STATES
 
 
-def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
-    """Return what is wrong with the instructions of a kernel, a line each."""
+def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
+    """Return what is wrong with the instructions of a kernel."""
     names = [opcode(line).split(".")[0] for line in code]
-    unwanted = [line for line, name in zip(code, names, strict=True) if name in UNWANTED]
-    wrong = [f"of no use here: {line}" for line in unwanted]
+    pairs = [*zip(code, names, strict=True)]
+    wrong = [Fault(Kind.USELESS, line) for line, name in pairs if name in UNWANTED]
     loads, least = loads_in_flight(code, 128, "NA"), loads_of(kernel)
     if max(loads, default=0) < least:
-        wrong.append(f"16-byte loads in flight: {loads}, not {least}")
+        wrong.append(Fault(Kind.LOADS, loads, least))
     # Blocks count themselves in, those of a group and then the groups. There is no other atomic
     # operation: above all, none of floats. Each has a fence.
     arrivals = 2 if kernel.variant in SHARED else 0
     atomics = [line for line in code if is_atomic(line)]
     counts = [matches(line, "ATOMG", "INC", "STRONG", "GPU") for line in atomics]
     if counts != [True] * arrivals:
-        wrong.append(f"atomic operations: {atomics}, not {arrivals} that count")
-    fences = [line for line, name in zip(code, names, strict=True) if name == "MEMBAR"]
+        wrong.append(Fault(Kind.ATOMICS, atomics, arrivals))
+    fences = [line for line, name in pairs if name == "MEMBAR"]
     if [matches(line, "MEMBAR", "GPU") for line in fences] != [True] * arrivals:
-        wrong.append(f"fences: {fences}, not {arrivals} for other blocks")
-    wrong += [f"takes subnormal numbers for zero: {name}" for name in flushes(kernel, code)]
+        wrong.append(Fault(Kind.FENCES, fences, arrivals))
+    wrong += [Fault(Kind.FLUSH, name) for name in flushes(kernel, code)]
     divided = divides if divides_nothing(kernel) else _LONG_DIVISION.search
-    return wrong + [f"a division: {line}" for line in code if divided(line)]
+    return wrong + [Fault(Kind.DIVISION, line) for line in code if divided(line)]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from cudakern.engines import use
+from cudakern.values.layout import SECTOR_BYTES
 from perf.cases import CASES, SHAPES, SWEEPS, find
-from perf.cases.base import LINE_BYTES, SECTOR_BYTES
+from perf.cases.base import LINE_BYTES
 from perf.cases.gather import GatherWorkload
 from perf.engines import NullEngine
 from tests.helpers.rows import each
