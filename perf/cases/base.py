@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from cudakern.values.layout import SECTOR_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -23,8 +25,6 @@ Module = Any
 REFERENCE_BANDWIDTH = 4.3e12
 #: What memory fetches at least for an L2 that has none of it, in bytes.
 LINE_BYTES = 64
-#: What a request moves at least between L2 and a multiprocessor, in bytes.
-SECTOR_BYTES = 32
 #: L2 of the GPU that the cases are made for: a smaller table stays there.
 L2_BYTES = 60 * 2**20
 #: A workload is bound by one direction if the other has at most this share of its traffic.
@@ -149,6 +149,11 @@ class Case:
 def case(name: str, shows: str, peers: str, *lines: Line | Workload) -> Case:
     """Return a case. A workload without a goal can stand in place of its line."""
     return Case(name, shows, peers, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
+
+
+def granule(*, cached: bool) -> int:
+    """Return the bytes that move at least: between memory and L2, or behind it."""
+    return LINE_BYTES if cached else SECTOR_BYTES
 
 
 def nbytes(array: ArraySpec) -> int:

@@ -87,7 +87,7 @@ class GatherWorkload(Workload):
 
     def traffic(self, *, cached: bool = True) -> Traffic:
         """Return the bytes of the lines or sectors that rows lie in, of indices and result."""
-        granule = base.LINE_BYTES if cached else base.SECTOR_BYTES
+        granule = base.granule(cached=cached)
         table = self.extent * self.row_bytes
         if self.pattern == "equal":
             read = min(rows.granules_of_row(self.row_bytes, granule) * granule, table)

@@ -72,7 +72,7 @@ class GatherNDWorkload(Workload):
 
     def traffic(self, *, cached: bool = True) -> Traffic:
         """Return the bytes of the lines or sectors that slices lie in, of indices and result."""
-        granule = base.LINE_BYTES if cached else base.SECTOR_BYTES
+        granule = base.granule(cached=cached)
         row = base.nbytes((self.slice_shape, self.dtype))
         table = prod(self.extents) * row
         if cached and table <= base.L2_BYTES:

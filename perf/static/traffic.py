@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudakern._commands import console
-from perf.cases.base import SECTOR_BYTES
+from cudakern.values.layout import SECTOR_BYTES
 from perf.engines import kernel_traffic
 
 if TYPE_CHECKING:
