@@ -96,7 +96,7 @@ _REGISTERS = "few registers are missing here"
 _ADDRESS = "outside of the loops, an address waits until they have ended"
 
 _ALL: Collection[str] = ()
-_NEAREST, _FILL = {"kClamp", "kWrap"}, {"kFill"}
+_NEAREST = {"kClamp", "kWrap"}
 _ARG = {ReduceFunction.ARGMAX, ReduceFunction.ARGMIN}
 _EXP, _L1, _L2 = {ReduceFunction.LOG_SUM_EXP}, {ReduceFunction.L1}, {ReduceFunction.L2}
 _ROOTS = _L2 | {ReduceFunction.AVERAGE, ReduceFunction.LOG_SUM}
@@ -108,33 +108,22 @@ _FLOAT64, _COMPLEX64 = {DataType.FLOAT64}, {DataType.COMPLEX64}
 
 #: The first that fits counts.
 ALLOWANCES = (
-    Allowance(
-        _OWN_INDEX, "gather", {"packed"}, {1: 152, 2: 102, 4: 75, 8: 65}, wide=False, modes=_NEAREST
-    ),
-    Allowance(
-        _OWN_INDEX, "gather", {"packed"}, {1: 235, 2: 146, 4: 96, 8: 70}, wide=False, modes=_FILL
-    ),
-    Allowance(
-        _OWN_INDEX,
-        "gather",
-        {"packed"},
-        {1: 232, 2: 180, 4: 140, 8: 118},
-        wide=True,
-        modes=_NEAREST,
-    ),
-    Allowance(
-        _OWN_INDEX, "gather", {"packed"}, {1: 295, 2: 222, 4: 160, 8: 118}, wide=True, modes=_FILL
-    ),
+    Allowance(_OWN_INDEX, "gather", {"packed"}, {1: 152, 2: 102, 4: 75, 8: 65},
+              wide=False, modes=_NEAREST),
+    Allowance(_OWN_INDEX, "gather", {"packed"}, {1: 235, 2: 146, 4: 96, 8: 70},
+              wide=False, modes={"kFill"}),
+    Allowance(_OWN_INDEX, "gather", {"packed"}, {1: 232, 2: 180, 4: 140, 8: 118},
+              wide=True, modes=_NEAREST),
+    Allowance(_OWN_INDEX, "gather", {"packed"}, {1: 295, 2: 222, 4: 160, 8: 118},
+              wide=True, modes={"kFill"}),
     Allowance(_OWN_INDEX, "gather_nd", {"packed"}, {1: 290, 2: 205, 4: 155, 8: 120}, wide=False),
     Allowance(_OWN_INDEX, "gather_nd", {"packed"}, {1: 405, 2: 320, 4: 260, 8: 205}, wide=True),
     Allowance(_OWN_INDEX, "gather_nd", {"spliced"}, 65, wide=True),
     Allowance(_OWN_INDEX, "gather", {"scalars"}, 120, wide=True, modes={"kWrap"}),
     Allowance(_OWN_INDEX, "gather", {"scalars"}, 85, wide=True),
     Allowance(_SEVERAL, "gather_nd", {"strided_r8"}, {16: 75}, wide=False),
-    *(
-        Allowance(_SEVERAL, operator, {"strided_r4", "strided_r16"}, {16: 115}, wide=True)
-        for operator in ("gather", "gather_nd", "one_hot", NONZERO)
-    ),
+    *(Allowance(_SEVERAL, operator, {"strided_r4", "strided_r16"}, {16: 115}, wide=True)
+      for operator in ("gather", "gather_nd", "one_hot", NONZERO)),
     Allowance("each vector of 16 bytes finds its plane and column anew", "one_hot", {"planes"}, 95),
     Allowance(_BITS, NONZERO, {"columns"}, {1: 175, 2: 115, 4: 80, 8: 75}, wide=False),
     Allowance(_BITS, NONZERO, {"columns"}, {1: 235, 2: 172, 4: 140, 8: 135}, wide=True),
@@ -149,41 +138,22 @@ ALLOWANCES = (
     Allowance(_STATES, REDUCE, {"columns"}, 124, functions=_L1, kinds={DataType.INT8}),
     Allowance(_STATES, REDUCE, {"columns"}, 100, kinds=_BYTES),
     Allowance("elements with their places", REDUCE, {"columns"}, 80, functions=_ARG),
-    Allowance(
-        "offsets of several dimensions beside the loads", REDUCE, {"vectors"}, 115, ranks={3, 8}
-    ),
+    Allowance(f"{_SEVERAL} beside the loads", REDUCE, {"vectors"}, 115, ranks={3, 8}),
     Allowance("a square root for each element", REDUCE, _ALL, 85, functions=_L1, kinds=_COMPLEX64),
-)
+)  # fmt: skip
 #: All that fit count, beside the first of `ALLOWANCES`.
 EARLIER = {
     Compilers((13, 4), ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_100")): (
-        Allowance(
-            "8 sums of doubles",
-            REDUCE,
-            {"columns"},
-            {8: MOST},
-            kinds={DataType.BOOL},
-            spilled={8, 80, 104, 136},
-        ),
+        Allowance("8 sums of doubles", REDUCE, {"columns"}, {8: MOST},
+                  kinds={DataType.BOOL}, spilled={8, 80, 104, 136}),
     ),
     Compilers((13, 1), ("sm_90",)): (
-        Allowance(
-            "once a block, beside rows on their way",
-            "gather",
-            {"last_axis_staged"},
-            MOST,
-            spilled={8},
-        ),
+        Allowance("once a block, beside rows on their way", "gather", {"last_axis_staged"}, MOST,
+                  spilled={8}),
     ),
     Compilers((13, 6), ("sm_120",)): (
-        Allowance(
-            _REGISTERS,
-            NONZERO,
-            {"strided_r2"},
-            dict.fromkeys((1, 2, 4, 8), MOST),
-            wide=True,
-            spilled={8},
-        ),
+        Allowance(_REGISTERS, NONZERO, {"strided_r2"}, dict.fromkeys((1, 2, 4, 8), MOST),
+                  wide=True, spilled={8}),
         Allowance(_REGISTERS, NONZERO, {"columns"}, {1: 235}, wide=True, spilled={8}),
     ),
     Compilers((13, 0), ("sm_120",)): (
@@ -194,12 +164,10 @@ EARLIER = {
     ),
     Compilers((13, 0), ("sm_100", "sm_120")): (Allowance(_LONGER, "gather_nd", {"spliced"}, 70),),
     Compilers((13, 4), ("sm_100", "sm_120")): (
-        Allowance(
-            _LONGER, REDUCE, {"columns", "vectors", "stream"}, 107, functions=_ARG, kinds=_HALVES
-        ),
-        Allowance(
-            _LONGER, REDUCE, {"vectors"}, 126, functions=_ARG, kinds={DataType.FLOAT32}, ranks={3}
-        ),
+        Allowance(_LONGER, REDUCE, {"columns", "vectors", "stream"}, 107,
+                  functions=_ARG, kinds=_HALVES),
+        Allowance(_LONGER, REDUCE, {"vectors"}, 126,
+                  functions=_ARG, kinds={DataType.FLOAT32}, ranks={3}),
     ),
     Compilers((13, 4), ("sm_120",)): (
         Allowance(_LONGER, REDUCE, {"columns"}, 109, functions=_ARG, kinds={DataType.COMPLEX128}),
@@ -217,7 +185,7 @@ EARLIER = {
         Allowance(_LONGER, REDUCE, {"stream", "warps"}, 77, kinds=_BYTES),
         Allowance(_LONGER, REDUCE, {"vectors"}, 88, functions=_L1, kinds=_COMPLEX64),
     ),
-}
+}  # fmt: skip
 
 
 def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple[Allowance, ...]]:
