@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from perf.cases import NonzeroWorkload, ReduceWorkload
     from perf.cases.base import Array
 
-_OFFSETS = "reads where rows begin and end"
-
 
 @dataclass(frozen=True)
 class ComputePeer(Peer):
@@ -43,28 +41,18 @@ class ComputePeer(Peer):
         is_rows = workload.axes == tuple(range(first, len(workload.shape)))
         if workload.function not in operations or not is_rows or not x.flags.c_contiguous:
             return None
-        operation = operations[workload.function]
         (out,) = workload.outputs(self.xp)
-        start = _start(workload)
+        arguments = {"d_in": x.reshape(-1), "d_out": out.reshape(-1)}
+        arguments |= {"op": operations[workload.function], "h_init": _start(workload)}
         if first == 0:
-            make = self.compute.make_reduce_into
-            arguments = {"d_in": x.reshape(-1), "d_out": out.reshape(1)}
-            sizes, note = {"num_items": x.size}, ""
-        else:
-            make = self.compute.make_segmented_reduce
-            rows, columns = prod(workload.shape[:first]), prod(workload.shape[first:])
-            offsets = self.xp.arange(rows + 1, dtype="int64") * columns
-            arguments = {
-                "d_in": x.reshape(-1),
-                "d_out": out.reshape(-1),
-                "start_offsets_in": offsets[:-1],
-                "end_offsets_in": offsets[1:],
-            }
-            sizes, note = {"num_segments": rows}, _OFFSETS
-        algorithm = make(op=operation, h_init=start, **arguments)
-        return self._prepared(
-            algorithm, {**arguments, **sizes, "op": operation, "h_init": start}, out, note
-        )
+            algorithm = self.compute.make_reduce_into(**arguments)
+            return self._prepared(algorithm, arguments | {"num_items": x.size}, out, "")
+        rows, columns = prod(workload.shape[:first]), prod(workload.shape[first:])
+        offsets = self.xp.arange(rows + 1, dtype="int64") * columns
+        arguments |= {"start_offsets_in": offsets[:-1], "end_offsets_in": offsets[1:]}
+        algorithm = self.compute.make_segmented_reduce(**arguments)
+        note = "reads where rows begin and end"
+        return self._prepared(algorithm, arguments | {"num_segments": rows}, out, note)
 
     def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare select of a counting iterator, for vectors."""

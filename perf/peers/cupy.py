@@ -29,19 +29,18 @@ class CupyPeer(Peer):
     def __init__(self, xp: Module) -> None:
         self._xp, self.version = xp, str(xp.__version__)
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
         """Prepare cupy.sum, max or argmax; log_sum_exp has to be put together."""
         xp, axes = self._xp, workload.axes
         (out,) = workload.outputs(xp)
-        if workload.function == "sum":
-            return Prepared(lambda: xp.sum(x, axis=axes, dtype=out.dtype, out=out))
-        if workload.function == "max":
-            return Prepared(lambda: xp.max(x, axis=axes, out=out))
-        if workload.function == "argmax":
-            return Prepared(lambda: xp.argmax(x, axis=axes[0], out=out))
         if workload.function == "log_sum_exp":
             return self._log_sum_exp(workload, x, out)
-        return None
+        calls: dict[str, Callable[[], Array]] = {
+            "sum": lambda: xp.sum(x, axis=axes, dtype=out.dtype, out=out),
+            "max": lambda: xp.max(x, axis=axes, out=out),
+            "argmax": lambda: xp.argmax(x, axis=axes[0], out=out),
+        }
+        return Prepared(calls[workload.function])
 
     def _log_sum_exp(self, workload: cases.ReduceWorkload, x: Array, out: Array) -> Prepared:
         xp, axes = self._xp, workload.axes
@@ -97,11 +96,9 @@ class CupyWithoutCub(Peer):
         self._cupy, self.version = CupyPeer(xp), str(xp.__version__)
         self._core = accelerators
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
         """Prepare the reduction; CuPy looks up its accelerators at each call."""
         prepared = self._cupy.reduce(workload, x)
-        if prepared is None:
-            return None
         core, with_cub = self._core, prepared.call
 
         def without_cub() -> Array:

@@ -58,6 +58,16 @@ class TorchBase(Peer):
             return self._torch.from_dlpack(array.view("uint8")).view(self._torch.bool)
         return self._torch.from_dlpack(array)
 
+    def _functions(self, workload: cases.ReduceWorkload) -> dict[str, Callable[..., Any]]:
+        """Return the reductions over the axes of a workload, by our names."""
+        torch, axes, dtype = self._torch, workload.axes, getattr(self._torch, workload.dtype)
+        return {
+            "sum": lambda x, **out: torch.sum(x, axes, dtype=dtype, **out),
+            "max": lambda x, **out: torch.amax(x, axes, **out),
+            "argmax": lambda x, **out: torch.argmax(x, axes[0], **out),
+            "log_sum_exp": lambda x, **out: torch.logsumexp(x, axes, **out),
+        }
+
     def _output(self, workload: Workload, like: Any) -> Any:  # noqa: ANN401
         ((shape, dtype),) = workload.results
         return self._torch.empty(shape, dtype=getattr(self._torch, dtype), device=like.device)
@@ -68,19 +78,11 @@ class TorchPeer(TorchBase):
 
     name = "torch"
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
         """Prepare torch.sum, amax, argmax or logsumexp."""
-        torch, axes = self._torch, workload.axes
-        out = self._output(workload, x)
-        if workload.function == "sum":
-            return Prepared(lambda: torch.sum(x, axes, dtype=out.dtype, out=out))
-        if workload.function == "max":
-            return Prepared(lambda: torch.amax(x, axes, out=out))
-        if workload.function == "argmax":
-            return Prepared(lambda: torch.argmax(x, axes[0], out=out))
-        if workload.function == "log_sum_exp":
-            return Prepared(lambda: torch.logsumexp(x, axes, out=out), "allocates what it needs")
-        return None
+        function, out = self._functions(workload)[workload.function], self._output(workload, x)
+        note = "allocates what it needs" if workload.function == "log_sum_exp" else ""
+        return Prepared(lambda: function(x, out=out), note)
 
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
         """Prepare torch.nonzero."""
@@ -161,20 +163,12 @@ class TorchCompiled(TorchBase):
     _workload: Workload | None = None
     _function: Any = None
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
         """Prepare the compiled function; its first call compiles."""
-        torch, axes = self._torch, workload.axes
-        functions: dict[str, Callable[[Any], Any]] = {
-            "sum": lambda x: torch.sum(x, axes, dtype=x.dtype),
-            "log_sum_exp": lambda x: torch.logsumexp(x, axes),
-            "max": lambda x: torch.amax(x, axes),
-            "argmax": lambda x: torch.argmax(x, axes[0]),
-        }
-        if workload.function not in functions:
-            return None
         if workload != self._workload:  # once for all of its data
-            torch.compiler.reset()  # the limit of compilations counts all workloads together
-            self._function = torch.compile(functions[workload.function], dynamic=False)
+            self._torch.compiler.reset()  # the limit of compilations counts all workloads together
+            function = self._functions(workload)[workload.function]
+            self._function = self._torch.compile(function, dynamic=False)
             self._workload = workload
         compiled = self._function
         return Prepared(lambda: compiled(x), ALLOCATES)
