@@ -43,7 +43,6 @@ start = time.perf_counter_ns()
 from cudakern import gather, reduce
 print((time.perf_counter_ns() - start) / 1000)
 """
-OPERATORS = ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
 #: Modules that the first call of a process imports, besides the operator's.
 ENGINE = (
     "cudakern.engines.cuda.engine",
@@ -59,28 +58,21 @@ class _Device(nullcontext[None]):
 
     compute_capability = CAPABILITY
 
-    def __init__(self, _device: int | None = None) -> None:
-        super().__init__()
-
-
-class _Kernel:
-    """A kernel that does nothing."""
-
-    kernel = None
-
-    def __call__(self, *_arguments: object, shared_mem: int) -> None:
-        """Launch nothing."""
-
 
 class _Module:
-    """Machine code that is read and not loaded."""
+    """Machine code that is read and not loaded, and its kernel, which does nothing."""
+
+    kernel = None
 
     def __init__(self, *, path: str) -> None:
         self.code = Path(path).read_bytes()
 
-    def get_function(self, _name: str) -> _Kernel:
-        """Return a kernel of the module."""
-        return _Kernel()
+    def get_function(self, _name: str) -> _Module:
+        """Return the kernel."""
+        return self
+
+    def __call__(self, *_arguments: object, shared_mem: int) -> None:
+        """Launch nothing."""
 
 
 def without_driver() -> ExitStack:
@@ -143,10 +135,8 @@ def first_calls() -> list[Row]:
     except EngineUnavailableError:
         return []
     rows = []
-    for operator in OPERATORS:
-        with ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), max_tasks_per_child=1
-        ) as processes:
+    for operator in calls():
+        with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
             times = [processes.submit(microseconds, operator).result() for _ in range(PROCESSES)]
         name = f"first {operator} of a process, CuPy arrays"
         rows.append(Row(name, min(times[1:]), None, BUDGET))

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from perf.static.comparison import Row
-    from perf.static.user_kernels import Ready, UserKernel
 
 NUMPY = "NumPy"
 #: Elements that plain launches are compared over.
@@ -93,10 +92,6 @@ def observed_gathers(rng: np.random.Generator) -> list[ObservedCase]:
     ]
 
 
-def _launched(kernel: UserKernel, ready: Ready) -> Array:
-    return kernel.prepared(ready)()
-
-
 def observed_user_kernels(rng: np.random.Generator) -> list[ObservedCase]:
     """Return launches of two of the kernels of users."""
     ready, limits = launchers.simulated(), {"tree_sum": 540, "shared_histogram": 130}
@@ -104,16 +99,12 @@ def observed_user_kernels(rng: np.random.Generator) -> list[ObservedCase]:
         ObservedCase(
             f"{kernel.title}, 2^18",
             limits[kernel.name],
-            partial(_launched, kernel, ready),
+            partial(lambda one: one.prepared(ready)(), kernel),
             kernel.expected,
         )
         for kernel in user_kernels.kernels(2**18, rng)
         if kernel.name in limits
     ]
-
-
-def _same(call: Callable[[], Any]) -> Callable[[], Any]:
-    return call
 
 
 def calls(rng: np.random.Generator) -> list[Comparison]:
@@ -137,9 +128,13 @@ def calls(rng: np.random.Generator) -> list[Comparison]:
         "sum of 1000 elements": (lambda: ck.reduce(x[:1000], "sum"), x[:1000].sum),
         "nonzero of 400 elements": (lambda: ck.nonzero(few)[0], lambda: np.nonzero(few)[0]),
     }
+
+    def same(call: Callable[[], Any]) -> Callable[[], Any]:
+        return call
+
     return [
         Comparison(
-            title, {OURS: partial(_same, ours), NUMPY: partial(_same, bare)}, np.asarray(bare())
+            title, {OURS: partial(same, ours), NUMPY: partial(same, bare)}, np.asarray(bare())
         )
         for title, (ours, bare) in pairs.items()
     ]
@@ -168,15 +163,10 @@ def show(what: str, rows: Sequence[Row], *others: str) -> None:
     """Print what work takes, and the ratios to others."""
     cells = []
     for row in rows:
-        times = [row.times.get(name) for name in (OURS, *others)]
+        times = [row.times.get(name) for name in (OURS, *others)] + [row.wall]
+        texts = ["-" if t is None else f"{1000 * t:.3f}" for t in times]
         ratios = [row.ratio(name) for name in others]
-        cells.append(
-            (
-                row.title,
-                *("-" if t is None else f"{1000 * t:.3f}" for t in (*times, row.wall)),
-                *("-" if r is None else f"{r:.1f}" for r in ratios),
-            )
-        )
+        cells.append((row.title, *texts, *("-" if r is None else f"{r:.1f}" for r in ratios)))
     headings = [*(f"{name}, ms" for name in (OURS, *others)), "all cores, ms"]
     console.show_table(cells, (what, *headings, *(f"{OURS} / {name}" for name in others)))
 
@@ -217,4 +207,4 @@ def measure_observed(rng: np.random.Generator) -> list[str]:
 def measure() -> list[str]:
     """Print the figures; return which budgets are broken."""
     rng = np.random.default_rng(0)
-    return [*measure_plain(rng), *measure_observed(rng)]
+    return measure_plain(rng) + measure_observed(rng)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,18 +29,13 @@ def now() -> str:
 
 def commit(root: Path = ROOT) -> str:
     """Return the commit, with ``"+"`` if files were changed; ``"unknown"`` outside a repository."""
+    git = partial(subprocess.check_output, cwd=root, stderr=subprocess.DEVNULL, text=True)
     try:
-        commit_hash = _git(root, "rev-parse", "--short=12", "HEAD")
-        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+        commit_hash = git(["git", "rev-parse", "--short=12", "HEAD"]).strip()
+        changed = git(["git", "status", "--porcelain", "--untracked-files=no"])
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return commit_hash + ("+" if changed else "")
-
-
-def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(root), *arguments]
-    ran = subprocess.run(command, check=True, capture_output=True, text=True)
-    return ran.stdout.strip()
 
 
 def cuda_version(number: int) -> str:
@@ -71,22 +68,16 @@ def versions(cupy: ModuleType) -> dict[str, str]:
         "nvrtc": nvrtc.version(),
     }
     for package in PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             numbers[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return numbers
 
 
-def slug(name: str) -> str:
-    """Return a name as a folder has it: ``"nvidia-h200"``."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def default_path(gpu: str, date: str, version: str, folder: Path = ROOT) -> Path:
-    """Return where the file of a run belongs."""
+def default_path(gpu: str, date: str, version: str) -> Path:
+    """Return where the file of a run belongs: in a folder such as ``nvidia-h200``."""
+    folder = re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")
     when = re.sub(r"[+].*", "Z", date).replace(":", "")
-    return folder / "perf" / "results" / slug(gpu) / f"{when}-{version}.json"
+    return ROOT / "perf" / "results" / folder / f"{when}-{version}.json"
 
 
 class Nvml:
@@ -109,16 +100,14 @@ class Nvml:
         self._nvml = pynvml
 
     def driver(self) -> str:
-        """Return the driver's version; empty if that cannot be told."""
-        if self._nvml is None:
-            return ""
-        try:
-            return str(self._nvml.nvmlSystemGetDriverVersion())
-        except self._nvml.NVMLError:
-            return ""
+        """Return the driver's version; empty if it is unknown."""
+        if self._nvml:
+            with suppress(self._nvml.NVMLError):
+                return str(self._nvml.nvmlSystemGetDriverVersion())
+        return ""
 
     def read(self, suffix: str = "") -> dict[str, float]:
-        """Return what can be told of the state, with a suffix behind each name."""
+        """Return what is known of the state, with a suffix behind each name."""
         nvml = self._nvml
         if nvml is None:
             return {}
@@ -129,8 +118,6 @@ class Nvml:
         }
         state = {}
         for name, reading in readings.items():
-            try:
+            with suppress(nvml.NVMLError):
                 state[name + suffix] = float(reading())
-            except nvml.NVMLError:
-                continue
         return state
