@@ -33,24 +33,24 @@ class Kernels:
         code = Path(__file__).with_name("ceilings.cu").read_text(encoding="utf-8")
         module = raw_module(code=code, options=("-std=c++17",), backend="nvrtc")
         self.blocks = blocks
-        self._copy = module.get_function("ceiling_copy")
-        self._read = module.get_function("ceiling_read")
-        self._write = module.get_function("ceiling_write")
+        names = ("copy", "read", "write")
+        self._kernels = {name: module.get_function(f"ceiling_{name}") for name in names}
 
     def copy(self, source: Array, target: Array) -> None:
         """Copy an array whose size is a multiple of 16 bytes."""
-        self._launch(self._copy, source, target, nbytes=source.nbytes)
+        self._launch("copy", source, target)
 
     def read(self, source: Array, sums: Array) -> None:
         """Sum the 32-bit words of an array; as many sums as there are blocks, of 64 bits each."""
-        self._launch(self._read, source, sums, nbytes=source.nbytes)
+        self._launch("read", source, sums)
 
     def write(self, target: Array, value: int) -> None:
         """Write a 32-bit word all over an array."""
-        self._launch(self._write, target, np.uint32(value), nbytes=target.nbytes)
+        self._launch("write", target, np.uint32(value))
 
-    def _launch(self, kernel: Any, *arguments: object, nbytes: int) -> None:  # noqa: ANN401
-        kernel((self.blocks,), (THREADS,), (*arguments, np.uint64(nbytes // VECTOR_BYTES)))
+    def _launch(self, name: str, array: Array, other: Any) -> None:  # noqa: ANN401  an argument
+        count = np.uint64(array.nbytes // VECTOR_BYTES)
+        self._kernels[name]((self.blocks,), (THREADS,), (array, other, count))
 
 
 def measure(gpu: Gpu) -> dict[str, float]:
@@ -86,11 +86,7 @@ def _seconds(gpu: Gpu, lane: Lane, call: Callable[[], None]) -> float:
     with lane.current():
         call()
     lane.stream.synchronize()
-    graph = gpu.capture(lane, [call] * CALLS)
-
-    def replay() -> None:
-        graph.launch(lane.stream)
-
+    replay = gpu.replayed(lane, [call] * CALLS)
     times = [gpu.elapsed_us(lane, replay, replay) for _ in range(SAMPLES)]
     return float(np.median(times)) / CALLS / 1e6
 

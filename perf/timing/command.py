@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gc
 import math
+import re
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -84,18 +85,15 @@ def choose(
     if names is None:
         return list(peers), missing
     wanted = [name.strip() for name in names.split(",") if name.strip()]
-    chosen = [peer for peer in peers if any(_is_of(peer.name, name) for name in wanted)]
-    known = ", ".join((*(peer.name for peer in peers), *missing))
+    names_of = {peer.name: {peer.name, *re.split(r"[,.]", peer.name)[:1]} for peer in peers}
+    chosen = [peer for peer in peers if names_of[peer.name].intersection(wanted)]
+    known = ", ".join((*names_of, *missing))
     absent = {
         name: missing.get(name, f"no peer of that name is known, but {known}")
         for name in wanted
-        if not any(_is_of(peer.name, name) for peer in chosen)
+        if not any(name in of for of in names_of.values())
     }
     return chosen, absent
-
-
-def _is_of(peer: str, name: str) -> bool:
-    return peer == name or peer.startswith((f"{name},", f"{name}."))
 
 
 @dataclass

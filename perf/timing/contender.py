@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,9 +63,9 @@ class Flush:
     """A graph of nothing but writes over L2, whose time is taken off."""
 
     def __init__(self, gpu: Gpu) -> None:
-        self._gpu = gpu
-        self._lane = gpu.lane("flush")
-        self._graph = gpu.capture(self._lane, [self._flush] * CALLS)
+        self._gpu, self._lane = gpu, gpu.lane("flush")
+        self._flush = partial(gpu.flush, self._lane)
+        self._replay = gpu.replayed(self._lane, [self._flush] * CALLS)
         self._samples: list[float] = []
         self.sample()
         self._samples.clear()
@@ -78,12 +79,6 @@ class Flush:
     def median_us(self) -> float:
         """What a write over L2 takes."""
         return float(np.median(self._samples))
-
-    def _flush(self) -> None:
-        self._gpu.flush(self._lane)
-
-    def _replay(self) -> None:
-        self._graph.launch(self._lane.stream)
 
 
 class Contender:
@@ -104,7 +99,7 @@ class Contender:
         self.notes: list[str] = []  # what is said about the time
         self._turn = 0
         self._prepared: list[Prepared] = []
-        self._graph: Any = None
+        self._replay: Any = None
         self._warm_up(replace=False)
         self.notes.append(self._prepared[0].note)
         self.method = ""
@@ -139,17 +134,17 @@ class Contender:
             return self._single_method()
         ring = [self._prepared[i % self._ring.sets].call for i in range(self._calls)]
         try:
-            self._graph = self._gpu.capture(self.lane, ring)
+            self._replay = self._gpu.replayed(self.lane, ring)
             self._replay()
             if self._gpu.elapsed_us(self.lane, self._flush, self._replay) < EMPTY_US:
                 self.notes.append("works on a stream of its own")
                 return "wall"
             if self._ring.flushed:
                 apart = [step for call in ring for step in (self._flush, call)]
-                self._apart = self._gpu.capture(self.lane, apart)
+                self._replay_apart = self._gpu.replayed(self.lane, apart)
         except Exception as error:  # noqa: BLE001  a peer may raise anything
             self.notes.append(f"not captured: {describe(error)}")
-            self._graph = None  # its lane goes
+            self._replay = None  # its lane goes
             self._warm_up(replace=True)
             return self._single_method()
         return "graph"
@@ -160,12 +155,6 @@ class Contender:
 
     def _flush(self) -> None:
         self._gpu.flush(self.lane)
-
-    def _replay(self) -> None:
-        self._graph.launch(self.lane.stream)
-
-    def _replay_apart(self) -> None:
-        self._apart.launch(self.lane.stream)
 
     def _next(self) -> None:
         self._prepared[self._turn % len(self._prepared)].call()

@@ -7,6 +7,7 @@ import sys
 import time
 import weakref
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,19 +113,19 @@ class Gpu:
 
     def flush(self, lane: Lane) -> None:
         """Write more than L2 holds."""
-        memory = self._flushed
-        memset = self.cupy.cuda.runtime.memsetAsync
-        memset(memory.data.ptr, 0, memory.nbytes, lane.stream.ptr)
+        self._fill(self._flushed, 0, lane)
 
     def poison(self, arrays: Sequence[Array], lane: Lane) -> None:
         """Fill arrays with bytes that no result has."""
         for array in arrays:
-            whole = array if array.base is None else array.base
-            memset = self.cupy.cuda.runtime.memsetAsync
-            memset(whole.data.ptr, POISON, whole.nbytes, lane.stream.ptr)
+            self._fill(array if array.base is None else array.base, POISON, lane)
 
-    def capture(self, lane: Lane, calls: Sequence[Callable[[], object]]) -> Any:  # noqa: ANN401
-        """Return a graph of calls, which must have run on this lane before.
+    def _fill(self, array: Array, byte: int, lane: Lane) -> None:
+        memset = self.cupy.cuda.runtime.memsetAsync
+        memset(array.data.ptr, byte, array.nbytes, lane.stream.ptr)
+
+    def replayed(self, lane: Lane, calls: Sequence[Callable[[], object]]) -> Callable[[], object]:
+        """Return what launches a graph of calls, which must have run on this lane before.
 
         Whatever a call or CUDA raises is passed on; the lane is then to be replaced.
         """
@@ -140,7 +141,7 @@ class Gpu:
             graph = lane.stream.end_capture()
         graph.upload(lane.stream)
         lane.stream.synchronize()
-        return graph
+        return partial(graph.launch, lane.stream)
 
     def elapsed_us(self, lane: Lane, *work: Callable[[], object]) -> float:
         """Return what the last piece of work takes on the GPU; the others keep it busy meanwhile.
