@@ -35,8 +35,8 @@ class Ratio(NamedTuple):
         return "slower" if self.high < 1 else "~"
 
     def __str__(self) -> str:
-        """Three digits, and ``~`` if they are not significant."""
-        return f"{digits(self.value)}{' ~' if self.verdict == '~' else ''}"
+        """Three format_number, and ``~`` if they are not significant."""
+        return f"{format_number(self.value)}{' ~' if self.verdict == '~' else ''}"
 
 
 @dataclass(slots=True)
@@ -62,7 +62,8 @@ class Timing:
     @property
     def interval(self) -> str:
         """Median, 10th and 90th percentile as text."""
-        return f"{digits(self.median_us)} ({digits(self.p10_us)}-{digits(self.p90_us)})"
+        median, low, high = map(format_number, (self.median_us, self.p10_us, self.p90_us))
+        return f"{median} ({low}-{high})"
 
     def over(self, faster: Timing) -> Ratio:
         """Return how many times as long this takes as another; below 1 it is faster."""
@@ -151,7 +152,7 @@ class Result:
             (x.case, x.line) for x in self.lines
         )
 
-    def joined_to(self, newer: Result) -> Result:
+    def join(self, newer: Result) -> Result:
         """Return a newer run with the lines of this behind its own."""
         lacks = "; ".join(filter(None, (newer.incomplete, self.incomplete)))
         known = [drift for drift in (newer.drift, self.drift) if not math.isnan(drift)]
@@ -179,15 +180,15 @@ class Result:
         target.replace(path)
 
 
-def digits(value: float) -> str:
-    """Return a number with three digits or, from 1000 on, with all before the point."""
+def format_number(value: float) -> str:
+    """Return a number with three format_number or, from 1000 on, with all before the point."""
     for limit, places in ((10, 2), (100, 1)):
         if value < limit:
             return f"{value:.{places}f}"
     return f"{value:.0f}"
 
 
-def goal(line: Line | LineResult) -> str:
+def format_goal(line: Line | LineResult) -> str:
     """Return the goal of a line as text; empty if it has none."""
     if line.goal_us is not None:
         return f"{line.goal_us:g} us"

@@ -171,13 +171,13 @@ def shrink(sizes: Sequence[int], elements: int) -> tuple[int, ...]:
     return tuple(smaller)
 
 
-def power(size: int) -> str:
+def format_size(size: int) -> str:
     """Return a size as people write it: powers of two from 2^12 on as such."""
     is_power = size >= 2**12 and size & (size - 1) == 0
     return f"2^{size.bit_length() - 1}" if is_power else str(size)
 
 
-def short_type(dtype: str) -> str:
+def shorten_type(dtype: str) -> str:
     """Return ``"f32"`` for ``"float32"``; integers keep their names."""
     return dtype.replace("float", "f")
 
@@ -188,12 +188,12 @@ def generator(xp: Module, seed: int) -> Any:  # noqa: ANN401  of NumPy or CuPy
     return xp.random.Generator(philox(seed))
 
 
-def title(shape: Sequence[int], dtype: str) -> str:
+def format_array(shape: Sequence[int], dtype: str) -> str:
     """Return ``"[2^22, 33] f32"``."""
-    return f"[{', '.join(map(power, shape))}] {short_type(dtype)}"
+    return f"[{', '.join(map(format_size, shape))}] {shorten_type(dtype)}"
 
 
-def pieces(x: Array) -> Iterator[Array]:
+def split(x: Array) -> Iterator[Array]:
     """Yield parts of an array in the order of its memory; all of it at once may be too much."""
     flat = (x if x.flags.c_contiguous else x.T).reshape(-1)
     for begin in range(0, flat.size, CHUNK):

@@ -81,9 +81,9 @@ class GatherWorkload(Workload):
     def title(self) -> str:
         """Table, indices, axis."""
         pattern = self.pattern.replace("_", " ")
-        indices = f"{' x '.join(map(base.power, self.indices_shape))} {pattern} {self.index_dtype}"
+        count = " x ".join(map(base.format_size, self.indices_shape))
         axis = f", axis {self.axis}" if len(self.shape) > 1 else ""
-        return f"{base.title(self.shape, self.dtype)}, {indices}{axis}"
+        return f"{base.format_array(self.shape, self.dtype)}, {count} {pattern} {self.index_dtype}{axis}"
 
     def traffic(self, *, cached: bool = True) -> Traffic:
         """Return the bytes of the lines or sectors that rows lie in, of indices and result."""

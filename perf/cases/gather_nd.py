@@ -66,9 +66,10 @@ class GatherNDWorkload(Workload):
     def title(self) -> str:
         """Table, tuples, batch dimensions."""
         *counts, components = self.indices_shape
-        tuples = f"{' x '.join(map(base.power, counts))} tuples of {components} {self.index_dtype}"
+        count = " x ".join(map(base.format_size, counts))
+        tuples = f"{count} tuples of {components} {self.index_dtype}"
         batch = f", batch {self.batch_dims}" if self.batch_dims else ""
-        return f"{base.title(self.shape, self.dtype)}, {tuples}{batch}"
+        return f"{base.format_array(self.shape, self.dtype)}, {tuples}{batch}"
 
     def traffic(self, *, cached: bool = True) -> Traffic:
         """Return the bytes of the lines or sectors that slices lie in, of indices and result."""

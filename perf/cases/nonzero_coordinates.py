@@ -62,7 +62,7 @@ class NonzeroWorkload(Workload):
         """``"[2^28] bool, 1 %, u32"``."""
         share = f"{100 * self.density:g} %"
         where = {"random": share, "clustered": f"{share} clustered", "last": "ones in last 64 Ki"}
-        title = f"{base.title(self.shape, self.dtype)}, {where[self.pattern]}"
+        title = f"{base.format_array(self.shape, self.dtype)}, {where[self.pattern]}"
         return f"{title}, {self.result[0]}{self.result[-2:]}" + ", transposed" * self.transposed
 
     @property
@@ -95,7 +95,7 @@ class NonzeroWorkload(Workload):
         (x,) = self.blank(xp)
         rng, begin = base.generator(xp, seed), 0
         whole = xp.argsort(rng.random(PIECES, dtype="float32")) < round(self.density * PIECES)
-        for part in base.pieces(x):
+        for part in base.split(x):
             places = xp.arange(begin, begin + part.size)
             begin += part.size
             if self.pattern == "last":

@@ -48,8 +48,8 @@ class OneHotWorkload(Workload):
     @property
     def title(self) -> str:
         """Indices, depth, dtype of the result, axis."""
-        title = base.title(self.indices_shape, self.index_dtype)
-        title = f"{title} x {base.power(self.depth)} {base.short_type(self.dtype)}"
+        title = base.format_array(self.indices_shape, self.index_dtype)
+        title = f"{title} x {base.format_size(self.depth)} {base.shorten_type(self.dtype)}"
         return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
 
     def shrunk(self, elements: int) -> Self:

@@ -56,7 +56,7 @@ class ReduceWorkload(Workload):
     @property
     def title(self) -> str:
         """``"[2^22, 33] f32 sum, axis 1"``."""
-        parts = [f"{base.title(self.shape, self.dtype)} {self.function}"]
+        parts = [f"{base.format_array(self.shape, self.dtype)} {self.function}"]
         if len(self.axes) < len(self.shape):
             axes = f"axis {self.axes[0]}" if len(self.axes) == 1 else f"axes {self.axes}"
             parts.append(axes)
@@ -72,7 +72,7 @@ class ReduceWorkload(Workload):
         """Return (x,): floats from 0.5 to 1.5 times a power of two, small integers."""
         (x,) = self.blank(xp)
         rng = base.generator(xp, seed)
-        for part in base.pieces(x):
+        for part in base.split(x):
             if self.dtype in _ROUNDING:
                 wide = "float64" if self.dtype == "float64" else "float32"
                 numbers = rng.random(part.size, dtype=wide)

@@ -28,10 +28,10 @@ from perf.nsight.tools import (
     Tool,
     check_cases,
     execute,
+    format_command,
     profile,
     report_path,
     shares,
-    shown,
     target,
 )
 
@@ -184,7 +184,7 @@ def profile_command(ncu: str, report: Path, case: str) -> list[str]:
     return [ncu, *options, *target([case], "--repeats", "1")]
 
 
-def profiled(program: str, report: Path, case: Case, seconds: float) -> list[ReplayedKernel]:
+def profile_case(program: str, report: Path, case: Case, seconds: float) -> list[ReplayedKernel]:
     """Profile a case; return its kernels, each with its line where it is the one that is planned.
 
     Raises NsightError if there is none, or if they cannot be read.
@@ -271,7 +271,7 @@ def run(options: argparse.Namespace) -> int:
     reports = [Path(f"{base}-{case.name}") for case in cases]
     if options.dry_run:
         for case, report in zip(cases, reports, strict=True):
-            print(shown(profile_command(program, report, case.name)))  # noqa: T201
+            print(format_command(profile_command(program, report, case.name)))  # noqa: T201
         return 0
     kernels: list[ReplayedKernel] = []
     path = base.with_suffix(".json")
@@ -281,7 +281,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         for case, report, seconds in zip(cases, reports, limits, strict=True):
             try:
-                kernels += profiled(program, report, case, seconds)
+                kernels += profile_case(program, report, case, seconds)
                 save(kernels, path)
             except RefusedError:
                 raise

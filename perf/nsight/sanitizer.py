@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 from cudakern._commands import console
 from perf.cases import CASES
-from perf.nsight.tools import Tool, check_cases, execute, report_path, shares, shown, target
+from perf.nsight.tools import (
+    Tool,
+    check_cases,
+    execute,
+    format_command,
+    report_path,
+    shares,
+    target,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -65,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     commands = [command_of(program, tool, cases, options.elements) for tool in tools]
     if options.dry_run:
         for command in commands:
-            print(shown(command))  # noqa: T201
+            print(format_command(command))  # noqa: T201
         return 0
     rows, failed = [], False
     options.output.mkdir(parents=True, exist_ok=True)

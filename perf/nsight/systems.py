@@ -15,10 +15,10 @@ from perf.nsight.tools import (
     Tool,
     check_cases,
     execute,
+    format_command,
     profile,
     report_path,
     shares,
-    shown,
     target,
 )
 
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     program, base = NSYS.find(dry_run=options.dry_run), report_path(options.output, options.tool)
     command = profile_command(program, base, options.cases, options.repeats)
     if options.dry_run:
-        print(shown(command))  # noqa: T201
+        print(format_command(command))  # noqa: T201
         return 0
     limits = shares(options.minutes, 2)
     report = profile(NSYS, command, base, next(limits), {})

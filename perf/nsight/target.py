@@ -35,7 +35,7 @@ def prepare(workload: Workload, xp: Module) -> Callable[[], object]:
 
 
 @contextmanager
-def profiled(xp: Module) -> Iterator[None]:
+def profiling(xp: Module) -> Iterator[None]:
     """Have the profiler on inside, from an idle GPU to an idle GPU."""
     if xp is np:
         yield
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         message = f"the data of all lines must fit into memory at once, name fewer cases ({error})"
         raise NsightError(message) from error
     ranges = [(f"{name} {w.title}", round(w.traffic().total)) for name, w in lines]
-    with profiled(xp):
+    with profiling(xp):
         for line, call in zip(ranges, calls, strict=True):
             with nvtx_ranges.marked(*line):
                 for _ in range(options.repeats):

@@ -87,7 +87,7 @@ def report_path(folder: Path, command: str) -> Path:
     return folder.resolve() / f"{command}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 
-def shown(command: Sequence[str]) -> str:
+def format_command(command: Sequence[str]) -> str:
     """Return a command as it can be typed in the repository's root."""
     return f"CUDAKERN_LINEINFO=1 {join(command)}"
 

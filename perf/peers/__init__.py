@@ -20,7 +20,7 @@ _MODULES = {
 }
 
 
-def present() -> tuple[list[Peer], dict[str, str]]:
+def find_peers() -> tuple[list[Peer], dict[str, str]]:
     """Return the peers that can be used here, and why others cannot, by name.
 
     A reason is one line that says what to install. Nothing that a library does when it is imported

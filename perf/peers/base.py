@@ -70,11 +70,11 @@ def require_cupy() -> Module:
     return cupy
 
 
-def remarks(*parts: str) -> str:
+def join_notes(*parts: str) -> str:
     """Return the parts that are not empty as one note."""
     return "; ".join(part for part in parts if part)
 
 
-def other_type(ours: str, theirs: str) -> str:
+def note_type(ours: str, theirs: str) -> str:
     """Return a remark on a result's type where it is not ours."""
     return "" if ours == theirs else f"{theirs} in place of {ours}"

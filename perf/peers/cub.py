@@ -106,7 +106,7 @@ class CubPeer(Peer):
         function = getattr(self._library, f"gather_{8 * nbytes}")
         arrays = [ctypes.c_void_p(address_of(array)) for array in (x, indices, out)]
         work = partial(function, *arrays, ctypes.c_int(size), ctypes.c_void_p(self._stream()))
-        return Prepared(_checked(work, (x, indices), out))
+        return Prepared(_make_call(work, (x, indices), out))
 
     def _with_scratch(
         self, name: str, arrays: tuple[Array, ...], numbers: list[Any], result: Array
@@ -119,7 +119,7 @@ class CubPeer(Peer):
         _require(function(ctypes.c_void_p(None), *behind))
         scratch = self._xp.empty(max(1, nbytes.value), dtype="uint8")
         work = partial(function, ctypes.c_void_p(address_of(scratch)), *behind)
-        call = _checked(work, (*arrays, scratch), result)
+        call = _make_call(work, (*arrays, scratch), result)
         return Prepared(call, scratch_bytes=nbytes.value)
 
 
@@ -129,7 +129,7 @@ def _require(code: int) -> None:
         raise RuntimeError(message)
 
 
-def _checked(
+def _make_call(
     work: Callable[[], int], keep: tuple[Array, ...], result: Array
 ) -> Callable[[], Array]:
     """Return a call that keeps its arrays alive."""

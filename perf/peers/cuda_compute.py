@@ -46,13 +46,13 @@ class ComputePeer(Peer):
         arguments |= {"op": operations[workload.function], "h_init": _start(workload)}
         if first == 0:
             algorithm = self.compute.make_reduce_into(**arguments)
-            return self._prepared(algorithm, arguments | {"num_items": x.size}, out, "")
+            return self._prepare(algorithm, arguments | {"num_items": x.size}, out, "")
         rows, columns = prod(workload.shape[:first]), prod(workload.shape[first:])
         offsets = self.xp.arange(rows + 1, dtype="int64") * columns
         arguments |= {"start_offsets_in": offsets[:-1], "end_offsets_in": offsets[1:]}
         algorithm = self.compute.make_segmented_reduce(**arguments)
         note = "reads where rows begin and end"
-        return self._prepared(algorithm, arguments | {"num_segments": rows}, out, note)
+        return self._prepare(algorithm, arguments | {"num_segments": rows}, out, note)
 
     def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare select of a counting iterator, for vectors."""
@@ -72,9 +72,9 @@ class ComputePeer(Peer):
         }
         select = self.compute.make_select(**arguments)
         arguments["num_items"] = x.size
-        return self._prepared(select, arguments, (counts[:1], coordinates), "")
+        return self._prepare(select, arguments, (counts[:1], coordinates), "")
 
-    def _prepared(
+    def _prepare(
         self, algorithm: Callable[..., Any], arguments: dict[str, Any], result: object, note: str
     ) -> Prepared:
         """Return the call of an algorithm that is asked for its scratch memory first."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cudakern as ck
-from perf.peers.base import ALLOCATES, WAITS, Peer, Prepared, other_type, remarks, require_cupy
+from perf.peers.base import ALLOCATES, WAITS, Peer, Prepared, join_notes, note_type, require_cupy
 from perf.results import OURS
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class CupyPeer(Peer):
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
         """Prepare cupy.argwhere."""
         xp = self._xp
-        note = remarks(other_type(workload.result, "int64"), WAITS, ALLOCATES)
+        note = join_notes(note_type(workload.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: xp.argwhere(x), note, captures=False)
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
@@ -148,7 +148,7 @@ class OwnArgwhere(Peer):
         """Prepare the call for few elements."""
         if x.size > MOST_ELEMENTS:
             return None
-        note = remarks(other_type(workload.result, "int64"), WAITS, ALLOCATES)
+        note = join_notes(note_type(workload.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: ck.argwhere(x), note, captures=False)
 
 

@@ -13,8 +13,8 @@ from perf.peers.base import (
     MissingPeerError,
     Peer,
     Prepared,
-    other_type,
-    remarks,
+    join_notes,
+    note_type,
     require_cupy,
 )
 
@@ -88,25 +88,25 @@ class RuntimePeer(Peer):
             node = Node(operator, constants, {"keepdims": 0}, workload.dtype)
         else:
             return None
-        return self._prepared(workload, node, (x,))
+        return self._prepare(workload, node, (x,))
 
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare NonZero."""
-        different = other_type(workload.result, "int64")
-        note = remarks(different, "a row for each axis", ALLOCATES)
-        return self._prepared(workload, Node("NonZero", {}, {}, "int64"), (x,), note)
+        different = note_type(workload.result, "int64")
+        note = join_notes(different, "a row for each axis", ALLOCATES)
+        return self._prepare(workload, Node("NonZero", {}, {}, "int64"), (x,), note)
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared | None:
         """Prepare Gather."""
         node = Node("Gather", {}, {"axis": workload.axis}, workload.dtype)
-        return self._prepared(workload, node, (x, indices))
+        return self._prepare(workload, node, (x, indices))
 
     def gather_nd(
         self, workload: cases.GatherNDWorkload, x: Array, indices: Array
     ) -> Prepared | None:
         """Prepare GatherND, whose indices are int64, as all of the cases are."""
         node = Node("GatherND", {}, {"batch_dims": workload.batch_dims}, workload.dtype)
-        return self._prepared(workload, node, (x, indices))
+        return self._prepare(workload, node, (x, indices))
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare OneHot."""
@@ -115,9 +115,9 @@ class RuntimePeer(Peer):
             "values": np.array([0, 1], workload.dtype),
         }
         node = Node("OneHot", constants, {"axis": workload.axis}, workload.dtype)
-        return self._prepared(workload, node, (indices,))
+        return self._prepare(workload, node, (indices,))
 
-    def _prepared(
+    def _prepare(
         self, workload: Workload, node: Node, inputs: tuple[Array, ...], note: str = ""
     ) -> Prepared | None:
         """Return the call of a session whose inputs and output are bound."""
@@ -141,7 +141,7 @@ class RuntimePeer(Peer):
             session.run_with_iobinding(binding)
             return binding.get_outputs()[0] if out is None else out
 
-        return Prepared(call, remarks(note, _WAITS), captures=False)
+        return Prepared(call, join_notes(note, _WAITS), captures=False)
 
 
 def sessions(runtime: Module, provider: str, options: Callable[[], dict[str, str]]) -> Any:  # noqa: ANN401

@@ -12,8 +12,8 @@ from perf.peers.base import (
     MissingPeerError,
     Peer,
     Prepared,
-    other_type,
-    remarks,
+    join_notes,
+    note_type,
     require_cupy,
 )
 from perf.peers.cupy import fancy_key
@@ -87,7 +87,7 @@ class TorchPeer(TorchBase):
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
         """Prepare torch.nonzero."""
         torch = self._torch
-        note = remarks(other_type(workload.result, "int64"), WAITS, ALLOCATES)
+        note = join_notes(note_type(workload.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: torch.nonzero(x), note, captures=False)
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
@@ -105,7 +105,7 @@ class TorchPeer(TorchBase):
         one_hot, depth = self._torch.nn.functional.one_hot, workload.depth
         if workload.axis != indices.ndim:
             return None
-        note = remarks(other_type(workload.dtype, "int64"), ALLOCATES)
+        note = join_notes(note_type(workload.dtype, "int64"), ALLOCATES)
         return Prepared(lambda: one_hot(indices, depth), note)
 
 
@@ -122,8 +122,8 @@ class TorchStatic(TorchBase):
         torch = self._torch
         count = max(1, int(torch.count_nonzero(x)))
         out = torch.empty((count, x.ndim), dtype=torch.int64, device=x.device)
-        different = other_type(workload.result, "int64")
-        note = remarks(different, "is told the true count beforehand, returns none")
+        different = note_type(workload.result, "int64")
+        note = join_notes(different, "is told the true count beforehand, returns none")
         return Prepared(lambda: torch.nonzero_static(x, size=count, out=out), note)
 
 

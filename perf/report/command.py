@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf.report.table import more
-from perf.results import OURS, digits, load
+from perf.results import OURS, format_number, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ def newest(results: Iterable[Result]) -> list[tuple[Result, Result | None]]:
     for result in sorted(results, key=lambda result: result.date, reverse=True):
         group = groups.setdefault((result.engine, str(result.gpu.get("name"))), [])
         if group and result.completes(group[-1]):
-            group[-1] = result.joined_to(group[-1])
+            group[-1] = result.join(group[-1])
         else:
             group.append(result)
     return [(group[0], group[1] if len(group) > 1 else None) for group in groups.values()]
@@ -69,7 +69,7 @@ def _cells(result: Result, line: LineResult, peers: Sequence[str]) -> dict[str, 
     ratio = best[1].over(ours) if best and ours else None
     least = min(times.values(), default=0.0)
     texts = [
-        (digits(times[name]) if name in times else "-", times.get(name) == least)
+        (format_number(times[name]) if name in times else "-", times.get(name) == least)
         for name in (OURS, *peers)
     ]
     if line.is_wrong:
@@ -79,7 +79,7 @@ def _cells(result: Result, line: LineResult, peers: Sequence[str]) -> dict[str, 
         "title": f"{line.case} {line.line}{'' if known else ' (not checked)'}",
         "bad": not line.checked or line.is_wrong,
         "times": texts,
-        "ratio": f"{digits(ratio.value)} {ratio.verdict}" if ratio else "-",
+        "ratio": f"{format_number(ratio.value)} {ratio.verdict}" if ratio else "-",
         "verdict": ratio.verdict.replace("~", "alike") if ratio else "",
         "share": "-" if math.isnan(fraction) else f"{fraction:.0%}",
     }

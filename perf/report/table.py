@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._commands import console
 from perf.cases.base import REFERENCE_BANDWIDTH
-from perf.results import digits, goal
+from perf.results import format_goal, format_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def show_matrix(cases: Sequence[Case]) -> None:
         for line in case.lines:
             traffic = line.workload.traffic()
             figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds:.1f}"
-            held_to = goal(line) or "-", case.peers, case.shows
+            held_to = format_goal(line) or "-", case.peers, case.shows
             rows.append((case.name, line.workload.title, *figures, *held_to))
     console.show(f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s")
     console.show_table(rows, ("case", "line", "MB", "us", "goal", "strongest peers", "shows"))
@@ -39,10 +39,10 @@ def row(result: Result, line: LineResult) -> dict[str, str]:
     texts = (
         line.case,
         line.line,
-        _time(line),
+        _format_time(line),
         "-" if math.isnan(fraction) else f"{fraction:.1%}",
-        _goal(result, line),
-        f"{best[0]}, {digits(best[1].median_us)} us" if best else "-",
+        _describe_goal(result, line),
+        f"{best[0]}, {format_number(best[1].median_us)} us" if best else "-",
         str(best[1].over(ours)) if best and ours else "-",
         "; ".join(f"{name}: {timing.note}" for name, timing in line.timings.items() if timing.note),
     )
@@ -53,38 +53,38 @@ def more(result: Result, line: LineResult, before: LineResult | None = None) -> 
     """Return what a row of the page unfolds; ``before`` is the same line of another run."""
     names: dict[str, list[str]] = {}
     for name, timing in line.timings.items():
-        names.setdefault(_timed(timing), []).append(name)
+        names.setdefault(_describe_timing(timing), []).append(name)
     found = {"; ".join(alike): text for text, alike in names.items()}
     ours, old = line.timing(), before.timing() if before else None
     if ours and old:
         found["before"] = f"{old.interval} us, {old.over(ours)} of now"
-    return found | {"goal": _goal(result, line), "kernel": line.kernel}
+    return found | {"goal": _describe_goal(result, line), "kernel": line.kernel}
 
 
-def _timed(timing: Timing) -> str:
+def _describe_timing(timing: Timing) -> str:
     """Return all that is known of a contender."""
     facts = [timing.note]
     if timing.median_us > 0:
         facts[:0] = [f"{timing.interval} us {'cold' if timing.cold else 'warm'}, {timing.method}"]
         if timing.warm_us is not None:
-            facts.insert(1, f"{digits(timing.warm_us)} us warm")
+            facts.insert(1, f"{format_number(timing.warm_us)} us warm")
         if timing.host_us is not None:
-            facts.insert(-1, f"{digits(timing.host_us)} us on the host")
+            facts.insert(-1, f"{format_number(timing.host_us)} us on the host")
     return "; ".join(filter(None, facts)) or "no time"
 
 
-def _goal(result: Result, line: LineResult) -> str:
+def _describe_goal(result: Result, line: LineResult) -> str:
     share = result.share_of_goal(line)
     reached = "" if math.isnan(share) else " reached" if share >= 1 else " missed"
-    return f"{goal(line) or '-'}{reached}"
+    return f"{format_goal(line) or '-'}{reached}"
 
 
-def _time(line: LineResult) -> str:
+def _format_time(line: LineResult) -> str:
     """Return our time as text, or why there is none."""
     ours = line.timing()
     if ours is None:
         return "WRONG" if line.is_wrong else "-"
-    warm = "" if ours.warm_us is None else f", warm {digits(ours.warm_us)}"
+    warm = "" if ours.warm_us is None else f", warm {format_number(ours.warm_us)}"
     return f"{ours.interval}{warm if ours.cold else ' warm'}"
 
 

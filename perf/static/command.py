@@ -27,7 +27,7 @@ from cudakern.errors import CudakernError, KernelCompileError
 from perf.cases import CASES
 from perf.static import cubins, host_cost, kernels, traffic
 from perf.static.budgets import survey
-from perf.static.first_call import first_calls, imports
+from perf.static.first_call import time_first_calls, time_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -165,13 +165,13 @@ def _run(options: argparse.Namespace) -> list[str]:
     if "traffic" in parts:
         lines = [(case.name, line) for case in CASES for line in case.lines]
         wanted = [pair for pair in lines if _is_wanted(pair[1].workload.operator, options)]
-        moved = traffic.move_all(wanted)
+        moved = traffic.measure(wanted)
         traffic.show(moved)
         broken += [fault for line in moved if (fault := line.fault())]
         data["traffic"] = [asdict(line) | {"ratio": line.ratio} for line in moved]
     if "host" in parts:
         costs, scale = host_cost.measure()
-        costs += [imports(), *first_calls()]
+        costs += [time_import(), *time_first_calls()]
         host_cost.show(costs, scale)
         broken += [fault for row in costs if (fault := row.fault(scale))]
         data["host_cost"] = [asdict(row) | {"limit": row.limit(scale)} for row in costs]

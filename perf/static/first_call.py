@@ -75,7 +75,7 @@ class _Module:
         """Launch nothing."""
 
 
-def without_driver() -> ExitStack:
+def replace_driver() -> ExitStack:
     """Return a context in which CuPy has no driver beneath."""
     cupy = import_cupy()
     replaced: list[tuple[Any, str, object]] = [
@@ -107,19 +107,19 @@ def calls() -> dict[str, Callable[[], object]]:
     }
 
 
-def microseconds(operator: str) -> float:
+def time_first_call(operator: str) -> float:
     """Return what the first call of an operator takes in this process, besides imports."""
     call = calls()[operator]
     for module in (getattr(ck, operator).__module__, *ENGINE):
         import_module(module)
-    with without_driver():
+    with replace_driver():
         start = time.perf_counter_ns()
         call()
         end = time.perf_counter_ns()
     return (end - start) / 1000
 
 
-def imports() -> Row:
+def time_import() -> Row:
     """Return what the import of gather and reduce costs, beside that of NumPy."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, "-c", IMPORT]
@@ -128,7 +128,7 @@ def imports() -> Row:
     return Row("import of gather and reduce, after NumPy", min(times[1:]), None, IMPORT_BUDGET)
 
 
-def first_calls() -> list[Row]:
+def time_first_calls() -> list[Row]:
     """Return what the first call of each operator costs, where CuPy is installed."""
     try:
         import_cupy()
@@ -137,7 +137,7 @@ def first_calls() -> list[Row]:
     rows = []
     for operator in calls():
         with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
-            times = [processes.submit(microseconds, operator).result() for _ in range(PROCESSES)]
+            times = [processes.submit(time_first_call, operator).result() for _ in range(PROCESSES)]
         name = f"first {operator} of a process, CuPy arrays"
         rows.append(Row(name, min(times[1:]), None, BUDGET))
     return rows

@@ -51,7 +51,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], int]]:
     }
 
 
-def cost(call: Callable[[], Any]) -> tuple[float, int]:
+def time_graph(call: Callable[[], Any]) -> tuple[float, int]:
     """Return the seconds that a call takes, its graph made of tasks included, and their number."""
     start = time.perf_counter()
     results = call()
@@ -65,7 +65,7 @@ def measure() -> list[str]:
     """Print what all calls take; return which budgets are broken."""
     broken, rows = [], []
     for name, (call, operand_count) in calls().items():
-        seconds, count = cost(call)
+        seconds, count = time_graph(call)
         rows.append((name, f"{seconds:.2f}", str(count), str(count - operand_count)))
         if seconds > BUDGET:
             broken.append(f"{name}: {seconds:.2f} s, more than {BUDGET:g}")

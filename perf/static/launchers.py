@@ -34,7 +34,7 @@ def _as_c(argument: Any) -> Any:  # noqa: ANN401  of any type
     return {F32: ctypes.c_float, I32: ctypes.c_int}[type(argument)](argument)
 
 
-def loops() -> Ready:
+def cpp_launcher() -> Ready:
     """Return what runs the loops in C++ instead of a kernel."""
     toolchain = find_toolchain()
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ def loops() -> Ready:
     return ready
 
 
-def simulated() -> Ready:
+def simulator_launcher() -> Ready:
     """Return what runs a kernel in the simulator."""
     module = RawModule(path=str(SOURCE))
 
@@ -63,7 +63,7 @@ def simulated() -> Ready:
 
 def comparisons(n: int, rng: np.random.Generator) -> list[Comparison]:
     """Return what is compared over about n elements."""
-    everybody = {OURS: simulated(), CPP: loops()}
+    everybody = {OURS: simulator_launcher(), CPP: cpp_launcher()}
     with_pocl = pocl.launcher(SOURCE.read_text(encoding="utf-8"))
     if with_pocl is not None:
         everybody[POCL] = with_pocl
@@ -71,7 +71,7 @@ def comparisons(n: int, rng: np.random.Generator) -> list[Comparison]:
     for kernel in kernels(n, rng):
         lacking = {POCL} if kernel.name in pocl.LACKING else set()
         prepared: dict[str, Prepare] = {
-            name: partial(kernel.prepared, ready)
+            name: partial(kernel.prepare, ready)
             for name, ready in everybody.items()
             if name not in lacking
         }

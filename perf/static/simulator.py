@@ -94,12 +94,12 @@ def observed_gathers(rng: np.random.Generator) -> list[ObservedCase]:
 
 def observed_user_kernels(rng: np.random.Generator) -> list[ObservedCase]:
     """Return launches of two of the kernels of users."""
-    ready, limits = launchers.simulated(), {"tree_sum": 540, "shared_histogram": 130}
+    ready, limits = launchers.simulator_launcher(), {"tree_sum": 540, "shared_histogram": 130}
     return [
         ObservedCase(
             f"{kernel.title}, 2^18",
             limits[kernel.name],
-            partial(lambda one: one.prepared(ready)(), kernel),
+            partial(lambda one: one.prepare(ready)(), kernel),
             kernel.expected,
         )
         for kernel in user_kernels.kernels(2**18, rng)

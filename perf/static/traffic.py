@@ -40,7 +40,7 @@ class Moved:
         return f"{self.case}, {self.line}: moves {self.ratio:.3f} of its bytes, not {self.allowed}"
 
 
-def move_all(lines: Sequence[tuple[str, Line]]) -> list[Moved]:
+def measure(lines: Sequence[tuple[str, Line]]) -> list[Moved]:
     """Return what lines, by the names of their cases, move at reduced size."""
     moved = []
     with console.progress("simulating", len(lines), "lines") as done:

@@ -32,7 +32,7 @@ class UserKernel:
         """What tables call it."""
         return self.name.replace("_", " ")
 
-    def prepared(self, ready: Ready) -> Callable[[], Array]:
+    def prepare(self, ready: Ready) -> Callable[[], Array]:
         """Return a call that writes into an array of its own, and returns it."""
         arguments = list(self.arguments)
         output: Array = arguments[self.output].copy()

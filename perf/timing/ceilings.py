@@ -86,7 +86,7 @@ def _seconds(gpu: Gpu, lane: Lane, call: Callable[[], None]) -> float:
     with lane.current():
         call()
     lane.stream.synchronize()
-    replay = gpu.replayed(lane, [call] * CALLS)
+    replay = gpu.make_replay(lane, [call] * CALLS)
     times = [gpu.elapsed_us(lane, replay, replay) for _ in range(SAMPLES)]
     return float(np.median(times)) / CALLS / 1e6
 

@@ -24,7 +24,7 @@ from cudakern.operators import nvtx_ranges
 from perf.cases import SWEEPS, find
 from perf.engines import RecordingEngine
 from perf.limits import positive, terminable
-from perf.peers import present
+from perf.peers import find_peers
 from perf.peers.base import Peer
 from perf.report import table
 from perf.results import OURS, LineResult, Result
@@ -122,7 +122,7 @@ class Session:
         lines = [(case, line) for case in cases for line in case.lines]
         places = {(case.name, line.workload.title): i for i, (case, line) in enumerate(lines)}
         for number in range(1, len(places) + 1):
-            self._join()
+            self._admit_ready()
             case, line = lines.pop(self._next(lines))
             works = self._measure(case, line)
             self.result.lines.sort(key=lambda result: places[result.case, result.line])
@@ -131,12 +131,12 @@ class Session:
             if not works:
                 return
             done(f"{case.name} {line.workload.title}")
-        self._join()
+        self._admit_ready()
         self.missing |= dict.fromkeys((peer.name for peer in self.coming), "not ready in time")
         self.save("the closing ceilings are missing")
         self._close()
 
-    def _join(self) -> None:
+    def _admit_ready(self) -> None:
         """Take in the peers that have become ready; one that never will be is missing."""
         for peer in tuple(self.coming):
             try:
@@ -178,7 +178,7 @@ class Session:
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             measured = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
             works = False
-        works = works or self._recovered()  # without the error, whose frames hold memory
+        works = works or self._recover()  # without the error, whose frames hold memory
         self.failed |= measured.failed
         kernels = dict.fromkeys(launch.kernel.entry for launch in self.engine.launches)
         self.result.lines.append(
@@ -199,7 +199,7 @@ class Session:
         )
         return works
 
-    def _recovered(self) -> bool:
+    def _recover(self) -> bool:
         try:
             self.gpu.release()
         except Exception:  # noqa: BLE001  nothing runs on it in this process any more
@@ -212,7 +212,7 @@ def begin(options: argparse.Namespace, deadline: Deadline, count: int) -> Sessio
     samples = QUICK_SAMPLES if options.quick else SAMPLES
     cupy = import_cupy()
     gpu = Gpu(cupy)
-    peers, missing = choose(*present(), options.peers)
+    peers, missing = choose(*find_peers(), options.peers)
     nvml = environment.Nvml(cupy.cuda.Device().pci_bus_id)
     if not nvml.read():
         missing = missing | {"clock, temperature and power": "pip install nvidia-ml-py"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf.peers.base import remarks
+from perf.peers.base import join_notes
 from perf.results import Timing
 from perf.timing.gpu import FLUSH_FACTOR
 
@@ -65,7 +65,7 @@ class Flush:
     def __init__(self, gpu: Gpu) -> None:
         self._gpu, self._lane = gpu, gpu.lane("flush")
         self._flush = partial(gpu.flush, self._lane)
-        self._replay = gpu.replayed(self._lane, [self._flush] * CALLS)
+        self._replay = gpu.make_replay(self._lane, [self._flush] * CALLS)
         self._samples: list[float] = []
         self.sample()
         self._samples.clear()
@@ -114,7 +114,7 @@ class Contender:
         single_us = max(0.1, self._gpu.elapsed_us(self.lane, self._flush, self._next))
         turns = math.ceil(LONG_ENOUGH_US / single_us / sets)
         self._calls = sets * max(1, min(CALLS // sets, turns))
-        self.method = self._captured()
+        self.method = self._capture()
         self.sample()
         self._samples.clear()
         self._warm.clear()
@@ -128,20 +128,20 @@ class Contender:
                 prepared.call()
         self._gpu.synchronize()
 
-    def _captured(self) -> str:
+    def _capture(self) -> str:
         """Capture the graphs, on a new stream if that fails; return how samples are to be taken."""
         if not self._prepared[0].captures:
             return self._single_method()
         ring = [self._prepared[i % self._ring.sets].call for i in range(self._calls)]
         try:
-            self._replay = self._gpu.replayed(self.lane, ring)
+            self._replay = self._gpu.make_replay(self.lane, ring)
             self._replay()
             if self._gpu.elapsed_us(self.lane, self._flush, self._replay) < EMPTY_US:
                 self.notes.append("works on a stream of its own")
                 return "wall"
             if self._ring.flushed:
                 apart = [step for call in ring for step in (self._flush, call)]
-                self._replay_apart = self._gpu.replayed(self.lane, apart)
+                self._replay_apart = self._gpu.make_replay(self.lane, apart)
         except Exception as error:  # noqa: BLE001  a peer may raise anything
             self.notes.append(f"not captured: {describe(error)}")
             self._replay = None  # its lane goes
@@ -228,5 +228,5 @@ class Contender:
             warm_us=float(np.median(self._warm)) if self._warm and cold else None,
             host_us=float(np.median(self._host)) if self._host else None,
             scratch_bytes=self._prepared[0].scratch_bytes,
-            note=remarks(*dict.fromkeys(self.notes)),
+            note=join_notes(*dict.fromkeys(self.notes)),
         )

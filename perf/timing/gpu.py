@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from perf.cases.base import Array
 
+Call = Callable[[], object]
 #: So many times the size of L2 leave nothing in it of what was there.
 FLUSH_FACTOR = 3
 #: What outputs are full of before a call that is checked.
@@ -124,7 +126,7 @@ class Gpu:
         memset = self.cupy.cuda.runtime.memsetAsync
         memset(array.data.ptr, byte, array.nbytes, lane.stream.ptr)
 
-    def replayed(self, lane: Lane, calls: Sequence[Callable[[], object]]) -> Callable[[], object]:
+    def make_replay(self, lane: Lane, calls: Sequence[Call]) -> Call:
         """Return what launches a graph of calls, which must have run on this lane before.
 
         Whatever a call or CUDA raises is passed on; the lane is then to be replaced.
@@ -143,7 +145,7 @@ class Gpu:
         lane.stream.synchronize()
         return partial(graph.launch, lane.stream)
 
-    def elapsed_us(self, lane: Lane, *work: Callable[[], object]) -> float:
+    def elapsed_us(self, lane: Lane, *work: Call) -> float:
         """Return what the last piece of work takes on the GPU; the others keep it busy meanwhile.
 
         So the host is ahead of the GPU, and what it takes to enqueue the work is not part of it.
@@ -158,7 +160,7 @@ class Gpu:
         milliseconds = self.cupy.cuda.get_elapsed_time(self._begin, self._end)
         return float(milliseconds) * 1000
 
-    def wall_us(self, lane: Lane, call: Callable[[], object]) -> float:
+    def wall_us(self, lane: Lane, call: Call) -> float:
         """Return what a call takes on the host until the GPU is done with it, on any stream."""
         with lane.current():
             self.synchronize()
@@ -168,7 +170,7 @@ class Gpu:
             end = self.clock()
         return (end - begin) / 1000
 
-    def waits(self, lane: Lane, call: Callable[[], object], turns: int) -> bool:
+    def waits(self, lane: Lane, call: Call, turns: int) -> bool:
         """Return whether a call waits for what is on the stream before it."""
         with lane.current():
             for _ in range(turns):

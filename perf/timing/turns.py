@@ -118,7 +118,7 @@ class _Line:
         if wrong:
             ours.notes.append(wrong)
         flush = Flush(self._gpu) if self._ring.flushed else None
-        contenders = [ours, *filter(None, map(self._prepared, peers))]
+        contenders = [ours, *filter(None, map(self._prepare, peers))]
         for peer in contenders[1:]:
             self._try(peer, peer.start)
         with scope:
@@ -144,7 +144,7 @@ class _Line:
             return "not checked: not enough memory"
         return ""
 
-    def _prepared(self, peer: Peer) -> Contender | None:
+    def _prepare(self, peer: Peer) -> Contender | None:
         """Return a peer that is ready, or None; if it should be, it is noted why it is not."""
         if self._deadline.expired():  # to get ready can take seconds
             self._failed[peer.name] = no_time("time limit: not tried")

@@ -101,11 +101,11 @@ def test_a_peer_computes_what_numpy_does(name):
 def test_missing_libraries_have_a_reason_in_one_line(monkeypatch):
     for name in ("cupy", "torch", "onnx", "onnxruntime", "cuda"):
         monkeypatch.setitem(sys.modules, name, None)
-    found, missing = peers.present()
+    found, missing = peers.find_peers()
     assert found == []
     assert set(missing) == {"cupy", "torch", "cub", "cuda.compute", "onnxruntime"}
     assert all("pip install" in reason and "\n" not in reason for reason in missing.values())
     error = OSError("cannot open\nshared object")
     monkeypatch.setattr(cupy, "find", mock.Mock(side_effect=error))
     reason = "cannot be started: OSError: cannot open shared object"
-    assert peers.present()[1]["cupy"] == reason
+    assert peers.find_peers()[1]["cupy"] == reason

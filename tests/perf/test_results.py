@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.results import OURS, LineResult, Result, digits, load
+from perf.results import OURS, LineResult, Result, format_number, load
 from tests.perf.results import missing, timing
 
 
@@ -84,5 +84,5 @@ def test_a_ratio_has_a_mark_where_intervals_overlap():
     assert [str(eight.over(timing(us, 0.1))) for us in (4, 16, 7)] == ["2.00", "0.50", "1.14 ~"]
 
 
-def test_digits():
-    assert [digits(value) for value in (3.14159, 31.4159, 3141.5)] == ["3.14", "31.4", "3142"]
+def test_numbers_have_three_digits():
+    assert [*map(format_number, (3.14159, 31.4159, 3141.5))] == ["3.14", "31.4", "3142"]

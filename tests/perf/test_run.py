@@ -69,7 +69,7 @@ class Fake:
             "SWEEPS": (sweep,),
             "device_count": lambda: 1,
             "import_cupy": lambda: self.cupy,
-            "present": lambda: (self.peers, {"torch": "pip install 'x[torch]'"}),
+            "find_peers": lambda: (self.peers, {"torch": "pip install 'x[torch]'"}),
             "engine_for": lambda _device: NullEngine(),
         }.items():
             monkeypatch.setattr(run, name, value)

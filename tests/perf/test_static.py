@@ -208,7 +208,7 @@ def test_slow_code_is_seen(monkeypatch):
 def test_traffic_is_held_to_what_a_line_may_move():
     (line,) = find(["O-8"])[0].lines
     tight = dataclasses.replace(line, moved=0.5)
-    moved, broken = traffic.move_all([("O-8", line), ("O-8", tight)])
+    moved, broken = traffic.measure([("O-8", line), ("O-8", tight)])
     assert moved.least == line.workload.traffic(cached=False).total
     assert moved.fault() is None
     title = f"O-8, {line.workload.title}"
@@ -235,7 +235,7 @@ def test_host_cost_is_held_to_a_budget(row, scale, fault):
 def test_a_broken_host_budget_ends_with_1(monkeypatch, capsys):
     slow = Row("compiled a", 7.0, 1.0, 3.0)
     monkeypatch.setattr(host_cost, "measure", lambda: ([slow], 2.0))
-    monkeypatch.setattr(static, "first_calls", list)
-    monkeypatch.setattr(static, "imports", lambda: slow)
+    monkeypatch.setattr(static, "time_first_calls", list)
+    monkeypatch.setattr(static, "time_import", lambda: slow)
     assert static.main(["host"]) == 1
     assert "broken: compiled a: 7.00 us, more than 6.00" in capsys.readouterr().out

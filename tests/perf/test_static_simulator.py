@@ -16,7 +16,7 @@ from tests.helpers.rows import each
 
 def test_a_wrong_result_has_no_time():
     kernel = user_kernels.kernels(2**14, np.random.default_rng(0))[0]
-    idle = partial(kernel.prepared, lambda _kernel, _arguments: int)  # launches nothing
+    idle = partial(kernel.prepare, lambda _kernel, _arguments: int)  # launches nothing
     with pytest.raises(AssertionError, match=f"{kernel.title}, ours"):
         Comparison(kernel.title, {"ours": idle}, kernel.expected).row()
     require(np.array([1.0, 1e-6]), np.array([1.0, 0.0]), "nearly")
@@ -57,9 +57,9 @@ def test_observed_launches_are_held_to_a_limit(monkeypatch):
 
 
 def test_an_access_is_that_of_one_thread_by_one_instruction():
-    found, ready = {}, launchers.simulated()
+    found, ready = {}, launchers.simulator_launcher()
     for kernel in user_kernels.kernels(2**14, np.random.default_rng(0)):
-        launch = partial(kernel.prepared, ready)
+        launch = partial(kernel.prepare, ready)
         require(launch()(), kernel.expected, kernel.title)
         case = ObservedCase("", 0, lambda launch=launch: launch()(), kernel.expected)
         found[kernel.name] = case.accesses()
