@@ -31,14 +31,13 @@ __all__ = [
 _MODULES = (reduce, nonzero_coordinates, gather, gather_nd, one_hot)
 
 
-def _order(case: Case) -> tuple[int, int]:
-    """Return the place of ``"G-8"`` in the matrix."""
-    letter, number = case.name.split("-")
-    return "RZGO".index(letter), int(number)
-
-
 #: By name: R-1 to R-10, Z-1 to Z-9, G-1 to G-10, O-1 to O-8.
-CASES: tuple[Case, ...] = tuple(sorted((c for m in _MODULES for c in m.CASES), key=_order))
+CASES: tuple[Case, ...] = tuple(
+    sorted(
+        (case for module in _MODULES for case in module.CASES),
+        key=lambda case: ("RZGO".index(case.name[0]), int(case.name[2:])),
+    )
+)
 #: One for each operator; its lines are one workload at growing sizes.
 SWEEPS: tuple[Case, ...] = tuple(module.SWEEP for module in _MODULES)
 #: S-1 to S-7.

@@ -80,10 +80,10 @@ class GatherWorkload(Workload):
     @property
     def title(self) -> str:
         """Table, indices, axis."""
-        pattern = self.pattern.replace("_", " ")
         count = " x ".join(map(base.format_size, self.indices_shape))
+        indices = f"{count} {self.pattern.replace('_', ' ')} {self.index_dtype}"
         axis = f", axis {self.axis}" if len(self.shape) > 1 else ""
-        return f"{base.format_array(self.shape, self.dtype)}, {count} {pattern} {self.index_dtype}{axis}"
+        return f"{base.format_array(self.shape, self.dtype)}, {indices}{axis}"
 
     def traffic(self, *, cached: bool = True) -> Traffic:
         """Return the bytes of the lines or sectors that rows lie in, of indices and result."""

@@ -65,20 +65,12 @@ class NonzeroWorkload(Workload):
         title = f"{base.format_array(self.shape, self.dtype)}, {where[self.pattern]}"
         return f"{title}, {self.result[0]}{self.result[-2:]}" + ", transposed" * self.transposed
 
-    @property
-    def nonzeros(self) -> float:
-        """How many elements are not zero; of random ones, on average."""
-        if self.pattern == "last":
-            return min(LAST, self.size)
-        return self.density * self.size
-
     def traffic(self, *, cached: bool = True) -> Traffic:
         """Return x once, the coordinates that are found and the count."""
         del cached
         count, coordinates = map(base.nbytes, self.results)
-        return Traffic(
-            base.nbytes(self.operands[0]), self.nonzeros / self.size * coordinates + count
-        )
+        share = min(LAST / self.size, 1) if self.pattern == "last" else self.density
+        return Traffic(base.nbytes(self.operands[0]), share * coordinates + count)
 
     def shrunk(self, elements: int) -> Self:
         """Return the same workload with the largest dimension halved, of transposed ones the first.

@@ -25,7 +25,6 @@ from perf.nsight.tools import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from perf.nsight.tools import Ended
 
@@ -43,13 +42,6 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FOUND = 86
 #: The sentence that ends a tool's output; of racecheck's numbers, the first is of all hazards.
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+ .*)$", re.MULTILINE)
-
-
-def command_of(program: str, tool: str, cases: Sequence[str], elements: int) -> list[str]:
-    """Return the command of one tool."""
-    options = ("--repeats", "1", "--elements", str(elements), "--no-pool")
-    status = ("--error-exitcode", str(FOUND))
-    return [program, "--tool", tool, *status, *target(cases, *options)]
 
 
 def judge(ended: Ended, seconds: float) -> tuple[bool, str]:
@@ -70,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
     check_cases(cases)
     cases = cases or [case.name for case in CASES]
     program = SANITIZER.find(dry_run=options.dry_run)
-    commands = [command_of(program, tool, cases, options.elements) for tool in tools]
+    work = target(cases, "--repeats", "1", "--elements", str(options.elements), "--no-pool")
+    status = ("--error-exitcode", str(FOUND))
+    commands = [[program, "--tool", tool, *status, *work] for tool in tools]
     if options.dry_run:
         for command in commands:
             print(format_command(command))  # noqa: T201

@@ -50,22 +50,14 @@ def profile_command(nsys: str, report: Path, cases: Sequence[str], repeats: int)
     return [nsys, "profile", *options, *target(cases, "--repeats", str(repeats))]
 
 
-def stats_command(nsys: str, report: Path) -> list[str]:
-    """Return the command that writes the summaries beside the report."""
-    reports = [option for name in SUMMARIES for option in ("--report", name)]
-    base = str(report.with_suffix(""))
-    options = ["--format", "csv", "--force-export=true", "--output", base]
-    return [nsys, "stats", *reports, *options, str(report)]
-
-
 def show_table(path: Path, title: str) -> None:
     """Print a CSV file as a table, without the columns that few look at."""
     with path.open(encoding="utf-8", newline="") as file:
-        heading, *rows = list(csv.reader(file))
-    shown_columns = [i for i, name in enumerate(heading) if not _NOT_SHOWN.search(name)]
+        table = list(csv.reader(file))
+    columns = [i for i, name in enumerate(table[0]) if not _NOT_SHOWN.search(name)]
+    heading, *rows = [[row[i] for i in columns] for row in table]
     console.show(title)
-    table = [[row[i] for i in shown_columns] for row in (heading, *rows)]
-    console.show_table(table[1:], table[0])
+    console.show_table(rows, heading)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,7 +70,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     limits = shares(options.minutes, 2)
     report = profile(NSYS, command, base, next(limits), {})
-    ended = execute(stats_command(program, report), next(limits))
+    reports = [option for name in SUMMARIES for option in ("--report", name)]
+    options_of_stats = ["--format", "csv", "--force-export=true", "--output", str(base)]
+    command = [program, "stats", *reports, *options_of_stats, str(report)]
+    ended = execute(command, next(limits))
     summaries = {name: report.with_name(f"{report.stem}_{name}.csv") for name in SUMMARIES}
     absent = [name for name, path in summaries.items() if not path.exists()]
     if ended.status or SUMMARIES[0] in absent:

@@ -50,26 +50,18 @@ def profiling(xp: Module) -> Iterator[None]:
         xp.cuda.runtime.profilerStop()
 
 
-def _module(engine: str, *, pool: bool) -> Module:
-    """Return the module whose arrays the engine takes."""
-    if choose(engine) == "simulator":
-        return np
-    cupy = import_cupy()
-    if not pool:
-        cupy.cuda.set_allocator(None)
-        cupy.cuda.set_pinned_memory_allocator(None)
-    return cupy
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the lines; return the exit status."""
     lines = [
         (case.name, line.workload) for case in check_cases(options.cases) for line in case.lines
     ]
     try:
-        xp = _module(options.engine, pool=not options.no_pool)
+        xp = np if choose(options.engine) == "simulator" else import_cupy()
     except EngineUnavailableError as error:
         raise NsightError(str(error)) from error
+    if options.no_pool and xp is not np:
+        xp.cuda.set_allocator(None)
+        xp.cuda.set_pinned_memory_allocator(None)
     if options.elements is not None:
         lines = [(name, workload.shrunk(options.elements)) for name, workload in lines]
     try:

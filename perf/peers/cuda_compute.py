@@ -41,9 +41,13 @@ class ComputePeer(Peer):
         is_rows = workload.axes == tuple(range(first, len(workload.shape)))
         if workload.function not in operations or not is_rows or not x.flags.c_contiguous:
             return None
+        start, kind = 0.0, np.dtype("float32" if workload.dtype == "float16" else workload.dtype)
+        if workload.function == "max":
+            kind = np.dtype(workload.dtype)
+            start = np.iinfo(kind).min if kind.kind in "iu" else -np.inf
         (out,) = workload.outputs(self.xp)
         arguments = {"d_in": x.reshape(-1), "d_out": out.reshape(-1)}
-        arguments |= {"op": operations[workload.function], "h_init": _start(workload)}
+        arguments |= {"op": operations[workload.function], "h_init": np.full(1, start, kind)}
         if first == 0:
             algorithm = self.compute.make_reduce_into(**arguments)
             return self._prepare(algorithm, arguments | {"num_items": x.size}, out, "")
@@ -87,14 +91,6 @@ class ComputePeer(Peer):
             return result
 
         return Prepared(call, note, scratch_bytes=nbytes)
-
-
-def _start(workload: ReduceWorkload) -> Any:  # noqa: ANN401  an array of one element
-    """Return what a reduction starts from, of the type that it is made in."""
-    if workload.function == "sum":
-        return np.zeros(1, "float32" if workload.dtype == "float16" else workload.dtype)
-    is_float = workload.dtype.startswith("float")
-    return np.array([-np.inf if is_float else np.iinfo(workload.dtype).min], workload.dtype)
 
 
 class _CurrentStream:

@@ -192,9 +192,8 @@ def _is_wanted(operator: str, options: argparse.Namespace) -> bool:
 
 def _code(options: argparse.Namespace, data: dict[str, Any]) -> list[str]:
     """Read the machine code of kernels; return the budgets that are broken."""
-    cubins.require()
+    cubins.require(options.cover)
     if options.cover:
-        cubins.require_architecture(options.cover)
         chosen = [(options.cover, kernel) for kernel in kernels.cover()]
     else:
         chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]

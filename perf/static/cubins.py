@@ -54,14 +54,20 @@ class Listing:
     labels: dict[str, int]
 
 
-def require() -> None:
-    """Check that what kernels are compiled and read with is installed.
+def require(arch: str | None) -> None:
+    """Check that kernels can be compiled and read here, for an architecture if one is named.
 
-    Otherwise FileNotFoundError or EngineUnavailableError says what to install.
+    Otherwise FileNotFoundError or EngineUnavailableError says why, and what to install.
     """
     nvrtc.library_path()
     for name in ("cuobjdump", "nvdisasm"):
         tools(name)
+    if arch and arch not in architectures():
+        message = (
+            f"perf static: NVRTC {nvrtc.version()} and nvdisasm must serve the architecture: "
+            f"{', '.join(architectures())}; got {arch}"
+        )
+        raise EngineUnavailableError(message)
 
 
 def tools(name: str) -> list[Path]:
@@ -94,16 +100,6 @@ def architectures() -> tuple[str, ...]:
         for arch in LIMITS
         if int(arch[3:]) in known and oldest <= _READ_UNTIL.get(arch, oldest)
     )
-
-
-def require_architecture(arch: str) -> None:
-    """Raise EngineUnavailableError if machine code for an architecture is not made or read here."""
-    if arch not in architectures():
-        message = (
-            f"perf static: NVRTC {nvrtc.version()} and nvdisasm must serve the architecture: "
-            f"{', '.join(architectures())}; got {arch}"
-        )
-        raise EngineUnavailableError(message)
 
 
 def _run(command: Sequence[Path | str]) -> str:

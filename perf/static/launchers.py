@@ -27,13 +27,6 @@ CPP, POCL = "C++", "POCL"
 OPTIONS = ("-O2", "-march=native")
 
 
-def _as_c(argument: Any) -> Any:  # noqa: ANN401  of any type
-    """Return an argument as a function of C takes it."""
-    if isinstance(argument, np.ndarray):
-        return ctypes.c_void_p(argument.ctypes.data)
-    return {F32: ctypes.c_float, I32: ctypes.c_int}[type(argument)](argument)
-
-
 def cpp_launcher() -> Ready:
     """Return what runs the loops in C++ instead of a kernel."""
     toolchain = find_toolchain()
@@ -45,8 +38,14 @@ def cpp_launcher() -> Ready:
         functions = ctypes.CDLL(library)
 
     def ready(kernel: UserKernel, arguments: Sequence[Any]) -> Callable[[], object]:
-        size = ctypes.c_int(arguments[kernel.output].size)
-        return partial(functions[kernel.name], *map(_as_c, arguments), size)
+        types: dict[type, Callable[[Any], Any]] = {
+            np.ndarray: lambda array: ctypes.c_void_p(array.ctypes.data),
+            F32: ctypes.c_float,
+            I32: ctypes.c_int,
+        }
+        size = I32(arguments[kernel.output].size)
+        given = [types[type(argument)](argument) for argument in (*arguments, size)]
+        return partial(functions[kernel.name], *given)
 
     return ready
 

@@ -36,12 +36,6 @@ PRELUDE = """
 _KERNEL = re.compile(r'^extern "C" __global__ (void (\w+)\(.*?^})', re.MULTILINE | re.DOTALL)
 
 
-def opencl_of(code: str) -> str:
-    """Return the kernels of a text of CUDA C++ as OpenCL C, but those that are lacking."""
-    kernels = [f"kernel {text}\n" for text, name in _KERNEL.findall(code) if name not in LACKING]
-    return PRELUDE + re.sub(r"(\w+\*) ", r"global \1 ", "".join(kernels))
-
-
 def launcher(code: str) -> Ready | None:
     """Return what runs kernels of CUDA C++ on one core; None if POCL is not installed."""
     folder = tempfile.TemporaryDirectory()
@@ -59,8 +53,10 @@ def launcher(code: str) -> Ready | None:
         platforms = {}
     if PLATFORM not in platforms:
         return None
+    kernels = [f"kernel {text}\n" for text, name in _KERNEL.findall(code) if name not in LACKING]
+    text = PRELUDE + re.sub(r"(\w+\*) ", r"global \1 ", "".join(kernels))
     context = cl.Context(platforms[PLATFORM].get_devices())
-    program = cl.Program(context, opencl_of(code)).build()
+    program = cl.Program(context, text).build()
     functions = {kernel.function_name: kernel for kernel in program.all_kernels()}
     queue, flags = cl.CommandQueue(context), cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
 

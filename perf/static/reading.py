@@ -124,15 +124,14 @@ def vector_loops(listing: Listing) -> list[Loop]:
             vectors = sum(width >= VECTOR_BITS for width in bits)
             loops.append(Loop(first, last, vectors, sum(bits) / 8))
     moving = [loop for loop in loops if loop.vectors]
-    return [loop for loop in moving if not any(_holds(loop, other) for other in moving)]
+    return [
+        loop
+        for loop in moving
+        if not any(loop.first <= o.first and o.last <= loop.last for o in moving if o != loop)
+    ]
 
 
 def main_loop(listing: Listing) -> Loop | None:
     """Return the loop that moves most vectors in a turn; of several, the longest one."""
     loops = vector_loops(listing)
     return max(loops, key=lambda loop: (loop.vectors, loop.instructions), default=None)
-
-
-def _holds(outer: Loop, inner: Loop) -> bool:
-    within = outer.first <= inner.first and inner.last <= outer.last
-    return within and outer.instructions > inner.instructions

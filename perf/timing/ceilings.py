@@ -65,21 +65,17 @@ def measure(gpu: Gpu) -> dict[str, float]:
     gpu.synchronize()
     lane = gpu.lane("ceilings")
     size = source.nbytes
-    moved = {
+    runtime, pointers = cupy.cuda.runtime, (target.data.ptr, source.data.ptr)
+    kind = runtime.memcpyDeviceToDevice
+    moved: dict[str, tuple[int, Callable[[], None]]] = {
         "read": (size, partial(kernels.read, source, sums)),
         "write": (size, partial(kernels.write, target, 0x9E3779B9)),
         "own copy": (2 * size, partial(kernels.copy, source, target)),
-        "memcpy": (2 * size, partial(_memcpy, gpu, lane, source, target)),
+        "memcpy": (2 * size, partial(runtime.memcpyAsync, *pointers, size, kind, lane.stream.ptr)),
     }
     rates = {name: nbytes / _seconds(gpu, lane, call) for name, (nbytes, call) in moved.items()}
     rates["copy"] = max(rates.pop("own copy"), rates["memcpy"])
     return rates
-
-
-def _memcpy(gpu: Gpu, lane: Lane, source: Array, target: Array) -> None:
-    runtime = gpu.cupy.cuda.runtime
-    kind = runtime.memcpyDeviceToDevice
-    runtime.memcpyAsync(target.data.ptr, source.data.ptr, source.nbytes, kind, lane.stream.ptr)
 
 
 def _seconds(gpu: Gpu, lane: Lane, call: Callable[[], None]) -> float:

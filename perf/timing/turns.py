@@ -106,11 +106,9 @@ class _Line:
         cupy = self._gpu.cupy
         return self._workload.inputs(cupy, seed), self._workload.outputs(cupy)
 
-    def _ours(self) -> list[Prepared]:
-        return [Prepared(self._workload.call(*data)) for data in self._sets]
-
     def measure(self, peers: Sequence[Peer], scope: AbstractContextManager[object]) -> Measured:
-        ours = Contender(self._gpu, OURS, self._ours, self._ring)
+        calls = [Prepared(self._workload.call(*data)) for data in self._sets]
+        ours = Contender(self._gpu, OURS, lambda: calls, self._ring)
         ours.start()
         wrong = self._check(ours)
         if wrong.startswith("WRONG"):
