@@ -47,29 +47,22 @@ GATHERED_BYTES = frozenset({1, 2, 4})
 
 
 class CubPeer(Peer):
-    """CUB's device-wide algorithms.
-
-    `library` returns what has the functions of cub.cu as attributes, None as long as it is not
-    there. Arrays are from `xp`, which is cupy or numpy; `stream` returns the handle of the current
-    stream.
-    """
+    """CUB's device-wide algorithms, from a library that may still be in the making."""
 
     name = "cub"
 
-    def __init__(self, xp: Module, library: Callable[[], Any], stream: Callable[[], int]) -> None:
-        self._xp = xp
-        self._find_library = library
-        self._library: Any = None
-        self._stream = stream
+    def __init__(self, cupy: Module, build: Build) -> None:
+        self._xp, self._build = cupy, build
 
     def ready(self) -> bool:
         """Return whether the library is there."""
-        if self._library is None:
-            self._library = self._find_library()
-            if self._library is not None:
-                number = int(self._library.version())
-                self.version = f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
-        return self._library is not None
+        path = self._build.library()
+        if path is None:
+            return False
+        self._library = ctypes.CDLL(str(path))
+        number = int(self._library.version())
+        self.version = f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
+        return True
 
     def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare DeviceReduce for all elements, DeviceSegmentedReduce for rows."""
@@ -105,8 +98,11 @@ class CubPeer(Peer):
         (out,) = workload.outputs(self._xp)
         function = getattr(self._library, f"gather_{8 * nbytes}")
         arrays = [ctypes.c_void_p(address_of(array)) for array in (x, indices, out)]
-        work = partial(function, *arrays, ctypes.c_int(size), ctypes.c_void_p(self._stream()))
+        work = partial(function, *arrays, ctypes.c_int(size), self._stream())
         return Prepared(_make_call(work, (x, indices), out))
+
+    def _stream(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self._xp.cuda.get_current_stream().ptr)
 
     def _with_scratch(
         self, name: str, arrays: tuple[Array, ...], numbers: list[Any], result: Array
@@ -115,7 +111,7 @@ class CubPeer(Peer):
         function = getattr(self._library, name)
         nbytes = ctypes.c_size_t(0)
         pointers = [ctypes.c_void_p(address_of(array)) for array in arrays]
-        behind = (ctypes.pointer(nbytes), *pointers, *numbers, ctypes.c_void_p(self._stream()))
+        behind = (ctypes.pointer(nbytes), *pointers, *numbers, self._stream())
         _require(function(ctypes.c_void_p(None), *behind))
         scratch = self._xp.empty(max(1, nbytes.value), dtype="uint8")
         work = partial(function, ctypes.c_void_p(address_of(scratch)), *behind)
@@ -225,10 +221,4 @@ def find() -> list[Peer]:
         raise MissingPeerError(message)
     cupy = require_cupy()
     arch = f"sm_{cupy.cuda.Device().compute_capability}"
-    build = Build(compiler, arch, cupy)
-
-    def library() -> ctypes.CDLL | None:
-        path = build.library()
-        return None if path is None else ctypes.CDLL(str(path))
-
-    return [CubPeer(cupy, library, lambda: int(cupy.cuda.get_current_stream().ptr))]
+    return [CubPeer(cupy, Build(compiler, arch, cupy))]

@@ -28,8 +28,8 @@ class ComputePeer(Peer):
     name = "cuda.compute"
 
     compute: Module
-    xp: Module  # cupy or numpy, which arrays are from
-    stream: Any  # the current one whenever its ``__cuda_stream__`` is asked; None is no stream
+    xp: Module  # CuPy
+    stream: Any  # the current one whenever its ``__cuda_stream__`` is asked
     predicates: bool  # whether functions in Python can be compiled: needs numba-cuda-mlir
     version: str
 

@@ -164,8 +164,9 @@ def _run(options: argparse.Namespace) -> list[str]:
         broken += _code(options, data)
     if "traffic" in parts:
         lines = [(case.name, line) for case in CASES for line in case.lines]
-        wanted = [pair for pair in lines if _is_wanted(pair[1].workload.operator, options)]
-        moved = traffic.measure(wanted)
+        if options.operators:
+            lines = [pair for pair in lines if pair[1].workload.operator in options.operators]
+        moved = traffic.measure(lines)
         traffic.show(moved)
         broken += [fault for line in moved if (fault := line.fault())]
         data["traffic"] = [asdict(line) | {"ratio": line.ratio} for line in moved]
@@ -186,18 +187,15 @@ def _run(options: argparse.Namespace) -> list[str]:
     return broken
 
 
-def _is_wanted(operator: str, options: argparse.Namespace) -> bool:
-    return not options.operators or operator in options.operators
-
-
 def _code(options: argparse.Namespace, data: dict[str, Any]) -> list[str]:
     """Read the machine code of kernels; return the budgets that are broken."""
     cubins.require(options.cover)
     if options.cover:
         chosen = [(options.cover, kernel) for kernel in kernels.cover()]
     else:
-        chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]
-    chosen = [pair for pair in chosen if _is_wanted(pair[1].operator, options)]
+        chosen = kernels.everything() if options.all else kernels.rotation()
+    if options.operators:
+        chosen = [pair for pair in chosen if pair[1].operator in options.operators]
     figures, broken = compile_all(chosen, options.jobs)
     show_code(figures, len(kernels.everything()))
     data["machine_code"] = [asdict(kernel) for kernel in figures]
@@ -211,7 +209,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--all", action="store_true", help="every kernel for every architecture")
     help_cover = "for this architecture, kernels in which each macro of a variant has each value"
     add("--cover", metavar="ARCH", help=help_cover)
-    add("--every", type=int, default=1, metavar="N", help="every N-th kernel; default: each")
     add("--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all")
     add("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
     add("--json", type=Path, metavar="FILE", help="all figures go there")

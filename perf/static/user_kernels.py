@@ -87,20 +87,14 @@ def _with_barriers(n: int, rng: np.random.Generator) -> list[UserKernel]:
     sorted_keys = np.sort(keys.reshape(-1, 512)).ravel()
     bodies = rng.random((4 * side, 4), F32)
     attraction = (bodies, np.zeros((4 * side, 3), F32), I32(4 * side))
+    places, masses = bodies[:, :3].astype(np.float64), bodies[:, 3]
+    away = (places - place for place in places)
+    forces = [masses * ((d**2).sum(1) + 1e-3) ** -1.5 @ d for d in away]
     return [
         UserKernel("matrix_product", (side // 16,) * 2, (16, 16), product, 2, a @ b),
         UserKernel("tree_sum", grid, block, (x, np.zeros_like(tree)), 1, tree),
         UserKernel("warp_sum", grid, block, (x, np.zeros_like(warp)), 1, warp),
         UserKernel("grid_sum", (264,), block, (x, np.zeros(264, F32), I32(n)), 1, all_x[0]),
         UserKernel("bitonic_sort", (n // 512,), block, (keys,), 0, sorted_keys),
-        UserKernel("n_body", (side // 64,), block, attraction, 1, _forces(bodies)),
+        UserKernel("n_body", (side // 64,), block, attraction, 1, np.array(forces)),
     ]
-
-
-def _forces(bodies: Array) -> Array:
-    places, masses = bodies[:, :3].astype(np.float64), bodies[:, 3]
-    forces = np.empty_like(places)
-    for force, place in zip(forces, places, strict=True):
-        away = places - place
-        force[:] = masses * ((away**2).sum(1) + 1e-3) ** -1.5 @ away
-    return forces
