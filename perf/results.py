@@ -173,7 +173,8 @@ class Result:
     def save(self, path: Path) -> None:
         """Write the file, which is whole at any time; its folder is made."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"schema": SCHEMA, **_without_nan(asdict(self))}, indent=1)
+        numbers = json.dumps({"schema": SCHEMA, **asdict(self)})
+        text = json.dumps(json.loads(numbers, parse_constant=lambda _nan: None), indent=1)
         is_kept = path.is_symlink() or (path.exists() and not path.is_file())  # such as /dev/null
         target = path if is_kept else path.with_name(f".{path.name}.part")
         target.write_text(text + "\n", encoding="utf-8")
@@ -216,18 +217,7 @@ def load(path: Path) -> Result:
 
 
 def _line(entry: dict[str, Any]) -> LineResult:
-    timings = {name: Timing(**_with_nan(t)) for name, t in entry.pop("timings").items()}
+    for timing in entry["timings"].values():
+        timing |= {k: NAN for k in ("median_us", "p10_us", "p90_us") if timing[k] is None}
+    timings = {name: Timing(**timing) for name, timing in entry.pop("timings").items()}
     return LineResult(timings=timings, **entry)
-
-
-def _without_nan(value: Any) -> Any:  # noqa: ANN401  JSON
-    if isinstance(value, dict):
-        return {key: _without_nan(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(entry) for entry in value]
-    return None if value != value else value  # noqa: PLR0124  NaN
-
-
-def _with_nan(timing: dict[str, Any]) -> dict[str, Any]:
-    times = {k: NAN for k in ("median_us", "p10_us", "p90_us") if timing[k] is None}
-    return timing | times

@@ -58,15 +58,11 @@ class Tool:
         for pattern in self.patterns:
             matches = [path for path in glob(pattern) if os.access(path, os.X_OK)]  # noqa: PTH207
             if matches:
-                return max(matches, key=_version)
+                return max(matches, key=lambda path: [*map(int, re.findall(r"\d+", path))])
         if dry_run:
             return self.program
         message = f"{self.program} is not installed: {self.brought_by}"
         raise NsightError(message)
-
-
-def _version(path: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", path)))
 
 
 def check_cases(names: Sequence[str]) -> tuple[Case, ...]:

@@ -58,7 +58,7 @@ def section(result: Result, before: Result | None) -> dict[str, Any]:
         "warnings": result.warnings(),
         "peers": peers,
         "groups": groups,
-        "pictures": _pictures(result) if result.is_measurement else [],
+        "pictures": _draw_pictures(result) if result.is_measurement else [],
     }
 
 
@@ -99,7 +99,7 @@ def _facts(result: Result, before: Result | None) -> dict[str, str]:
     return facts
 
 
-def _pictures(result: Result) -> list[dict[str, str]]:
+def _draw_pictures(result: Result) -> list[dict[str, str]]:
     from perf.report import pictures  # noqa: PLC0415  Matplotlib is optional
 
     return [

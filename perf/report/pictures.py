@@ -91,7 +91,7 @@ def lines(result: Result, operator: str) -> Figure | None:
     ratios.set(xscale="log", title="time of the best peer / ours")
     low, high = ratios.get_xlim()
     ratios.set_xlim(min(low, 0.5), max(high, 2.0))
-    _plain(ratios.xaxis)
+    _label_plainly(ratios.xaxis)
     shares.set_title("share of the goal")
     shares.set_xlim(0, max(1.1, shares.get_xlim()[1]))
     shares.xaxis.set_major_formatter(PercentFormatter(1))
@@ -121,12 +121,14 @@ def growth(result: Result) -> Figure | None:
     for axes, case in zip(panels, cases, strict=False):
         ordered = sorted((x for x in swept if x.case == case), key=lambda line: line.size or 0)
         for number, name in enumerate(names):
-            _curve(axes, ordered, name, number)
+            _draw_curve(axes, ordered, name, number)
         axes.set(xlabel="elements (K = 1024)", ylabel="microseconds", title=case, yscale="log")
         axes.set_xscale("log", base=2)
-        _plain(axes.yaxis)
-        _powers(axes.xaxis)
-        _roof(axes, result, ordered)
+        _label_plainly(axes.yaxis)
+        axes.xaxis.set_major_locator(LogLocator(base=16, numticks=15))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _shorten_number(value)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        _draw_least_times(axes, result, ordered)
         axes.grid(visible=True, color=INK, alpha=0.15)
     for axes in panels[len(cases) :]:
         axes.remove()
@@ -135,7 +137,7 @@ def growth(result: Result) -> Figure | None:
     return figure
 
 
-def _curve(axes: Axes, ordered: Sequence[LineResult], name: str, number: int) -> None:
+def _draw_curve(axes: Axes, ordered: Sequence[LineResult], name: str, number: int) -> None:
     """Draw the times of one contender; where one is missing, the curve has a gap."""
     sizes = [line.size or 0 for line in ordered]
     timings = [line.timing(name) for line in ordered]
@@ -150,7 +152,7 @@ def _curve(axes: Axes, ordered: Sequence[LineResult], name: str, number: int) ->
     axes.plot(sizes, median, color=color, linestyle=style, linewidth=width, marker=".", label=name)
 
 
-def _roof(axes: Axes, result: Result, ordered: Sequence[LineResult]) -> None:
+def _draw_least_times(axes: Axes, result: Result, ordered: Sequence[LineResult]) -> None:
     """Draw the least time of each size, as far up as times were measured."""
     bottom = axes.get_ylim()[0]
     rates = [result.ceilings.get(line.ceiling, NAN) for line in ordered]
@@ -161,7 +163,7 @@ def _roof(axes: Axes, result: Result, ordered: Sequence[LineResult]) -> None:
     axes.set_ylim(bottom=bottom)
 
 
-def _plain(axis: Axis) -> None:
+def _label_plainly(axis: Axis) -> None:
     """Have an axis of powers of ten say 0.5, 1, 2, 5, 10, or fewer if it is long."""
     low, high = axis.get_view_interval()
     steps = (1, 2, 5) if high < 1000 * low else (1,)
@@ -170,15 +172,8 @@ def _plain(axis: Axis) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _powers(axis: Axis) -> None:
-    """Have an axis of powers of two say 16, 256, 4K, 64K, 1M."""
-    axis.set_major_locator(LogLocator(base=16, numticks=15))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
-    axis.set_minor_locator(NullLocator())
-
-
-def _short(value: float) -> str:
-    """Return a number with 1024 as K."""
+def _shorten_number(value: float) -> str:
+    """Return a number with 1024 as K: 16, 256, 4K, 64K, 1M."""
     for unit in ("", "K", "M"):
         if value < 1024:  # noqa: PLR2004
             return f"{value:g}{unit}"

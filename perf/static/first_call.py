@@ -75,23 +75,6 @@ class _Module:
         """Launch nothing."""
 
 
-def replace_driver() -> ExitStack:
-    """Return a context in which CuPy has no driver beneath."""
-    cupy = import_cupy()
-    replaced: list[tuple[Any, str, object]] = [
-        (cupy, "RawModule", _Module),
-        (cupy.cuda, "Device", _Device),
-        (cupy.cuda, "get_current_stream", lambda: SimpleNamespace(ptr=0)),
-        (cupy.cuda.runtime, "getDevice", lambda: 0),
-        (cupy.cuda.runtime, "driverGetVersion", lambda: 99000),
-        (cupy.cuda.runtime, "deviceGetAttribute", lambda _attribute, _device: MULTIPROCESSORS),
-    ]
-    context = ExitStack()
-    for owner, name, stand_in in replaced:
-        context.enter_context(mock.patch.object(owner, name, stand_in))
-    return context
-
-
 def calls() -> dict[str, Callable[[], object]]:
     """Return a call of each operator, by its name."""
     x, out = (cupy_stand_in(np.zeros((64, 16), np.float32)) for _ in range(2))
@@ -112,7 +95,18 @@ def time_first_call(operator: str) -> float:
     call = calls()[operator]
     for module in (getattr(ck, operator).__module__, *ENGINE):
         import_module(module)
-    with replace_driver():
+    cupy = import_cupy()
+    replaced: list[tuple[Any, str, object]] = [
+        (cupy, "RawModule", _Module),
+        (cupy.cuda, "Device", _Device),
+        (cupy.cuda, "get_current_stream", lambda: SimpleNamespace(ptr=0)),
+        (cupy.cuda.runtime, "getDevice", lambda: 0),
+        (cupy.cuda.runtime, "driverGetVersion", lambda: 99000),
+        (cupy.cuda.runtime, "deviceGetAttribute", lambda _attribute, _device: MULTIPROCESSORS),
+    ]
+    with ExitStack() as context:
+        for owner, name, stand_in in replaced:
+            context.enter_context(mock.patch.object(owner, name, stand_in))
         start = time.perf_counter_ns()
         call()
         end = time.perf_counter_ns()
