@@ -171,14 +171,18 @@ class Result:
         return warnings
 
     def save(self, path: Path) -> None:
-        """Write the file, which is whole at any time; its folder is made."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        numbers = json.dumps({"schema": SCHEMA, **asdict(self)})
-        text = json.dumps(json.loads(numbers, parse_constant=lambda _nan: None), indent=1)
-        is_kept = path.is_symlink() or (path.exists() and not path.is_file())  # such as /dev/null
-        target = path if is_kept else path.with_name(f".{path.name}.part")
-        target.write_text(text + "\n", encoding="utf-8")
-        target.replace(path)
+        """Write the file."""
+        write_json({"schema": SCHEMA, **asdict(self)}, path)
+
+
+def write_json(data: dict[str, Any], path: Path) -> None:
+    """Write a file, which is whole at any time, with null for NaN; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(json.loads(json.dumps(data), parse_constant=lambda _nan: None), indent=1)
+    is_kept = path.is_symlink() or (path.exists() and not path.is_file())  # such as /dev/null
+    target = path if is_kept else path.with_name(f".{path.name}.part")
+    target.write_text(text + "\n", encoding="utf-8")
+    target.replace(path)
 
 
 def format_number(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perf.limits import positive, terminable
 from perf.nsight import compute, sanitizer, systems, target
@@ -31,29 +31,28 @@ def parser() -> argparse.ArgumentParser:
         name: tools.add_parser(name, help=text, description=module.__doc__)
         for name, (module, text) in TOOLS.items()
     }
-    for name in ("systems", "compute", "target"):
-        help_cases = "such as R-1 or sweep-gather"
-        parsers[name].add_argument("cases", nargs="+", metavar="CASE", help=help_cases)
+
+    def add(tools: str, *names: str, **options: Any) -> None:  # noqa: ANN401  of argparse
+        for tool in tools.split():
+            parsers[tool].add_argument(*names, **options)
+
+    help_cases = "such as R-1 or sweep-gather"
+    add("systems compute target", "cases", nargs="+", metavar="CASE", help=help_cases)
     help_names = f"{', '.join(sanitizer.TOOLS)}; such as R-1"
-    parsers["sanitizer"].add_argument("cases", nargs="*", metavar="TOOL|CASE", help=help_names)
-    for name in ("systems", "target"):
-        help_repeats = "calls of a line (default: 10)"
-        parsers[name].add_argument("--repeats", type=int, default=10, help=help_repeats)
-    for name in ("systems", "compute", "sanitizer"):
-        add = parsers[name].add_argument
-        help_output = "folder of the reports (default: %(default)s)"
-        add("--output", type=Path, default=REPORTS, help=help_output)
-        add("--dry-run", action="store_true", help="print the command and end")
-        help_minutes = "for all programs together (default: %(default)s)"
-        add("--minutes", type=positive, default=60, metavar="N", help=help_minutes)
-    for name, default in (("target", None), ("sanitizer", 2**16)):
-        help_elements = "reduce workloads to about so many (default: %(default)s)"
-        add = parsers[name].add_argument
-        add("--elements", type=int, default=default, metavar="N", help=help_elements)
-    add = parsers["target"].add_argument
-    add("--engine", choices=("cuda", "simulator"), default="cuda")
+    add("sanitizer", "cases", nargs="*", metavar="TOOL|CASE", help=help_names)
+    help_repeats = "calls of a line (default: 10)"
+    add("systems target", "--repeats", type=int, default=10, help=help_repeats)
+    runs, help_output = "systems compute sanitizer", "folder of the reports (default: %(default)s)"
+    add(runs, "--output", type=Path, default=REPORTS, help=help_output)
+    add(runs, "--dry-run", action="store_true", help="print the command and end")
+    help_minutes = "for all programs together (default: %(default)s)"
+    add(runs, "--minutes", type=positive, default=60, metavar="N", help=help_minutes)
+    help_elements = "reduce workloads to about so many (default: %(default)s)"
+    add("target", "--elements", type=int, metavar="N", help=help_elements)
+    add("sanitizer", "--elements", type=int, default=2**16, metavar="N", help=help_elements)
+    add("target", "--engine", choices=("cuda", "simulator"), default="cuda")
     help_pool = "no memory pool, so that each array's bounds are those of its allocation"
-    add("--no-pool", action="store_true", help=help_pool)
+    add("target", "--no-pool", action="store_true", help=help_pool)
     return top
 
 

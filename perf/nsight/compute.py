@@ -9,7 +9,6 @@ cases and, beside the sectors that were counted, those that the simulator counts
 from __future__ import annotations
 
 import csv
-import json
 import re
 import sys
 import time
@@ -34,6 +33,7 @@ from perf.nsight.tools import (
     shares,
     target,
 )
+from perf.results import write_json
 
 if TYPE_CHECKING:
     import argparse
@@ -240,9 +240,7 @@ def save(kernels: Sequence[ReplayedKernel], path: Path) -> None:
         | {"sectors": kernel.sectors(), "counters": kernel.counters}
         for kernel in kernels
     ]
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps({"kernels": entries}, indent=1), encoding="utf-8")
-    part.replace(path)
+    write_json({"kernels": entries}, path)
 
 
 def show(kernels: Sequence[ReplayedKernel], reports: str) -> None:

@@ -63,11 +63,10 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     """Return what is wrong with the instructions of a kernel."""
     wrong = []
     stores = [line for line in code if matches(line, "STG")]
+    others = [line for line in stores if not matches(line, "STG", "E", "EF", "128")]
     if kernel.macros.get("CK_OFFSET_T") == "ck::uint32":
         wrong += [Fault(Kind.DIVISION, line) for line in code if divides(line)]
-    if stores_vectors(kernel) and not any(
-        matches(line, "STG", "E", "EF", "128") for line in stores
-    ):
+    if stores_vectors(kernel) and others == stores:
         wrong.append(Fault(Kind.NO_VECTOR_STORE))
     if (keeps_loads_in_flight(kernel) or reads_index_vectors(kernel)) and not any(
         matches(line, "LDG", "E", "128") for line in code
@@ -79,11 +78,7 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
         groups = loads_in_flight(code)
         if max(groups, default=0) < SLOTS:
             wrong.append(Fault(Kind.LOADS_OF_TILES, groups, SLOTS))
-        wrong += [
-            Fault(Kind.OTHER_STORE, line)
-            for line in stores
-            if not matches(line, "STG", "E", "EF", "128")
-        ]
+        wrong += [Fault(Kind.OTHER_STORE, line) for line in others]
     return wrong + (_nonzero_faults(kernel, code) if kernel.operator == NONZERO else [])
 
 

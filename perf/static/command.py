@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from cudakern._commands import console
 from cudakern.errors import CudakernError, KernelCompileError
 from perf.cases import CASES
+from perf.results import write_json
 from perf.static import cubins, host_cost, kernels, traffic
 from perf.static.budgets import survey
 from perf.static.first_call import time_first_calls, time_import
@@ -181,9 +181,7 @@ def _run(options: argparse.Namespace) -> list[str]:
         if name in parts:  # dask is optional
             broken += importlib.import_module(f"perf.static.{module}").measure()
     if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        data["broken"] = broken
-        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        write_json({**data, "broken": broken}, options.json)
     return broken
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import util
@@ -18,7 +17,7 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 from perf.static.occupancy import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from cudakern.engines.base import KernelSpec
 
@@ -92,7 +91,7 @@ def architectures() -> tuple[str, ...]:
 
     sm_70 takes an NVRTC of CUDA 12 and a nvdisasm of CUDA 13.0 or earlier.
     """
-    releases = [_RELEASE.search(_run([path, "--version"])) for path in tools("nvdisasm")]
+    releases = [_RELEASE.search(_run(path, "--version")) for path in tools("nvdisasm")]
     oldest = min((int(release[1]), int(release[2])) for release in releases if release)
     known = nvrtc.capabilities()
     return tuple(
@@ -102,11 +101,15 @@ def architectures() -> tuple[str, ...]:
     )
 
 
-def _run(command: Sequence[Path | str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(tool: Path, option: str, cubin: bytes = b"") -> str:
+    """Return what a tool prints, of machine code in a file."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [str(tool), option, *([file.name] if cubin else [])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        name = Path(command[0]).name
-        message = f"{name} ended with {done.returncode}: {done.stderr or done.stdout}"
+        message = f"{tool.name} ended with {done.returncode}: {done.stderr or done.stdout}"
         raise RuntimeError(message)
     return done.stdout
 
@@ -133,31 +136,21 @@ def cubin_of(program: nvrtc.Program) -> bytes:
     return cubin
 
 
-@contextmanager
-def _file(cubin: bytes) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "kernels.cubin"
-        path.write_bytes(cubin)
-        yield path
-
-
 def resource_usage(cubin: bytes) -> dict[str, Usage]:
     """Return what each entry point occupies."""
-    with _file(cubin) as path:
-        output = _run([tools("cuobjdump")[0], "-res-usage", path])
+    output = _run(tools("cuobjdump")[0], "-res-usage", cubin)
     return {entry: Usage(*map(int, numbers)) for entry, *numbers in _USAGE.findall(output)}
 
 
 def sass(cubin: bytes) -> dict[str, Listing]:
     """Return the machine code of each entry point."""
-    with _file(cubin) as path:
-        newest, *others = tools("nvdisasm")
-        try:
-            return parse(_run([newest, "-c", path]))
-        except RuntimeError as error:
-            if not others or "is deprecated" not in str(error):
-                raise
-            return parse(_run([others[-1], "-c", path]))
+    newest, *others = tools("nvdisasm")
+    try:
+        return parse(_run(newest, "-c", cubin))
+    except RuntimeError as error:
+        if not others or "is deprecated" not in str(error):
+            raise
+        return parse(_run(others[-1], "-c", cubin))
 
 
 def parse(text: str) -> dict[str, Listing]:

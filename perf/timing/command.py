@@ -13,6 +13,7 @@ import math
 import re
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -178,7 +179,10 @@ class Session:
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             measured = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
             works = False
-        works = works or self._recover()  # without the error, whose frames hold memory
+        if not works:  # here is no error any more, whose frames hold memory
+            with suppress(Exception):  # otherwise nothing runs on the GPU in this process any more
+                self.gpu.release()
+                works = True
         self.failed |= measured.failed
         kernels = dict.fromkeys(launch.kernel.entry for launch in self.engine.launches)
         self.result.lines.append(
@@ -198,13 +202,6 @@ class Session:
             )
         )
         return works
-
-    def _recover(self) -> bool:
-        try:
-            self.gpu.release()
-        except Exception:  # noqa: BLE001  nothing runs on it in this process any more
-            return False
-        return True
 
 
 def begin(options: argparse.Namespace, deadline: Deadline, count: int) -> Session:
