@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """Return what a command printed; SystemExit has it if the command failed."""
+    """Return what a command prints; SystemExit has it if the command fails."""
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -35,7 +35,7 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def hold(version: str, environment: Path, *, thorough: bool) -> str:
-    """Compile and read kernels with a version; return a line about it."""
+    """Compile and read kernels with a version; return a line of result."""
     started = time.monotonic()
     uv, python = Path(sys.executable).with_name("uv"), environment / "bin" / "python"
     run(uv, "venv", "-q", "--python", sys.executable, environment)
@@ -55,7 +55,7 @@ def hold(version: str, environment: Path, *, thorough: bool) -> str:
 
 
 def main() -> None:
-    """Hold all versions, as many at once as there are cores; end with the first that fails."""
+    """Check all versions, as many at once as there are cores; end with the first that fails."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     versions = project["tool"]["cudakern"]["nvrtc"]
     thorough = "--thorough" in sys.argv[1:]

@@ -1,4 +1,4 @@
-"""Engines that stand in for a real one, or beside it, where launches are looked at."""
+"""Engines in place of a real one, or around it, that show its launches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class NullEngine:
-    """Compiles nothing and launches nothing; keeps what it was asked to prepare."""
+    """Compiles nothing and launches nothing; keeps the launches that it prepares."""
 
     name = "null"
 
@@ -72,7 +72,7 @@ def kernel_traffic(workload: Workload, blocks: int | None = None) -> KernelTraff
 
 
 class RecordingEngine:
-    """Another engine; `launches` has what it launched since somebody cleared them."""
+    """An engine around another; `launches` has all launches since it was cleared."""
 
     def __init__(self, engine: Engine) -> None:
         self.name, self.compile, self._prepare = engine.name, engine.compile, engine.prepare
@@ -83,7 +83,7 @@ class RecordingEngine:
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> Callable[..., None]:
-        """Prepare a launch that is noted each time it runs."""
+        """Prepare a launch, which is noted each time it runs."""
         run, note = self._prepare(launch, device, tensors), self.launches.append
 
         def call(*addresses: int) -> None:

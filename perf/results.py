@@ -16,7 +16,7 @@ SCHEMA = 2
 NAN = math.nan
 #: Our own name among the contenders.
 OURS = "cudakern"
-#: A run is not to be trusted if its copy ceiling changed by more than this share.
+#: A run cannot be trusted if its copy ceiling changed by more than this share.
 MAX_DRIFT = 0.02
 
 
@@ -55,8 +55,8 @@ class Timing:
     warm_us: float | None = None  # median with the data in L2, where that is another
     host_us: float | None = None  # what the call took on the host before it returned: median
     scratch_bytes: int = 0  # memory that the contender took besides its operands
-    #: In what its work differs, how it was timed otherwise than usual, or why there is no time. Of
-    #: a wrong result it begins with ``"WRONG"``.
+    #: How its work or its timing differs from the usual, or why there is no time. The note of a
+    #: wrong result begins with ``"WRONG"``.
     note: str = ""
 
     @property
@@ -99,11 +99,11 @@ class LineResult:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether our result is."""
+        """Whether our result is wrong."""
         return OURS in self.timings and self.timings[OURS].note.startswith("WRONG")
 
     def best_peer(self) -> tuple[str, Timing] | None:
-        """Return the fastest contender but us, if any; its note may say how its work differs."""
+        """Return the fastest contender besides us, if any; a note may say how its work differs."""
         timed = {name: t for name in self.timings if (t := self.timing(name))}
         peers = {name: t for name, t in timed.items() if not name.startswith(OURS)}
         return min(peers.items(), key=lambda pair: pair[1].median_us, default=None)
@@ -146,21 +146,21 @@ class Result:
         return NAN if line.goal is None else self.fraction(line) / line.goal
 
     def completes(self, newer: Result) -> bool:
-        """Whether this is of a newer run's commit and has no line of it."""
+        """Return whether this run is of a newer one's commit, and they share no line."""
         lines = {(line.case, line.line) for line in newer.lines}
         return self.commit == newer.commit and lines.isdisjoint(
             (x.case, x.line) for x in self.lines
         )
 
     def join(self, newer: Result) -> Result:
-        """Return a newer run with the lines of this behind its own."""
+        """Return a newer run with the lines of this one appended."""
         lacks = "; ".join(filter(None, (newer.incomplete, self.incomplete)))
         known = [drift for drift in (newer.drift, self.drift) if not math.isnan(drift)]
         drift = max(known, default=NAN)
         return replace(newer, lines=newer.lines + self.lines, incomplete=lacks, drift=drift)
 
     def warnings(self) -> list[str]:
-        """Return what keeps it from being trusted."""
+        """Return why it cannot be trusted."""
         warnings = []
         if not self.is_measurement:
             warnings.append(f"no measurement (engine {self.engine})")
@@ -201,7 +201,7 @@ def format_goal(line: Line | LineResult) -> str:
 
 
 def load(path: Path) -> Result:
-    """Read a result file; ValueError if there is none, or one of another form or schema."""
+    """Read a result file; ValueError if it is missing, or has another form or schema."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         schema = data.pop("schema")

@@ -45,9 +45,9 @@ SHAPES: tuple[Case, ...] = shapes.CASES
 
 
 def find(names: Iterable[str]) -> tuple[Case, ...]:
-    """Return the cases, sweeps and shapes of these names, all of them if there is no name.
+    """Return the cases, sweeps and shapes of these names, or all of them without a name.
 
-    A name that there is not raises ValueError.
+    An unknown name raises ValueError.
     """
     known = {case.name: case for case in CASES + SWEEPS + SHAPES}
     names = tuple(names) or tuple(known)

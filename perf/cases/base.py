@@ -1,4 +1,4 @@
-"""What a benchmark case is: workloads with the bytes they must move, and what they are held to."""
+"""What a benchmark case is: workloads with the bytes that they must move, and their goals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Module = Any
 
 #: Bytes per second of a copy within the memory of an H200, for figures without a measurement.
 REFERENCE_BANDWIDTH = 4.3e12
-#: What memory fetches at least for an L2 that has none of it, in bytes.
+#: The least that L2 fetches from memory, in bytes.
 LINE_BYTES = 64
 #: L2 of the GPU that the cases are made for: a smaller table stays there.
 L2_BYTES = 60 * 2**20
@@ -61,7 +61,7 @@ ArraySpec = tuple[tuple[int, ...], str]
 
 
 class Workload(ABC):
-    """One call of an operator: its data, what it must move, what is right."""
+    """One call of an operator: its data, the bytes that it must move, its check."""
 
     operator: ClassVar[str]
     #: Whether the first input is the transposed view of a contiguous array.
@@ -141,7 +141,7 @@ class Case:
     """A row of the matrix."""
 
     name: str  # such as ``"R-1"``
-    shows: str  # what it is there for
+    shows: str  # what it shows
     peers: str  # the strongest ones to be expected, by name
     lines: tuple[Line, ...]
 
@@ -152,7 +152,7 @@ def case(name: str, shows: str, peers: str, *lines: Line | Workload) -> Case:
 
 
 def granule(*, cached: bool) -> int:
-    """Return the bytes that move at least: between memory and L2, or behind it."""
+    """Return the least bytes that move at a time: between memory and L2, or behind L2."""
     return LINE_BYTES if cached else SECTOR_BYTES
 
 
@@ -172,7 +172,7 @@ def shrink(sizes: Sequence[int], elements: int) -> tuple[int, ...]:
 
 
 def format_size(size: int) -> str:
-    """Return a size as people write it: powers of two from 2^12 on as such."""
+    """Return a size as text: a power of two from 2^12 on as one."""
     is_power = size >= 2**12 and size & (size - 1) == 0
     return f"2^{size.bit_length() - 1}" if is_power else str(size)
 
@@ -194,7 +194,7 @@ def format_array(shape: Sequence[int], dtype: str) -> str:
 
 
 def split(x: Array) -> Iterator[Array]:
-    """Yield parts of an array in the order of its memory; all of it at once may be too much."""
+    """Yield parts of an array in the order of its memory, which may be too large at once."""
     flat = (x if x.flags.c_contiguous else x.T).reshape(-1)
     for begin in range(0, flat.size, CHUNK):
         yield flat[begin : begin + CHUNK]

@@ -102,7 +102,7 @@ class GatherWorkload(Workload):
         return Traffic(self.planes * read + indices, result)
 
     def shrunk(self, elements: int) -> Self:
-        """Return rows of the same length, fewer of them; at least what the last axis asks for."""
+        """Return fewer rows of the same length, and at least what the last axis asks for."""
         before, extent, count = self.shape[: self.axis], self.extent, self.count
         least_extent = least_count = 1
         if self.planes >= LAST_AXIS_MIN_OUTER:
@@ -164,7 +164,7 @@ def _rows(
     index_dtype: str = "int64",
     pattern: Pattern = "random",
 ) -> GatherWorkload:
-    """Return as many rows out of as many."""
+    """Return a gather of so many rows from a table of as many."""
     return GatherWorkload((count, length), 0, (count,), dtype, index_dtype, pattern)
 
 

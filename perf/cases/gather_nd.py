@@ -44,7 +44,7 @@ class GatherNDWorkload(Workload):
 
     @property
     def batches(self) -> int:
-        """Number of batches: each of them has a table of its own."""
+        """Number of batches: each has a table of its own."""
         return prod(self.shape[: self.batch_dims])
 
     @property
@@ -84,7 +84,7 @@ class GatherNDWorkload(Workload):
         return Traffic(self.batches * read + indices, result)
 
     def shrunk(self, elements: int) -> Self:
-        """Return slices of the same length, fewer of them, in fewer batches."""
+        """Return fewer slices of the same length, in fewer batches."""
         batch = base.shrink(self.shape[: self.batch_dims], FEW_BATCHES)
         fitting = max(elements // (prod(batch) * prod(self.slice_shape)), 1)
         counts = base.shrink(self.indices_shape[self.batch_dims : -1], fitting)

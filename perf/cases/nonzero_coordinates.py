@@ -35,8 +35,8 @@ class NonzeroWorkload(Workload):
     shape: tuple[int, ...]  # of x
     #: Of x; of the coordinates.
     dtype: str
-    density: float  # share of the elements that are not zero; means nothing with ``"last"``
-    #: How those lie: ``"random"``; ``"clustered"``: in pieces without a zero; ``"last"``: they are
+    density: float  # share of the elements that are not zero; ignored with ``"last"``
+    #: Where they lie: ``"random"``; ``"clustered"``: in pieces without a zero; ``"last"``: they are
     #: the last 64 Ki elements.
     pattern: Pattern
     result: Literal["uint32", "int64"]
@@ -73,9 +73,9 @@ class NonzeroWorkload(Workload):
         return Traffic(base.nbytes(self.operands[0]), share * coordinates + count)
 
     def shrunk(self, elements: int) -> Self:
-        """Return the same workload with the largest dimension halved, of transposed ones the first.
+        """Return the same workload with the largest dimension halved; if transposed, the first one.
 
-        There, how long the other is decides about the kernel.
+        The size of the other dimension then decides which kernel runs.
         """
         rows, *others = self.shape
         if self.transposed:
@@ -95,7 +95,7 @@ class NonzeroWorkload(Workload):
             elif self.pattern == "clustered":
                 mask = whole[places // -(-x.size // PIECES)]
             else:
-                # A generator of numbers from 0 to 1 may or may not give either of these.
+                # Whether a number from 0 to 1 can be one of the ends depends on the generator.
                 mask = rng.random(part.size, dtype="float32") < self.density
                 mask |= self.density == 1
                 mask &= self.density != 0
@@ -113,7 +113,7 @@ class NonzeroWorkload(Workload):
         return partial(ck.nonzero_coordinates, x, dtype=self.result, out=tuple(outputs))
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compare with ``xp.nonzero``, some planes of x after the other."""
+        """Compare with ``xp.nonzero``, a few planes of x at a time."""
         (x,), (count, coordinates) = inputs, outputs
         counted, expected = int(count[0]), int(xp.count_nonzero(x))
         assert counted == expected, f"{self.title}: must find {expected} elements; found {counted}"

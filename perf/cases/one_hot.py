@@ -53,7 +53,7 @@ class OneHotWorkload(Workload):
         return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
 
     def shrunk(self, elements: int) -> Self:
-        """Return rows of the same depth, fewer of them; shorter planes once two are left."""
+        """Return fewer rows of the same depth; shorter planes once two are left."""
         before, behind = self._parts
         before = base.shrink(before, max(elements // (self.depth * prod(behind)), 2))
         behind = base.shrink(behind, max(elements // (self.depth * prod(before)), 1))

@@ -23,7 +23,7 @@ HALF_BITS = 15
 #: Additions that one thread makes one after the other, and levels of the trees above, at most.
 SEQUENTIAL = 2048
 TREES = 64
-#: Half units in the last place by which the sum of log_sum_exp is off besides its additions: two
+#: Half units in the last place by which the sum of log_sum_exp is off, its additions aside: two
 #: exponentials, of 2 ulp in CUDA's documentation, and products.
 EXPONENTIALS = 12
 #: Half a unit in the last place, in relation to the number.
@@ -92,7 +92,7 @@ class ReduceWorkload(Workload):
         return partial(ck.reduce, x, self.function, self.axes, out=out)
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compare with xp's own function: exactly, or in float64 within what rounding does."""
+        """Compare with xp's own function: exactly, or in float64 within the errors of rounding."""
         (x,), (out,) = inputs, outputs
         expected, bound = self._expected(xp, x)
         if bound is None:

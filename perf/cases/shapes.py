@@ -1,4 +1,4 @@
-"""Shapes between the matrix's, which plans may take badly: S-1 to S-7."""
+"""Shapes between those of the matrix, for which plans may choose badly: S-1 to S-7."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _search(size: int, dtype: str = "bool") -> Workload:
 
 
 def _last_axis(rows: int, columns: int) -> Workload:
-    """Return as many elements of each row as it has, 256 at least."""
+    """Return a gather of as many elements of each row as it has, 256 at least."""
     shape, count = (rows, columns), max(columns, 256)
     return GatherWorkload(shape, 1, (count,), "float32", "int32", "random")
 

@@ -86,9 +86,9 @@ _SECTORS = {
 
 _NAME = "Kernel Name"
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
-#: What a warp is in, too, when it does issue.
+#: The state of a warp that issues.
 _NO_STALL = "selected"
-#: Of the units that are printed, in microseconds and megabytes.
+#: Of the printed units, to microseconds and megabytes.
 _FACTORS = {"ns": 1e-3, "nsecond": 1e-3, "byte": 1e-6}
 
 
@@ -108,7 +108,7 @@ class ReplayedKernel:
         return self.counters[_NAME][0]
 
     def value(self, name: str) -> float | None:
-        """Return a counter, None if there is none of that name or it has no value."""
+        """Return a counter; None if it is absent or has no value."""
         text, unit = self.counters.get(name, ("", ""))
         try:
             return float(text.replace(",", "")) * _FACTORS.get(unit, 1.0)
@@ -136,7 +136,7 @@ class ReplayedKernel:
         return "{1} {0:.1f}".format(*max(stalls)) if stalls else "-"
 
     def row(self) -> dict[str, str]:
-        """Return what is shown of it, by heading."""
+        """Return its cells, by heading."""
         return {
             "case": self.case,
             "line": self.line,

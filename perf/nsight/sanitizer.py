@@ -38,7 +38,7 @@ SANITIZER = Tool(
     ),
 )
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-#: Exit status for findings; the target and compute-sanitizer end with it for nothing else.
+#: Exit status for findings alone, of the target and of compute-sanitizer.
 FOUND = 86
 #: The sentence that ends a tool's output; of racecheck's numbers, the first is of all hazards.
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+ .*)$", re.MULTILINE)

@@ -51,7 +51,7 @@ def profile_command(nsys: str, report: Path, cases: Sequence[str], repeats: int)
 
 
 def show_table(path: Path, title: str) -> None:
-    """Print a CSV file as a table, without the columns that few look at."""
+    """Print a CSV file as a table, without its less useful columns."""
     with path.open(encoding="utf-8", newline="") as file:
         table = list(csv.reader(file))
     columns = [i for i, name in enumerate(table[0]) if not _NOT_SHOWN.search(name)]

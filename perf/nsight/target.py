@@ -36,7 +36,7 @@ def prepare(workload: Workload, xp: Module) -> Callable[[], object]:
 
 @contextmanager
 def profiling(xp: Module) -> Iterator[None]:
-    """Have the profiler on inside, from an idle GPU to an idle GPU."""
+    """Keep the profiler on inside, with an idle GPU at both ends."""
     if xp is np:
         yield
         return

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = Path(__file__).resolve().parent / "reports"
-#: Seconds that a program has to save what it knows when it is told to end.
+#: Seconds that a program has to save its results when it is asked to end.
 GRACE = 10
 
 
@@ -34,7 +34,7 @@ class NsightError(Exception):
 
 
 class RefusedError(NsightError):
-    """The same, where no case can be worked on."""
+    """The same, for all cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Tool:
     suffix: str = ".txt"  # of its reports
 
     def find(self, *, dry_run: bool) -> str:
-        """Return the path of the program; its mere name if it is absent and not to be run.
+        """Return the path of the program, or its name for a dry run without it.
 
-        If it is absent and to be run, NsightError is raised.
+        NsightError is raised if the program is absent and has to run.
         """
         on_path = shutil.which(self.program)
         if on_path is not None:
@@ -66,7 +66,7 @@ class Tool:
 
 
 def check_cases(names: Sequence[str]) -> tuple[Case, ...]:
-    """Return the cases of these names; raise NsightError if one is no case."""
+    """Return the cases of these names; raise NsightError for an unknown name."""
     try:
         return find(names)
     except ValueError as error:
@@ -104,7 +104,7 @@ class Ended(NamedTuple):
 
 
 def execute(command: Sequence[str], seconds: float, *outputs: TextIO) -> Ended:
-    """Run a command in the repository's root, at most so long; all that it started ends with it.
+    """Run a command in the repository's root, at most so many seconds, and end all that it started.
 
     Kernels are compiled with source lines. What the command prints is written to the outputs as it
     comes.
@@ -146,8 +146,8 @@ def profile(
 ) -> Path:
     """Run a profiler and return its report, which lies at a path with the tool's suffix.
 
-    `reasons` say what a printed word means that the profiler ends with. Raises NsightError if it
-    says one of them or there is no report.
+    `reasons` explain words that a profiler prints where it fails. Raises NsightError if it prints
+    one of them or leaves no report.
     """
     report.parent.mkdir(parents=True, exist_ok=True)
     ended = execute(command, seconds, sys.stdout)

@@ -10,7 +10,7 @@ from perf.peers.base import MissingPeerError
 if TYPE_CHECKING:
     from perf.peers.base import Peer
 
-#: Those who take longest to get ready come last.
+#: Peers that take longest to get ready come last.
 _MODULES = {
     "cub": cub,
     "cupy": cupy,
@@ -23,8 +23,8 @@ _MODULES = {
 def find_peers() -> tuple[list[Peer], dict[str, str]]:
     """Return the peers that can be used here, and why others cannot, by name.
 
-    A reason is one line that says what to install. Nothing that a library does when it is imported
-    or started is raised.
+    A reason is one line that says what to install. Errors of a library that is imported or started
+    become reasons, too.
     """
     peers: list[Peer] = []
     missing: dict[str, str] = {}

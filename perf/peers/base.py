@@ -26,8 +26,8 @@ class Prepared:
     """A call of a peer that is ready to be timed."""
 
     call: Callable[[], Any]  # returns the result, in whatever array type the peer has
-    note: str = ""  # in what its work differs from ours; empty if it is the same
-    captures: bool = True  # whether a graph can have it: it neither synchronises nor reads back
+    note: str = ""  # how its work differs from ours; empty if it is the same
+    captures: bool = True  # whether a graph can capture it: it neither synchronises nor reads back
     scratch_bytes: int = 0  # memory that was allocated beforehand for intermediate data
 
 
@@ -50,7 +50,7 @@ class Peer:
         """Return the call for a workload's inputs, or None where it has no such operator.
 
         The call works on the stream that is current now, and is made while it still is. Workloads
-        with indices out of range have no peer: nobody else takes the nearest valid index.
+        with indices out of range have no peer: no other library takes the nearest valid index.
         """
         method = getattr(self, workload.operator, None)
         if method is None or getattr(workload, "pattern", "") == "out_of_range":

@@ -47,7 +47,7 @@ GATHERED_BYTES = frozenset({1, 2, 4})
 
 
 class CubPeer(Peer):
-    """CUB's device-wide algorithms, from a library that may still be in the making."""
+    """CUB's device-wide algorithms, from a library that nvcc may still be compiling."""
 
     name = "cub"
 
@@ -206,7 +206,7 @@ class Build:
 
 
 def _end(nvcc: subprocess.Popen[bytes], folder: Path) -> None:
-    """End a program that may still work in a folder, which goes, too."""
+    """End a program that may still work in a folder, and remove the folder."""
     if nvcc.poll() is None:
         os.killpg(nvcc.pid, signal.SIGTERM)  # ``timeout`` passes it on, but not from the very start
         nvcc.wait()

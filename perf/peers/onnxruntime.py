@@ -149,7 +149,7 @@ def sessions(runtime: Module, provider: str, options: Callable[[], dict[str, str
 
     def session(model: bytes) -> Any:  # noqa: ANN401
         settings = runtime.SessionOptions()
-        settings.log_severity_level = 4  # fatal: what it lacks is no news
+        settings.log_severity_level = 4  # fatal: missing nodes are expected
         if provider != "CPUExecutionProvider":
             settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TorchBase(Peer):
-    """PyTorch, with none of its functions.
+    """PyTorch, without any operator.
 
     It works on the current stream of `cupy`, which is None for arrays of NumPy.
     """

@@ -35,7 +35,7 @@ CAPTIONS = {
 #: Stands for the page's colour of text, light or dark.
 INK = "#123456"
 LEAST = "least time"
-#: Of contenders: seen on black and on white; ours first.
+#: Of contenders, visible on black and on white; ours first.
 COLOURS = ("#0090ff", "#e5484d", "#30a46c", "#f76b15", "#8e4ec6", "#a18072", "#d6409f", "#978365")
 INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 STYLE: dict[Any, Any] = {
@@ -52,7 +52,7 @@ SCHEMES = "svg{color:#1f2328}@media(prefers-color-scheme:dark){svg{color:#e6edf3
 
 
 def figures(result: Result) -> dict[str, Figure]:
-    """Return all pictures that there is data for, by name."""
+    """Return the pictures that there are data for, by name."""
     operators = dict.fromkeys(line.operator for line in result.lines)
     with mpl.rc_context(STYLE):
         drawn = {"growth": growth(result)}
@@ -70,12 +70,12 @@ def svg(figure: Figure) -> str:
 
 
 def is_sweep(line: LineResult) -> bool:
-    """Return whether a line is there to show how time grows with size."""
+    """Return whether a line is one of a sweep over sizes."""
     return line.case.startswith("sweep-") and line.size is not None
 
 
 def lines(result: Result, operator: str) -> Figure | None:
-    """Return how the lines of an operator that are no sweep compare with peers and goals."""
+    """Return how the lines of an operator, sweeps aside, compare with peers and goals."""
     rows = [x for x in result.lines if x.operator == operator and not is_sweep(x) and x.timing()]
     if not rows:
         return None
@@ -164,7 +164,7 @@ def _draw_least_times(axes: Axes, result: Result, ordered: Sequence[LineResult])
 
 
 def _label_plainly(axis: Axis) -> None:
-    """Have an axis of powers of ten say 0.5, 1, 2, 5, 10, or fewer if it is long."""
+    """Label an axis of powers of ten with 0.5, 1, 2, 5, 10, or with fewer if it is long."""
     low, high = axis.get_view_interval()
     steps = (1, 2, 5) if high < 1000 * low else (1,)
     axis.set_major_locator(LogLocator(subs=steps, numticks=15))

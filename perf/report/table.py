@@ -1,4 +1,4 @@
-"""Tables: the cases, and what a run found."""
+"""Tables of the cases, and of the results of a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def show_matrix(cases: Sequence[Case]) -> None:
 
 
 def row(result: Result, line: LineResult) -> dict[str, str]:
-    """Return what a terminal has room for of a line, by the headings."""
+    """Return the cells of a line for a terminal, by heading."""
     ours, best, fraction = line.timing(), line.best_peer(), result.fraction(line)
     texts = (
         line.case,

@@ -42,7 +42,7 @@ class Allowance:
     loads: int = 0  # 16-byte loads in flight that are enough; 0 for as many as of other kernels
 
     def fits(self, kernel: BudgetedKernel) -> bool:
-        """Return whether a kernel is one of them."""
+        """Return whether a kernel is one of those it is about."""
         names, reduction = {kernel.variant, kernel.label}, kernel.reduction
         facts: list[tuple[Collection[object], object]] = [
             (self.modes, kernel.mode),

@@ -46,7 +46,7 @@ def faults(kernel: BudgetedKernel, figures: Figures, usage: Usage, listing: List
 
 
 def resource_faults(usage: Usage, registers: int) -> list[Fault]:
-    """Return what a kernel takes beyond so many registers, or at all."""
+    """Return the resources that a kernel takes too much of."""
     wrong = []
     if usage.stack or usage.local:
         wrong.append(Fault(Kind.SPILLS, usage))

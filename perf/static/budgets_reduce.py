@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Vectors that a thread has in flight: all that it reads in a turn.
 LOADS = 8
-#: The compiler takes in the first loads before it issues the last in these cases.
+#: In these cases the compiler uses the first loads before it issues the last.
 LOADS_BESIDE_8_STATES = 6
 LOADS_TO_CONVERT = 3  # integers become doubles, and few are converted at a time
 LOADS_TO_WIDEN = 7  # floats become doubles, or |x| of int64 is taken: on sm_120
@@ -37,7 +37,7 @@ UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
 ROOTED = {ReduceFunction.AVERAGE, ReduceFunction.L2}
 ROOTED_COMPLEX = {ReduceFunction.L1, ReduceFunction.LOG_SUM}
 FLUSHING_ADDITIONS = 8
-#: Functions that divide nothing, not even at their end. Those of complex numbers may.
+#: Functions without a division, unless numbers are complex.
 PLAIN = {*ReduceFunction} - ROOTED - {ReduceFunction.LOG_SUM, ReduceFunction.LOG_SUM_EXP}
 _LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
 
@@ -65,7 +65,7 @@ def max_registers(kernel: BudgetedKernel) -> int:
 
 
 def divides_nothing(kernel: BudgetedKernel) -> bool:
-    """Return whether a function divides and converts nothing, from integers or to them."""
+    """Return whether a kernel neither divides nor converts from or to integers."""
     reduction = _reduction_of(kernel)
     floats = _is_integer(reduction.kind) and not _is_integer(reduction.result)
     return reduction.function in PLAIN and not _is_complex(reduction.kind) and not floats
@@ -114,8 +114,8 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     loads, least = loads_in_flight(code, 128, "NA"), loads_of(kernel)
     if max(loads, default=0) < least:
         wrong.append(Fault(Kind.LOADS, loads, least))
-    # Blocks count themselves in, those of a group and then the groups. There is no other atomic
-    # operation: above all, none of floats. Each has a fence.
+    # Blocks count themselves in, those of a group and then the groups, each time with a fence.
+    # Other atomic operations are faults, above all those of floats.
     arrivals = 2 if kernel.variant in SHARED else 0
     atomics = [line for line in code if is_atomic(line)]
     counts = [matches(line, "ATOMG", "INC", "STRONG", "GPU") for line in atomics]

@@ -61,23 +61,10 @@ _CAPTION = (
 
 
 @contextmanager
-def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
-    """Give processes to compile in, which Ctrl-C ends with what they have begun."""
-    with ProcessPoolExecutor(number, get_context("spawn")) as pool:
-        try:
-            yield pool
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in active_children():
-                process.terminate()
-            raise
-
-
-@contextmanager
 def _ctrl_c_later() -> Iterator[None]:
-    """Have Ctrl-C come at the end of a block that starts processes, and never to these.
+    """Delay Ctrl-C to the end of a block that starts processes, and keep it from these.
 
-    One whose start it divides would end with an error. From a terminal all of them get it.
+    A process that it interrupts at its start ends with an error. A terminal sends it to all.
     """
     came: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -112,11 +99,17 @@ def compile_all(
             for batch in batches:
                 take(batch, partial(survey, *batch))
         else:
-            with _processes(jobs) as pool:
-                with _ctrl_c_later():  # what is submitted first starts a process
-                    running = {pool.submit(survey, *batch): batch for batch in batches}
-                for finished in as_completed(running):
-                    take(running[finished], finished.result)
+            with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+                try:
+                    with _ctrl_c_later():  # the first submissions start processes
+                        running = {pool.submit(survey, *batch): batch for batch in batches}
+                    for finished in as_completed(running):
+                        take(running[finished], finished.result)
+                except KeyboardInterrupt:  # ends what the processes have begun, too
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    for process in active_children():
+                        process.terminate()
+                    raise
     return sorted(figures, key=lambda f: (f.operator, f.variant, f.entry, f.arch)), failed
 
 

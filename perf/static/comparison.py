@@ -1,4 +1,4 @@
-"""The same work done by several, whose results are right, and its times on one core."""
+"""The same work by several contenders: its results are checked, and timed on one core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Array = np.ndarray[Any, np.dtype[Any]]
-#: Makes outputs as they have to be; the call that it returns is timed, and gives the result.
+#: Makes new outputs, and returns the call that is timed and gives the result.
 Prepare = Callable[[], Callable[[], Any]]
 
 #: Calls, of which the fastest counts. One more goes before them, which compiles.
@@ -39,7 +39,7 @@ def on_one_core() -> Iterator[None]:
 def require(result: Any, expected: Array, title: str) -> None:  # noqa: ANN401  of any contender
     """Assert that a result is what an oracle says: integers exactly, floats nearly.
 
-    Of a result that is expected to be a number the sum counts.
+    Where a number is expected, the sum of the result counts.
     """
     found = np.asarray(result if expected.ndim else result.sum())
     assert found.shape == expected.shape, title
@@ -52,10 +52,10 @@ def require(result: Any, expected: Array, title: str) -> None:  # noqa: ANN401  
 
 @dataclass(frozen=True)
 class Row:
-    """What some work takes, in seconds."""
+    """The times of some work, in seconds."""
 
     title: str
-    times: dict[str, float]  # of the processor, on one core, by who does it
+    times: dict[str, float]  # of the processor, on one core, by contender
     wall: float  # ours, on all cores
 
     def ratio(self, other: str) -> float | None:
@@ -65,7 +65,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Some work, who does it, us among them, and what it must give."""
+    """Some work, its contenders, ours among them, and its expected result."""
 
     title: str
     contenders: dict[str, Prepare]

@@ -47,7 +47,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The instructions of a kernel, and which of them each label stands in front of."""
+    """The instructions of a kernel, and the place of the one behind each label."""
 
     code: list[str]
     labels: dict[str, int]

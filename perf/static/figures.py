@@ -23,7 +23,7 @@ class Figures:
     variant: str
     arch: str
     registers: int  # of a thread
-    stack: int  # bytes of a thread's
+    stack: int  # bytes of a thread's stack
     local: int  # bytes of a thread's local memory
     blocks_by_registers: int  # that a multiprocessor holds, by registers and threads alone
     blocks: int  # the same, with shared memory
@@ -34,7 +34,7 @@ class Figures:
     store_bits: int  # of the widest store
     loop_instructions: int  # of the loop that moves most vectors; 0 if no loop moves any
     per_16_bytes: float | None  # of that loop, for what its loads and stores move
-    divisions: int  # instructions such as divisions of integers are made of; also conversions
+    divisions: int  # instructions that divisions of integers are made of; also conversions
     fences: int
     atomics: int
     faults: tuple[str, ...] = ()  # the budgets that the kernel breaks

@@ -1,4 +1,4 @@
-"""What a process waits for at first: imports, and an operator's first call, its kernel on disk.
+"""What a new process waits for: imports, and a first call whose kernel is on disk.
 
 Arrays are CuPy's. Its driver is replaced by one that loads and launches nothing: no GPU is needed.
 """

@@ -21,7 +21,7 @@ BUDGET = 5.0
 
 
 def calls() -> dict[str, tuple[Callable[[], Any], int]]:
-    """Return calls by name, each with how many tasks its operands are."""
+    """Return calls by name, each with the number of tasks of its operands."""
     side = round(CHUNKS**0.5)
     row = da.zeros(100 * CHUNKS, chunks=100, dtype=np.float32)
     square = da.zeros((10 * side, 10 * side), chunks=10, dtype=np.float32)

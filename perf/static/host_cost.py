@@ -36,7 +36,7 @@ ATTEMPTS = 3
 #: What `yardstick` takes on the reference machine, in microseconds.
 REFERENCE_YARDSTICK = 0.65
 _YARDSTICK, _BARE = "yardstick", "NumPy instead of "
-#: The call that makes an array, which of CuPy's takes a device.
+#: The call that allocates its result, which with CuPy needs a device.
 _ALLOCATING = 'reduce(x, "sum", 0)'
 
 
@@ -59,7 +59,7 @@ class Row:
         return self.budget * scale + (0.0 if compiled else self.numpy or 0.0)
 
     def fault(self, scale: float) -> str | None:
-        """Return what is broken of the budget, in a line; None if nothing is."""
+        """Return how the budget is broken, in a line; None if it is kept."""
         limit = self.limit(scale)
         if limit is None or self.microseconds <= limit:
             return None
@@ -97,7 +97,7 @@ def yardstick() -> tuple[object, ...]:
 
 
 def scale_of(microseconds: float) -> float:
-    """Return how many times as slow this machine is, whose yardstick takes so long; 1 at least."""
+    """Return how many times as slow a machine is whose yardstick takes so long; 1 at least."""
     return max(1.0, microseconds / REFERENCE_YARDSTICK)
 
 

@@ -166,8 +166,8 @@ def reduce_kernel(
     )
 
 
-#: Some of the kernels of reduce that are not listed; each has an option that makes it rare, or
-#: several.
+#: Some of the kernels of reduce that are not listed; each has options that make it
+#: rare.
 RARE = (
     reduce_kernel("stream", "SUM", "FLOAT32", wide=True, rank=1),
     reduce_kernel("stream", "ARGMAX", "FLOAT16", wide=True, rank=8, ignore_nan=True),

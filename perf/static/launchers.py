@@ -1,4 +1,4 @@
-"""Kernels of users in the simulator, beside the same loops in C++ and, where it is, POCL."""
+"""Kernels of users in the simulator, beside the same loops in C++ and, if installed, POCL."""
 
 from __future__ import annotations
 

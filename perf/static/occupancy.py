@@ -8,7 +8,7 @@ WARP = 32
 #: Registers of a multiprocessor, the same for all; four parts of it have a quarter each.
 REGISTERS = 64 * 1024
 _PARTS = 4
-#: Registers are given to a warp in so many.
+#: Registers are given to a warp in units of so many.
 _REGISTER_UNIT = 256
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perf.static.user_kernels import Ready, UserKernel
 
 PLATFORM = "Portable Computing Language"
-#: What is said where it is missing.
+#: The message where it is missing.
 ABSENT = "POCL is not measured: not installed (pip install pyopencl pocl-binary-distribution)"
 #: Kernels with collectives of warps.
 LACKING = frozenset({"grid_sum", "warp_sum"})
@@ -49,7 +49,7 @@ def launcher(code: str) -> Ready | None:
         return None
     try:
         platforms = {platform.name: platform for platform in cl.get_platforms()}
-    except cl.Error:  # there is none
+    except cl.Error:  # there is no platform
         platforms = {}
     if PLATFORM not in platforms:
         return None

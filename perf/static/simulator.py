@@ -1,4 +1,4 @@
-"""Speed of the simulator: plain launches beside others, checked and counted ones by the access.
+"""Speed of the simulator: plain launches beside other programs, observed ones per access.
 
 Kernels of users stand beside the same loops in C++ and POCL, operators beside NumPy. First calls,
 which compile, are excluded.
@@ -37,14 +37,14 @@ ELEMENTS = 2**20
 #: How many times as long as loops in C++ the kernels of users may take, by the geometric mean and
 #: each; and as POCL, each.
 MEAN, WORST, OVER_POCL = 8, 25, 2
-#: By kernel and whom it is held against: what may take longer. g++ and POCL turn these loops into
-#: vectors, the simulator's lanes are not.
+#: Larger limits, by kernel and contender. g++ and POCL turn these loops into vectors, which the
+#: simulator does not.
 ALLOWED = {("grid sum", CPP): 80, ("stencil", POCL): 5}
 
 
 @dataclass(frozen=True)
 class ObservedCase:
-    """A launch that is observed, and what it must give."""
+    """A launch that is observed, and its expected result."""
 
     title: str
     #: Nanoseconds that an access may take, checked or counted: three times what it took on an idle

@@ -1,4 +1,4 @@
-"""What lines of the matrix move in the simulator, small, against what they may."""
+"""What small lines of the matrix move in the simulator, against budgets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Moved:
         return self.bytes / self.least
 
     def fault(self) -> str | None:
-        """Return what is broken of the budget, in a line; None if nothing is."""
+        """Return how the budget is broken, in a line; None if it is kept."""
         if self.ratio <= self.allowed:
             return None
         return f"{self.case}, {self.line}: moves {self.ratio:.3f} of its bytes, not {self.allowed}"

@@ -1,4 +1,4 @@
-"""Eleven kernels as users write them: their launches, and what those must give by NumPy."""
+"""Eleven kernels as users write them: their launches, and their results by NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F32, I32 = np.float32, np.int32
 
 @dataclass(frozen=True)
 class UserKernel:
-    """A launch of a kernel, and what it must give."""
+    """A launch of a kernel, and its expected result."""
 
     name: str
     grid: tuple[int, ...]
@@ -46,7 +46,7 @@ class UserKernel:
         return run
 
 
-#: Makes a kernel and its arguments a call.
+#: Returns the call of a kernel with its arguments.
 Ready = Callable[[UserKernel, Sequence[Any]], Callable[[], object]]
 
 

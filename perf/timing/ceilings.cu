@@ -1,4 +1,4 @@
-// What memory can do at best: vectors of 16 bytes, many of them in flight, a grid that stays on the
+// The best rates of memory: vectors of 16 bytes, many of them in flight, a grid that stays on the
 // GPU and takes tile after tile.
 
 using uint32 = unsigned int;

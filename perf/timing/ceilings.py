@@ -1,4 +1,4 @@
-"""What the GPU's memory can do at best, in bytes per second: what results are fractions of."""
+"""The best rates of the GPU's memory in bytes per second, of which results are fractions."""
 
 from __future__ import annotations
 

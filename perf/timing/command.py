@@ -79,7 +79,7 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
 def choose(
     peers: Sequence[Peer], missing: dict[str, str], names: str | None
 ) -> tuple[list[Peer], dict[str, str]]:
-    """Return the peers that are asked for, and why others of them are not there.
+    """Return the peers that are asked for, and why others of them are absent.
 
     A name stands for all variants of a library: ``torch`` for ``torch.compile``, too.
     """
@@ -103,10 +103,10 @@ class Session:
 
     gpu: Gpu
     coming: list[Peer]  # peers that may not be ready
-    missing: dict[str, str]  # by name, why peers are not there
+    missing: dict[str, str]  # why peers are absent, by name
     nvml: environment.Nvml
     engine: RecordingEngine  # runs our kernels
-    result: Result  # has the ceilings of the begin, and gets the lines
+    result: Result  # has the first ceilings; lines are added
     path: Path
     samples: int
     deadline: Deadline
@@ -114,12 +114,12 @@ class Session:
     failed: bool = False
 
     def save(self, incomplete: str) -> None:
-        """Write what there is, and what the run lacks."""
+        """Write the result so far, and what the run lacks."""
         self.result.incomplete = incomplete
         self.result.save(self.path)
 
     def run(self, cases: Sequence[Case], done: Callable[[str], None]) -> None:
-        """Measure all lines while the GPU works; ``done`` is told each of them."""
+        """Measure all lines while the GPU works; call ``done`` with each."""
         lines = [(case, line) for case in cases for line in case.lines]
         places = {(case.name, line.workload.title): i for i, (case, line) in enumerate(lines)}
         for number in range(1, len(places) + 1):
@@ -138,7 +138,7 @@ class Session:
         self._close()
 
     def _admit_ready(self) -> None:
-        """Take in the peers that have become ready; one that never will be is missing."""
+        """Add the peers that have become ready; note why others never will."""
         for peer in tuple(self.coming):
             try:
                 if not peer.ready():
@@ -150,13 +150,13 @@ class Session:
             self.coming.remove(peer)
 
     def _next(self, lines: Sequence[tuple[Case, Line]]) -> int:
-        """Return the place of the first line that can do without peers to come; else the first."""
+        """Return the place of the first line that needs no peer to come, or of the first."""
         operators = [line.workload.operator for _, line in lines]
         awaited = [any(hasattr(peer, name) for peer in self.coming) for name in operators]
         return awaited.index(False) if False in awaited else 0
 
     def _close(self) -> None:
-        """Measure the ceilings again; those of the begin stay if that fails."""
+        """Measure the ceilings again; the first ones stay if that fails."""
         try:
             after = ceilings.measure(self.gpu)
         except Exception as error:  # noqa: BLE001  whatever it is, the lines are worth keeping
@@ -179,7 +179,7 @@ class Session:
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             measured = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
             works = False
-        if not works:  # here is no error any more, whose frames hold memory
+        if not works:  # the error is gone, whose frames hold memory
             with suppress(Exception):  # otherwise nothing runs on the GPU in this process any more
                 self.gpu.release()
                 works = True
@@ -205,7 +205,7 @@ class Session:
 
 
 def begin(options: argparse.Namespace, deadline: Deadline, count: int) -> Session:
-    """Return a session of so many lines, its ceilings measured."""
+    """Return a session of so many lines, with its first ceilings."""
     samples = QUICK_SAMPLES if options.quick else SAMPLES
     cupy = import_cupy()
     gpu = Gpu(cupy)
@@ -229,19 +229,6 @@ def begin(options: argparse.Namespace, deadline: Deadline, count: int) -> Sessio
     return Session(gpu, peers, missing, nvml, engine, result, path, samples, deadline)
 
 
-def proceed(session: Session, cases: Sequence[Case], count: int) -> None:
-    """Measure until the end, or until an interruption."""
-    gc.disable()  # it would run in the midst of what is timed or captured
-    try:
-        with use(session.engine), console.progress("measuring", count, "lines") as done:
-            session.run(cases, done)
-    except KeyboardInterrupt:
-        session.failed = True
-        session.save(f"interrupted: {session.result.incomplete}")
-    finally:
-        gc.enable()
-
-
 def run_cuda(options: argparse.Namespace, cases: Sequence[Case]) -> int:
     """Measure, save, print; return the exit status."""
     count = sum(len(case.lines) for case in cases)
@@ -254,7 +241,15 @@ def run_cuda(options: argparse.Namespace, cases: Sequence[Case]) -> int:
             return _fail("interrupted before the first line")
         except (RuntimeError, MemoryError) as error:  # CUDA's errors, and CuPy's of memory
             return _fail(f"the GPU cannot be measured: {describe(error)}")
-        proceed(session, cases, count)
+        gc.disable()  # it could run while calls are timed or captured
+        try:
+            with use(session.engine), console.progress("measuring", count, "lines") as done:
+                session.run(cases, done)
+        except KeyboardInterrupt:
+            session.failed = True
+            session.save(f"interrupted: {session.result.incomplete}")
+        finally:
+            gc.enable()
         table.show(session.result, session.path, session.missing)
     return int(session.failed)
 

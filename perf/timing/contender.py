@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perf.peers.base import Prepared
     from perf.timing.gpu import Gpu
 
-#: Calls in a graph, at most; also the most sets of data that are gone through.
+#: Calls in a graph, at most; also the most sets of data.
 CALLS = 20
 #: A graph is long enough when it takes so many microseconds.
 LONG_ENOUGH_US = 2000.0
@@ -37,7 +37,7 @@ class Ring:
 
 
 def plan_ring(touched: float, nbytes: int, l2_bytes: int, free: int) -> Ring:
-    """Return how many sets make calls find nothing in L2.
+    """Return how many sets of data leave nothing in L2 that a call reads.
 
     A set has `nbytes` bytes, of which a call reads or writes `touched`. A third of the `free` bytes
     may be used.
@@ -54,13 +54,13 @@ def describe(error: BaseException) -> str:
 
 
 def no_time(note: str) -> Timing:
-    """Return what stands for a contender that has no time, and why."""
+    """Return the timing of a contender without a time, and why."""
     nan = float("nan")
     return Timing(nan, nan, nan, 0, "", cold=False, note=note)
 
 
 class Flush:
-    """A graph of nothing but writes over L2, whose time is taken off."""
+    """A graph of writes over L2 alone, whose time is subtracted."""
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu, self._lane = gpu, gpu.lane("flush")
@@ -96,7 +96,7 @@ class Contender:
         self._samples: list[float] = []
         self._warm: list[float] = []
         self._host: list[float] = []
-        self.notes: list[str] = []  # what is said about the time
+        self.notes: list[str] = []  # remarks on the time
         self._turn = 0
         self._prepared: list[Prepared] = []
         self._replay: Any = None
@@ -110,7 +110,7 @@ class Contender:
         It is a step of its own: a library that runs short of memory while others get ready may give
         back what its graphs use.
         """
-        sets = self._ring.sets  # all of them equally often, so that replays go on as they end
+        sets = self._ring.sets  # all equally often, so that a replay begins where one ends
         single_us = max(0.1, self._gpu.elapsed_us(self.lane, self._flush, self._next))
         turns = math.ceil(LONG_ENOUGH_US / single_us / sets)
         self._calls = sets * max(1, min(CALLS // sets, turns))
@@ -188,7 +188,7 @@ class Contender:
             self._samples.append(taken / self._calls)
 
     def time_host(self, expired: Callable[[], bool]) -> None:
-        """Take the time of calls until they return; in bursts, so that no queue fills up."""
+        """Time calls until they return, in bursts, so that queues stay short."""
         call, clock = self._prepared[0].call, self._gpu.clock
         for _ in range(BURSTS):
             with self.lane.current():
@@ -210,7 +210,7 @@ class Contender:
         return float(np.median(self._samples)) - (flush_us if self.subtracts() else 0)
 
     def timing(self, flush_us: float) -> Timing:
-        """Return what was found."""
+        """Return the timing of all samples."""
         times = np.percentile(self._samples, (50, 10, 90))
         cold = True
         if self.subtracts():

@@ -1,4 +1,4 @@
-"""What a run took place on: GPU, driver, packages, commit; and what state the GPU is in."""
+"""What a run ran on: GPU, driver, packages, commit; and the state of the GPU."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def default_path(gpu: str, date: str, version: str) -> Path:
 class Nvml:
     """Clock, temperature and power of a GPU, where nvidia-ml-py is installed.
 
-    A GPU is known by its PCI bus: unlike ordinals, that does not depend on what is visible.
+    A GPU is known by its PCI bus: unlike an ordinal, it does not depend on which GPUs are visible.
     """
 
     def __init__(self, pci_bus_id: str) -> None:

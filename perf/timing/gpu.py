@@ -1,4 +1,4 @@
-"""The GPU as the timing sees it: streams, graphs, events, memory. Only this file asks CuPy."""
+"""The GPU as the timing sees it: streams, graphs, events, memory, by CuPy in this file alone."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from perf.cases.base import Array
 
 Call = Callable[[], object]
-#: So many times the size of L2 leave nothing in it of what was there.
+#: Writes of so many times the size of L2 replace all that was in it.
 FLUSH_FACTOR = 3
-#: What outputs are full of before a call that is checked.
+#: The byte that outputs are filled with before a call that is checked.
 POISON = 0x5A
-#: Where a driver does not tell the size of L2.
+#: The size of L2 where a driver does not give it.
 USUAL_L2 = 60 * 2**20
 
 
@@ -67,7 +67,7 @@ class Gpu:
         cupy.cuda.Device().synchronize()
 
     def lane(self, name: str) -> Lane:
-        """Return the place of a contender, with memory that nobody has used.
+        """Return the place of a contender, with memory of its own.
 
         Its stream stays the same, since engines keep memory for each. It is one that waits for the
         default stream: a call that does not keep to the current one then fails to be captured.
@@ -94,7 +94,7 @@ class Gpu:
         self.cupy.cuda.Device().synchronize()
 
     def release(self) -> None:
-        """Give back memory that nobody uses any more; that of graphs, if their lanes are gone."""
+        """Free memory that is unused; that of graphs, if their lanes are gone."""
         gc.collect()
         self.synchronize()
         self._free_pools()
@@ -104,9 +104,9 @@ class Gpu:
             torch.cuda.empty_cache()
 
     def _free_pools(self) -> None:
-        """Free what lanes had that are gone: a pool of CuPy 14.1 or later does not do it itself.
+        """Free the memory of lanes that are gone, which pools of CuPy 14.1 or later keep.
 
-        One with memory in use, such as an engine's, is looked at again next time.
+        A pool with memory in use, such as an engine's, is tried again next time.
         """
         for lane, pool in self._pools:
             if lane() is None:
@@ -148,7 +148,7 @@ class Gpu:
     def elapsed_us(self, lane: Lane, *work: Call) -> float:
         """Return what the last piece of work takes on the GPU; the others keep it busy meanwhile.
 
-        So the host is ahead of the GPU, and what it takes to enqueue the work is not part of it.
+        The host is then ahead of the GPU, and its time to enqueue the work is not counted.
         """
         with lane.current():
             for piece in work[:-1]:

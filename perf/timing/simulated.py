@@ -1,4 +1,4 @@
-"""Every benchmark case once in the simulator, small and checked: that it runs, not how fast.
+"""Every benchmark case once in the simulator, small and checked; nothing is timed.
 
 ``python -m perf run --engine simulator`` ends here.
 """
@@ -36,10 +36,10 @@ NO_MEASUREMENT = (
 
 
 def run(cases: Sequence[Case], minutes: float, done: Callable[[str], None]) -> Result:
-    """Run each line of the cases once in the simulator, within so long, and compare its result.
+    """Run each line of the cases once in the simulator, within so many minutes, and check it.
 
-    What is returned has no times, no ceilings, and of each wrong line the error as a note. `done`
-    is told the case of each line that has run.
+    The result has no times and no ceilings; the note of a wrong line is its error. `done` is called
+    with the case of each line that has run.
     """
     versions = {"cudakern": ck.__version__, "numpy": np.__version__}
     result = Result("simulator", now(), commit(), {}, versions, {}, 0.0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Fewer samples are never taken.
 LEAST_SAMPLES = 5
-#: A peer that takes so many times as long as we do gets no more than those.
+#: A peer that takes so many times as long as we do gets only those.
 FAR_SLOWER = 20
 #: The time on the host is taken of workloads that move fewer bytes.
 HOST_BYTES = 16 * 2**20
@@ -29,7 +29,7 @@ HOST_BYTES = 16 * 2**20
 
 @dataclass(slots=True)
 class Measured:
-    """What was found about a workload."""
+    """The timings of a workload."""
 
     timings: dict[str, Timing]  # by contender
     checked: bool = False  # whether our result was compared
@@ -37,7 +37,7 @@ class Measured:
 
 
 class Deadline:
-    """Shares the seconds that are left among the lines that are left; a clock has nanoseconds."""
+    """Shares the seconds that are left among the lines that are left; its clock has nanoseconds."""
 
     def __init__(self, clock: Callable[[], int], seconds: float, lines: int) -> None:
         self._clock = clock
@@ -70,8 +70,8 @@ def measure(
 ) -> Measured:
     """Check our result, and take so many samples of all contenders that have the operator.
 
-    The deadline begins a line; when that is used up, there are fewer samples. The scope is entered
-    where samples are taken. What our call raises is raised; of peers it becomes a note.
+    The deadline begins a line; when its share is used up, there are fewer samples. The scope is
+    entered where samples are taken. Errors of our call are raised, those of peers become notes.
     """
     deadline.next_line()
     scope = scope or nullcontext()
@@ -86,7 +86,7 @@ def measure(
 
 
 class _Line:
-    """The data of a workload and those who work on it."""
+    """The data of a workload, and its contenders."""
 
     def __init__(
         self, gpu: Gpu, workload: Workload, samples: int, deadline: Deadline, ring: Ring | None
@@ -143,8 +143,8 @@ class _Line:
         return ""
 
     def _prepare(self, peer: Peer) -> Contender | None:
-        """Return a peer that is ready, or None; if it should be, it is noted why it is not."""
-        if self._deadline.expired():  # to get ready can take seconds
+        """Return a peer that is ready, or None; if it fails, note why."""
+        if self._deadline.expired():  # getting ready can take seconds
             self._failed[peer.name] = no_time("time limit: not tried")
             return None
 
