@@ -163,9 +163,10 @@ def _rows(
     dtype: str = "float32",
     index_dtype: str = "int64",
     pattern: Pattern = "random",
+    table: int | None = None,
 ) -> GatherWorkload:
-    """Return a gather of so many rows from a table of as many."""
-    return GatherWorkload((count, length), 0, (count,), dtype, index_dtype, pattern)
+    """Return a gather of so many rows from a table of as many, or of another number."""
+    return GatherWorkload((table or count, length), 0, (count,), dtype, index_dtype, pattern)
 
 
 def _scalars(
@@ -207,11 +208,7 @@ CASES = (
         # A row is loaded in pieces of 4 bytes, or of 1, which meet the same sectors.
         Line(_rows(2**23, 3, index_dtype="int32"), goal=0.75, moved=2.03, quick=True),
         Line(_rows(2**21, 100, "uint8", "int32"), goal=0.75),
-        Line(
-            GatherWorkload((2**25, 3), 0, (2**23,), "uint8", "int32", "random"),
-            goal=0.75,
-            moved=2.54,
-        ),
+        Line(_rows(2**23, 3, "uint8", "int32", table=2**25), goal=0.75, moved=2.54),
         # 16 or 8 indices of a thread are several loads, and two of them meet each sector.
         Line(_scalars(2**27, 2**23, "uint8"), goal=0.75, moved=1.11),
         Line(_scalars(2**26, 2**23, "float16"), goal=0.75, moved=1.11),

@@ -24,7 +24,6 @@ from perf.nsight.tools import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
     from pathlib import Path
 
 NSYS = Tool(
@@ -43,13 +42,6 @@ SUMMARIES = ("cuda_gpu_kern_sum", "nvtx_kern_sum", "nvtx_gpu_proj_sum", "cuda_gp
 _NOT_SHOWN = re.compile(r"Min|Max|StdDev|Style|PID|TID|Range Time|Lvl")
 
 
-def profile_command(nsys: str, report: Path, cases: Sequence[str], repeats: int) -> list[str]:
-    """Return the command that writes the report."""
-    capture = ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
-    options = ["--trace=cuda,nvtx,osrt", *capture, "--output", str(report)]
-    return [nsys, "profile", *options, *target(cases, "--repeats", str(repeats))]
-
-
 def show_table(path: Path, title: str) -> None:
     """Print a CSV file as a table, without its less useful columns."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -64,7 +56,9 @@ def run(options: argparse.Namespace) -> int:
     """Profile, summarise and print; return the exit status."""
     check_cases(options.cases)
     program, base = NSYS.find(dry_run=options.dry_run), report_path(options.output, options.tool)
-    command = profile_command(program, base, options.cases, options.repeats)
+    capture = ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
+    command = [program, "profile", "--trace=cuda,nvtx,osrt", *capture, "--output", str(base)]
+    command += target(options.cases, "--repeats", str(options.repeats))
     if options.dry_run:
         print(format_command(command))  # noqa: T201
         return 0

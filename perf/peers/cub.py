@@ -150,20 +150,16 @@ def nvcc() -> Path | None:
     return next((home / "bin/nvcc" for home in homes if (home / "bin/nvcc").is_file()), None)
 
 
-def headers(cupy: Module) -> list[Path]:
-    """Return the folders of CUB that CuPy brings: nvcc 13.0's own has no ``cuda/iterator``."""
-    bundled = Path(cupy.__file__).parent / "_core/include/cupy/_cccl"
-    folders = [bundled / name for name in ("libcudacxx", "cub", "thrust")]
-    return [folder for folder in folders if folder.is_dir()]
-
-
 class Build:
     """nvcc at work on cub.cu beside this process, unless the cache folder has the library."""
 
     def __init__(self, compiler: Path, arch: str, cupy: Module) -> None:
         version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
         options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]
-        options += [f"-I{folder}" for folder in headers(cupy)]
+        # CuPy brings CUB, too; that of nvcc 13.0 has no ``cuda/iterator``.
+        bundled = Path(cupy.__file__).parent / "_core/include/cupy/_cccl"
+        folders = [bundled / name for name in ("libcudacxx", "cub", "thrust")]
+        options += [f"-I{folder}" for folder in folders if folder.is_dir()]
         options.append(f"-L{compiler.parents[1] / 'lib'}")  # where PyPI's packages have them
         ingredients = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
         digest = hashlib.blake2b(ingredients, digest_size=16)

@@ -54,7 +54,7 @@ def section(result: Result, before: Result | None) -> dict[str, Any]:
         groups.setdefault(line.operator, []).append(cells)
     return {
         "title": result.gpu.get("name") or result.engine,
-        "facts": _facts(result, before),
+        "facts": _describe_run(result, before),
         "warnings": result.warnings(),
         "peers": peers,
         "groups": groups,
@@ -85,7 +85,7 @@ def _cells(result: Result, line: LineResult, peers: Sequence[str]) -> dict[str, 
     }
 
 
-def _facts(result: Result, before: Result | None) -> dict[str, str]:
+def _describe_run(result: Result, before: Result | None) -> dict[str, str]:
     facts = {"date": result.date, "commit": result.commit, "engine": result.engine}
     facts |= {f"GPU: {name}": str(value) for name, value in result.gpu.items()}
     facts["versions"] = ", ".join(f"{name} {value}" for name, value in result.versions.items())

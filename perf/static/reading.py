@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from cudakern.values.layout import VECTOR_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from perf.static.cubins import Listing
 
-VECTOR_BITS = 128
-_VECTOR_BYTES = VECTOR_BITS // 8
+VECTOR_BITS = 8 * VECTOR_BYTES
 _PREDICATE = re.compile(r"^@!?U?PT?\d*\s+")
 _REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
 # The target of a call, such as __cuda_sm20_div_u64. On sm_75, votes, shuffles and __syncwarp are
@@ -39,7 +40,7 @@ class Loop(NamedTuple):
     @property
     def per_vector(self) -> float:
         """Instructions for each 16 bytes moved."""
-        return self.instructions * _VECTOR_BYTES / self.moved
+        return self.instructions * VECTOR_BYTES / self.moved
 
 
 def opcode(instruction: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.values.layout import VECTOR_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,7 +21,6 @@ NBYTES = 2**30
 #: Threads of a block, as in ceilings.cu.
 THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
-VECTOR_BYTES = 16
 CALLS, SAMPLES = 5, 10
 
 

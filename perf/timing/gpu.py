@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perf.cases.base import L2_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import ModuleType
@@ -24,8 +26,6 @@ Call = Callable[[], object]
 FLUSH_FACTOR = 3
 #: The byte that outputs are filled with before a call that is checked.
 POISON = 0x5A
-#: The size of L2 where a driver does not give it.
-USUAL_L2 = 60 * 2**20
 
 
 class Lane:
@@ -57,7 +57,7 @@ class Gpu:
         self.out_of_memory: type[Exception] = cupy.cuda.memory.OutOfMemoryError
         runtime = cupy.cuda.runtime
         properties = runtime.getDeviceProperties(runtime.getDevice())
-        self.l2_bytes = int(properties["l2CacheSize"]) or USUAL_L2
+        self.l2_bytes = int(properties["l2CacheSize"]) or L2_BYTES  # some drivers give none
         self.multiprocessors = int(properties["multiProcessorCount"])
         self._flushed = cupy.empty(FLUSH_FACTOR * self.l2_bytes, np.uint8)
         self._streams: dict[str, Any] = {}
