@@ -27,7 +27,7 @@ from perf.nsight.tools import (
     Tool,
     check_cases,
     execute,
-    format_command,
+    print_commands,
     profile,
     report_path,
     shares,
@@ -268,9 +268,8 @@ def run(options: argparse.Namespace) -> int:
     base = report_path(options.output, options.tool)
     reports = [Path(f"{base}-{case.name}") for case in cases]
     if options.dry_run:
-        for case, report in zip(cases, reports, strict=True):
-            print(format_command(profile_command(program, report, case.name)))  # noqa: T201
-        return 0
+        pairs = zip(cases, reports, strict=True)
+        return print_commands(*(profile_command(program, path, case.name) for case, path in pairs))
     kernels: list[ReplayedKernel] = []
     path = base.with_suffix(".json")
     end = time.monotonic() + 60 * options.minutes

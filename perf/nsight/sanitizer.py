@@ -17,7 +17,7 @@ from perf.nsight.tools import (
     Tool,
     check_cases,
     execute,
-    format_command,
+    print_commands,
     report_path,
     shares,
     target,
@@ -66,9 +66,7 @@ def run(options: argparse.Namespace) -> int:
     status = ("--error-exitcode", str(FOUND))
     commands = [[program, "--tool", tool, *status, *work] for tool in tools]
     if options.dry_run:
-        for command in commands:
-            print(format_command(command))  # noqa: T201
-        return 0
+        return print_commands(*commands)
     rows, failed = [], False
     options.output.mkdir(parents=True, exist_ok=True)
     limits = shares(options.minutes, len(tools))

@@ -15,7 +15,7 @@ from perf.nsight.tools import (
     Tool,
     check_cases,
     execute,
-    format_command,
+    print_commands,
     profile,
     report_path,
     shares,
@@ -60,8 +60,7 @@ def run(options: argparse.Namespace) -> int:
     command = [program, "profile", "--trace=cuda,nvtx,osrt", *capture, "--output", str(base)]
     command += target(options.cases, "--repeats", str(options.repeats))
     if options.dry_run:
-        print(format_command(command))  # noqa: T201
-        return 0
+        return print_commands(command)
     limits = shares(options.minutes, 2)
     report = profile(NSYS, command, base, next(limits), {})
     reports = [option for name in SUMMARIES for option in ("--report", name)]

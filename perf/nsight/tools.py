@@ -83,9 +83,11 @@ def report_path(folder: Path, command: str) -> Path:
     return folder.resolve() / f"{command}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 
-def format_command(command: Sequence[str]) -> str:
-    """Return a command as it can be typed in the repository's root."""
-    return f"CUDAKERN_LINEINFO=1 {join(command)}"
+def print_commands(*commands: Sequence[str]) -> int:
+    """Print commands as they can be typed in the repository's root; return an exit status."""
+    for command in commands:
+        print(f"CUDAKERN_LINEINFO=1 {join(command)}")  # noqa: T201
+    return 0
 
 
 def shares(minutes: float, count: int) -> Iterator[float]:
