@@ -21,13 +21,17 @@ TABLE_BYTES = 2**25
 MOST_ELEMENTS = 2**18
 
 
-class CupyPeer(Peer):
-    """CuPy with the accelerators that it has by default; NumPy has the same functions."""
-
-    name = "cupy"
+class CupyBase(Peer):
+    """CuPy, without any operator; NumPy has the same functions."""
 
     def __init__(self, xp: Module) -> None:
         self._xp, self.version = xp, str(xp.__version__)
+
+
+class CupyPeer(CupyBase):
+    """CuPy with the accelerators that it has by default."""
+
+    name = "cupy"
 
     def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
         """Prepare cupy.sum, max or argmax; log_sum_exp has to be put together."""
@@ -115,13 +119,10 @@ class CupyWithoutCub(Peer):
         return replace(prepared, call=without_cub)
 
 
-class CupyIdentity(Peer):
+class CupyIdentity(CupyBase):
     """Rows of an identity matrix, another way to one-hot."""
 
     name = "cupy, rows of eye"
-
-    def __init__(self, xp: Module) -> None:
-        self._xp, self.version = xp, str(xp.__version__)
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare cupy.take from an identity matrix that fits."""

@@ -69,8 +69,8 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
     if options.quick or options.no_sweeps:
         cases = [case for case in cases if case.name not in sweeps]
     if options.quick:
-        lines = {case.name: tuple(line for line in case.lines if line.quick) for case in cases}
-        cases = [replace(case, lines=lines[case.name]) for case in cases if lines[case.name]]
+        quick = (replace(c, lines=tuple(line for line in c.lines if line.quick)) for c in cases)
+        cases = [case for case in quick if case.lines]
     if not cases:
         parser.error("no line is left; leave out --quick or --no-sweeps")
     return options, cases
