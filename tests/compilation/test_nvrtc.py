@@ -16,6 +16,7 @@ from cuda.bindings import nvrtc as bindings
 
 import cudakern as ck
 from cudakern.compilation import nvrtc
+from cudakern.compilation.cache import find_file
 from cudakern.engines import kernel_files
 from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.operators.specialisations import specialisations
@@ -77,7 +78,7 @@ def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, sourc
     (path,) = loaded
     assert path.parent == folder
     content = cubins.cubin_of(kernel_files.program_of(spec, "sm_90"))
-    assert nvrtc.found(path.name).content == content
+    assert find_file(path.name).content == content
     engine, static = handed
     assert engine == static
     assert engine[1:] == [source, ("--gpu-architecture=sm_90", "-std=c++17")]
@@ -335,6 +336,7 @@ def test_what_is_missing_is_named(monkeypatch, folder, module, what):
 FORKS = r"""
 import itertools, os, signal, threading
 from cudakern.compilation import nvrtc
+from cudakern.compilation.cache import find_file
 
 def compile_one(i):
     text = f'extern "C" __global__ void k(int* x) {{ x[0] = {i}; }}'
