@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING
 
-from cudakern.compilation.waits import KERNELS, shown, spoken
 from cudakern.display.styled_text import Span, as_rich, as_text
+from cudakern.compilation.waits import KERNELS, announce, silence
 
 try:
     from rich.console import Console
@@ -102,7 +102,7 @@ def progress(title: str, total: int, units: str) -> Iterator[Callable[[str], Non
     """
     console = _rich_console()
     if console is not None or sys.stdout.isatty():
-        shown(KERNELS)
+        silence(KERNELS)
     if console is not None:
         columns = (
             TextColumn("{task.description}"),
@@ -129,5 +129,5 @@ def progress(title: str, total: int, units: str) -> Iterator[Callable[[str], Non
     else:
         names: list[str] = []
         title = f"{title} {total} {units}"
-        with spoken(KERNELS, title, lambda: f"{len(names)} of {total} {units}"):
+        with announce(KERNELS, title, lambda: f"{len(names)} of {total} {units}"):
             yield names.append

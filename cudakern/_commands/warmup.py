@@ -120,11 +120,11 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], str, str]:
             work += [(spec.entry, partial(kernel_files.cached_file, spec, arch)) for spec in specs]
         return work, " and ".join(targets), ""
     name = choose(options.engine)
-    place = 0 if name == "cuda" else HOST
-    if place == HOST:
+    device = 0 if name == "cuda" else HOST
+    if device == HOST:
         find_toolchain()  # no signal would end this once kernels are compiled
-    engine = engine_for(place)
-    work += [(spec.entry, partial(engine.compile, spec, place)) for spec in specs]
+    engine = engine_for(device)
+    work += [(spec.entry, partial(engine.compile, spec, device)) for spec in specs]
     return work, f"the {name} engine", "" if device_count() else f"; {ELSEWHERE}"
 
 

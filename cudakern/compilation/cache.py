@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.compilation.trust import distrust, fault
+from cudakern.compilation.trust import fault, reason_not_trusted
 from cudakern.errors import CacheWarning, EngineUnavailableError
 from cudakern.process.forks import Lock, undivided
 
@@ -225,7 +225,7 @@ def clear() -> Iterator[Cleared]:
         if not os.path.lexists(folder):
             continue
         try:
-            problem = distrust(folder, group=_shared())
+            problem = reason_not_trusted(folder, group=_shared())
             yield Cleared(folder, 0, 0, problem) if problem else _cleared(folder)
         except OSError as error:
             yield Cleared(folder, 0, 0, error.strerror or str(error))
@@ -298,7 +298,7 @@ def _shared() -> bool:
 
 def _distrust(folder: Path) -> str:
     try:
-        return distrust(folder, group=_shared())
+        return reason_not_trusted(folder, group=_shared())
     except OSError as error:
         return f"{folder}: {error.strerror}"
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.compilation.cache import find_file, make, resources
 from cudakern.compilation.installation import INSTALL, INSTALL_NVRTC
-from cudakern.compilation.waits import KERNELS, late
+from cudakern.compilation.waits import KERNELS, make_announcer
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.forks import PATIENCE, Lock, start, undivided
 
@@ -89,7 +89,7 @@ def compile(program: Program) -> tuple[bytes, str]:  # noqa: A001  always nvrtc.
     doing = f"compiling {PurePath(program.name).name}"
     with _first_parsing:
         _spend_handlers()
-    return undivided(lambda cancelled: _compile(program, cancelled), late(KERNELS, doing))
+    return undivided(lambda cancelled: _compile(program, cancelled), make_announcer(KERNELS, doing))
 
 
 @cache

@@ -17,7 +17,7 @@ _ROOT = 0
 _MAX_LINKS = 40  # as many as Linux follows
 
 
-def distrust(folder: Path, *, group: bool = False) -> str:
+def reason_not_trusted(folder: Path, *, group: bool = False) -> str:
     """Return why what lies in a folder may come from somebody else, or an empty string.
 
     The folder must be this user's or root's, and nobody else may write to it. Nor may anybody else

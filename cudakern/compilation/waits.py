@@ -28,7 +28,7 @@ INTERVAL = 10.0
 _unsaid = {KERNELS, ZIGLANG}
 
 
-def late(kind: str, doing: str) -> Callable[[], None]:
+def make_announcer(kind: str, doing: str) -> Callable[[], None]:
     """Return a function that says what is still going on, unless that was said of this kind.
 
     ``doing`` is such as "compiling gather.cu".
@@ -37,7 +37,7 @@ def late(kind: str, doing: str) -> Callable[[], None]:
 
 
 @contextmanager
-def spoken(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> Iterator[None]:
+def announce(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> Iterator[None]:
     """Say what goes on inside of a block that keeps its thread busy, if that takes long.
 
     And say every ten seconds what is done ``so_far``.
@@ -60,7 +60,7 @@ def spoken(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> It
         ended.release()
 
 
-def shown(kind: str) -> None:
+def silence(kind: str) -> None:
     """Say nothing of a kind any more: something else shows it."""
     _unsaid.discard(kind)
 

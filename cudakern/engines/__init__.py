@@ -62,7 +62,7 @@ def use(engine: Engine) -> Iterator[None]:
         clear_caches()
 
 
-def engine_for(place: int) -> Engine:
+def engine_for(device: int) -> Engine:
     """Return the engine that runs kernels on arrays in a place (`HOST` or a device ordinal).
 
     Raises EngineUnavailableError if there is no CuPy, or this process was forked after its parent
@@ -70,7 +70,7 @@ def engine_for(place: int) -> Engine:
     """
     if _handed_in:
         return _handed_in[-1]
-    if place == HOST or is_cupy_simulated():
+    if device == HOST or is_cupy_simulated():
         return _simulator()
     require_own_process()
     with _asking:  # else two threads that ask first, at the same time, would get an engine each

@@ -47,7 +47,7 @@ class Bound:
         layouts: Sequence[Layout],
         outputs: int,
         work: Work,
-        place: int,
+        device: int,
     ) -> None:
         self._operator, self._names, self._layouts = operator, names, layouts
         first_output = len(layouts) - outputs
@@ -64,12 +64,12 @@ class Bound:
             return
         written = [False] * first_output + [True] * outputs
         tensors = list(map(Tensor, names, layouts, map(not_, written), written))
-        engine, size = engine_for(place), launch.workspace
+        engine, size = engine_for(device), launch.workspace
         if size is not None:
             words = Layout((size // WORD_BYTES,), (WORD_BYTES,), WORD_BYTES)
             tensors.append(Tensor("workspace", words, read=True, written=True))
-            self._workspace = partial(engine.workspace, place, size) if size else int
-        self._run = engine.prepare(launch, place, tensors)
+            self._workspace = partial(engine.workspace, device, size) if size else int
+        self._run = engine.prepare(launch, device, tensors)
 
     def __call__(self, addresses: Sequence[int], arrays: Arrays) -> None:
         """Run on arrays at these addresses.
@@ -95,7 +95,7 @@ class Bound:
 
 def _alike(_: int, array: Array) -> tuple[Array, Array]:
     """Return an array and new memory for its elements."""
-    return array, native.empty(array.shape, array.dtype, native.place_of(array))
+    return array, native.empty(array.shape, array.dtype, native.device_of(array))
 
 
 class Binding:
@@ -135,12 +135,12 @@ class Binding:
             or (self._outputs > 1 and native.is_read_only(arrays[-2]))
         ):
             layouts = list(map(native.layout_of, arrays, addresses))
-            place = native.common_place(self._operator, self._names, arrays[: -self._outputs])
+            device = native.common_device(self._operator, self._names, arrays[: -self._outputs])
             misaligned = [i for i in self._aligned if not layouts[i].is_aligned]
-            work = self._bind(request, arrays, layouts, place)
+            work = self._bind(request, arrays, layouts, device)
             if misaligned:
                 work = Work(before=partial(self._run_on_copies, request, misaligned))
-            prepared = Bound(self._operator, self._names, layouts, self._outputs, work, place)
+            prepared = Bound(self._operator, self._names, layouts, self._outputs, work, device)
             bound = self.table.add(key, prepared)
         bound(addresses, arrays)
 
@@ -149,7 +149,7 @@ class Binding:
         views, copies = {}, list(arrays)
         for i in misaligned:
             like = partial(self._like, i, arrays[i])
-            views[i], copies[i] = native.temporary(native.place_of(arrays[i]), like)
+            views[i], copies[i] = native.temporary(native.device_of(arrays[i]), like)
             native.copy_elements(copies[i], views[i])
         self.run(request, tuple(copies))
         for i in misaligned:

@@ -9,13 +9,13 @@ import numpy as np
 
 from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.operators.arrays import native
-from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.descriptor import OperatorDesc, as_level
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.nvtx_ranges import nvtx_range_of_method
 from cudakern.operators.tensor import TensorFlags
-from cudakern.process.caches import Family, registered
+from cudakern.process.caches import Family, register
 from cudakern.values.layout import Layout
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MIN_ADDRESS_ALIGNMENT = 16
 #: What several outputs are given in.
 _PAIRS = (tuple, list)
-_bound = registered("compiled operators", Family())
+_bound = register("compiled operators", Family())
 
 
 class _Tensors:
@@ -40,7 +40,7 @@ class _Tensors:
         self._level, self._plan, self._constant = level, desc.plan, desc.constant()
 
     def bind(self, _: None, arrays: tuple[Array, ...], layouts: list[Layout], __: int) -> Work:
-        native.common_place(self.operator, self.names, arrays)
+        native.common_device(self.operator, self.names, arrays)
         for i, array in enumerate(arrays):
             layouts[i] = self.fit(i, array)
         return Work(self._plan(layouts), None if self._constant is None else self._fill)
@@ -94,14 +94,14 @@ class _Tensors:
 
     def like(self, i: int, array: Array) -> tuple[Array, Array]:
         """Return an array as tensor ``i``, and new memory for that tensor."""
-        return self.shaped(i, array), self.empty(i, native.place_of(array))
+        return self.shaped(i, array), self.empty(i, native.device_of(array))
 
-    def empty(self, i: int, place: int) -> Array:
+    def empty(self, i: int, device: int) -> Array:
         """Return a new array with the sizes and strides of tensor ``i``."""
         tensor, dtype = self.tensors[i], self.dtypes[i]
         if tensor.strides is None:
-            return native.empty(tensor.sizes, dtype, place)
-        buffer = native.empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
+            return native.empty(tensor.sizes, dtype, device)
+        buffer = native.empty((tensor.total_bytes // dtype.itemsize,), dtype, device)
         return native.as_strided(buffer, tensor.sizes, self.byte_strides(i))
 
     def layout(self, i: int, phase: int = 0) -> Layout:
@@ -166,7 +166,7 @@ class CompiledOperator:
             desc.operator, tensors.names, tensors.bind, outputs=self._outputs, aligned=aligned,
             like=tensors.like,
         )  # fmt: skip
-        self._run, self._find = binding.run, _bound.added(binding.table).find
+        self._run, self._find = binding.run, _bound.add(binding.table).find
 
     def __repr__(self) -> str:
         """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
@@ -217,10 +217,10 @@ class CompiledOperator:
         owned = {}
         for i, array, shaped in arrays:
             if shaped:
-                owned[i] = self._tensors.empty(i, native.place_of(array))
+                owned[i] = self._tensors.empty(i, native.device_of(array))
                 native.copy_elements(owned[i], array)
             else:  # a flat buffer
-                owned[i] = native.copied(array)
+                owned[i] = native.copy_array(array)
         return CompiledOperator(self._desc, self._level, owned, numbers)
 
     @property
@@ -325,13 +325,13 @@ class CompiledOperator:
         if self._numbers or any(map(is_not, arrays, given)):
             of_numbers = [i in self._numbers or is_of_numbers(v) for i, v in enumerate(given)]
             others = dict(zip(names[count:], outputs))  # noqa: B905
-            arrays = placed(operator, names[:count], arrays, of_numbers, others)
+            arrays = send_numbers(operator, names[:count], arrays, of_numbers, others)
         if out is None:
-            outputs = self._allocate(native.place_of(arrays[0]))
+            outputs = self._allocate(native.device_of(arrays[0]))
             out = outputs if self._several else outputs[0]
         arrays += map(as_output, [operator] * self._outputs, names[count:], outputs)
         if self._aligned:  # no static fact tells where arrays start in their buffers
-            native.common_place(self._desc.operator, self._tensors.names, arrays)
+            native.common_device(self._desc.operator, self._tensors.names, arrays)
             for i, array in enumerate(arrays):
                 self._tensors.fit(i, array)
             for i in set(self._aligned) - set(self._owned):
@@ -356,9 +356,9 @@ class CompiledOperator:
             arrays.insert(i, self._owned[i])
         return arrays
 
-    def _allocate(self, place: int) -> tuple[Array, ...]:
+    def _allocate(self, device: int) -> tuple[Array, ...]:
         tensors = self._tensors
-        return tuple([tensors.empty(i, place) for i in range(tensors.inputs, len(tensors.names))])
+        return tuple([tensors.empty(i, device) for i in range(tensors.inputs, len(tensors.names))])
 
 
 def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:

@@ -82,7 +82,7 @@ class Family:
     def __init__(self) -> None:
         self._members: WeakValueDictionary[int, Cache] = WeakValueDictionary()
 
-    def added(self, member: C) -> C:
+    def add(self, member: C) -> C:
         """Return a cache, which belongs to the family as long as it is alive."""
         self._members[id(member)] = member
         return member
@@ -116,7 +116,7 @@ class Size(NamedTuple):
 _caches: dict[str, Cache] = {}
 
 
-def registered(name: str, cache: C) -> C:
+def register(name: str, cache: C) -> C:
     """Return a cache, which `sizes` and `clear_caches` know by a name from now on."""
     _caches[name] = cache
     return cache

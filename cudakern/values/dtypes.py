@@ -79,11 +79,11 @@ class DataType(IntEnum):
             No operator supports the dtype (object, strings, dates, structures, other byte orders).
         """
         value: object = dtype
-        data_type = known().get(dtype) if isinstance(value, np.dtype) else None
+        data_type = known_dtypes().get(dtype) if isinstance(value, np.dtype) else None
         if data_type is None:
-            names = ", ".join(d.name for d in known())
+            names = ", ".join(d.name for d in known_dtypes())
             native = dtype.newbyteorder("=") if isinstance(value, np.dtype) else None
-            hint = '; use dtype.newbyteorder("=")' if native in known() else ""
+            hint = '; use dtype.newbyteorder("=")' if native in known_dtypes() else ""
             requirement = f"must be one of {names}; got {shown(dtype, str)}{hint}"
             raise dtype_error("cudakern", "dtype", requirement)
         return data_type
@@ -143,7 +143,7 @@ def bfloat16() -> np.dtype[Any] | None:
 
 
 @lru_cache(maxsize=1)
-def known() -> dict[np.dtype[Any], DataType]:
+def known_dtypes() -> dict[np.dtype[Any], DataType]:
     """Return the data types of all dtypes that have one."""
     table = {
         np.dtype(member.name.lower()): member
@@ -157,9 +157,9 @@ def known() -> dict[np.dtype[Any], DataType]:
 
 
 @lru_cache(maxsize=1)
-def copyable() -> dict[np.dtype[Any], None]:
+def copyable_dtypes() -> dict[np.dtype[Any], None]:
     """Return the dtypes that functions copy: those, and the 8-bit floats of ml_dtypes."""
-    return dict.fromkeys((*known(), *narrow_floats().values()))
+    return dict.fromkeys((*known_dtypes(), *narrow_floats().values()))
 
 
 def require_dtype(

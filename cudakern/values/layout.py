@@ -128,7 +128,7 @@ def order_by(dimensions: Iterable[Dimension], operand: int) -> tuple[Dimension, 
     return tuple(sorted(dimensions, key=lambda d: -abs(d.strides[operand])))
 
 
-def walked(dimensions: Iterable[Dimension]) -> list[Dimension]:
+def sort_for_walk(dimensions: Iterable[Dimension]) -> list[Dimension]:
     """Sort dimensions as the first operand is walked best.
 
     Its largest strides come first, those of 0 before all; dimensions of size 1 go.

@@ -10,7 +10,7 @@ import numpy as np
 
 from cudakern.errors import ArgumentError, AxisError, did_you_mean, dtype_error, reason, shown
 from cudakern.process.lazy import is_cupy
-from cudakern.values.dtypes import copyable
+from cudakern.values.dtypes import copyable_dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -115,30 +115,30 @@ def as_extent(operator: str, field: str, value: object) -> int:
     return extent
 
 
-def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
+def as_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
     """Return the bytes of a scalar as one element of a dtype.
 
     Raises DTypeError if the value is no scalar, or does not fit the dtype.
     """
     try:
-        element = _on_the_host(value)
+        element = _as_numpy(value)
         if element.ndim == 0:
             element = element.astype(element.dtype.newbyteorder("="), copy=False)
-            return _converted_element(element, dtype).tobytes()
+            return _convert_element(element, dtype).tobytes()
     except Exception as error:
         requirement = f"must fit {dtype}; got {shown(value)} ({reason(error)})"
         raise dtype_error(operator, name, requirement) from error
     raise dtype_error(operator, name, f"must be a scalar; got shape {element.shape}")
 
 
-def _on_the_host(value: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401  whatever a caller gave
+def _as_numpy(value: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401  whatever a caller gave
     """Return what NumPy makes of a value; TypeError for an array of CuPy, which would wait."""
     if is_cupy(value):
         raise TypeError("it is on a GPU; use .item()")
     return np.asarray(value)
 
 
-def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _convert_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return a number in another dtype, rounded to its floats; raise if it has no counterpart.
 
     NumPy would make infinities of numbers that are too large, NaN of None and numbers of texts.
@@ -146,12 +146,12 @@ def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> n
     if element.dtype == dtype:
         return element
     value = element.item()
-    if not (isinstance(value, int) or element.dtype in copyable()):  # of any number of bits
+    if not (isinstance(value, int) or element.dtype in copyable_dtypes()):  # of any number of bits
         raise TypeError("it is no number")
     if isinstance(value, complex) and dtype.kind != "c":
         raise TypeError("it is complex")
     if dtype.kind in "iub":
-        return np.array(_whole(value, dtype), dtype)
+        return np.array(_as_integer(value, dtype), dtype)
     value = value if isinstance(value, complex) else float(value)
     with np.errstate(all="ignore"):
         result = np.array(value, dtype)
@@ -166,7 +166,7 @@ def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> n
     return result
 
 
-def _whole(value: float, dtype: np.dtype[Any]) -> int:
+def _as_integer(value: float, dtype: np.dtype[Any]) -> int:
     """Return a number as an integer that a dtype of integers or bool has."""
     if not isfinite(value):
         raise ValueError("it is no integer")

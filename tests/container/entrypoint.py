@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from cudakern.compilation.cache import survey
-from cudakern.compilation.trust import distrust
+from cudakern.compilation.trust import reason_not_trusted
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("/results")
@@ -89,7 +89,9 @@ def refusal(folder: Path) -> str:
     """Make a folder for this user alone; return why it cannot hold what is run, or nothing."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        if problem := distrust(folder, group=os.environ.get("CUDAKERN_CACHE_SHARED") == "group"):
+        if problem := reason_not_trusted(
+            folder, group=os.environ.get("CUDAKERN_CACHE_SHARED") == "group"
+        ):
             return problem
         if not os.access(folder, os.W_OK):
             return f"{folder} cannot be written"

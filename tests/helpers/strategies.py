@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
-from cudakern.values.dtypes import bfloat16, copyable
+from cudakern.values.dtypes import bfloat16, copyable_dtypes
 from tests.helpers.places import POISON, Buffer
 
 DTYPES = [
@@ -23,7 +23,7 @@ LARGEST = 2**22
 FLOATS = [dtype for dtype in DTYPES if np.dtype(dtype).kind in "fcV"]
 INDEX_DTYPES = ["int32", "int64", "uint32", "uint64"]
 #: With the 8-bit floats.
-COPIED = [*copyable()]
+COPIED = [*copyable_dtypes()]
 
 
 @dataclass(frozen=True)

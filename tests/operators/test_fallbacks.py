@@ -15,7 +15,7 @@ import pytest
 import cudakern as ck
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.tensor import TensorDesc, TensorFlags
-from cudakern.values.dtypes import DataType, as_dtype, bfloat16, copyable
+from cudakern.values.dtypes import DataType, as_dtype, bfloat16, copyable_dtypes
 from tests.helpers import gather_nd as nd_oracle
 from tests.helpers import oracle
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
@@ -75,7 +75,7 @@ def test_an_empty_axis_is_filled_with_the_bits_asked_for(memory, value):
         assert np.array_equal(buffer.bytes(), written(there, repeated(there.shape, value)))
 
 
-@each("dtype", copyable())
+@each("dtype", copyable_dtypes())
 def test_results_may_have_any_dtype_that_is_copied(memory, dtype):
     """CuPy makes no new arrays of most 8-bit floats, and has no kernels for them."""
     x = random_bytes(np.random.default_rng(1), (4, 6), dtype)
@@ -95,7 +95,7 @@ def test_values_of_8_bit_floats_are_not_converted_on_a_gpu(tmp_path):
     with recorded(tmp_path):
         indices = on_device(np.zeros(3, np.int32))
         for found, wanted in (("float8_e5m2", "float32"), ("int8", "float8_e3m4")):
-            values = np.array([0, 1]).astype(as_dtype("one_hot", found, copyable()))
+            values = np.array([0, 1]).astype(as_dtype("one_hot", found, copyable_dtypes()))
             with pytest.raises(ck.DTypeError) as caught:
                 ck.one_hot(indices, 4, values=on_device(values), dtype=wanted)
             assert str(caught.value) == (

@@ -10,7 +10,7 @@ import numpy as np
 import cudakern as ck
 from cudakern import DataType
 from cudakern.values import dtypes
-from cudakern.values.dtypes import known
+from cudakern.values.dtypes import known_dtypes
 from tests.helpers.bindings import DESC, INDICES, OWNED, X, change
 from tests.helpers.refused import assert_refused, refusals
 from tests.helpers.rows import each
@@ -74,7 +74,7 @@ def test_a_scalar_that_does_not_fit_is_an_error(launches, dtype, value, why):
         "one_hot: values[1]": lambda: ck.one_hot(I, 3, values=(1, value), dtype=dtype),
         "reduce: initial": lambda: ck.reduce(x, "sum", dtype=dtype, initial=value),
     }
-    if dtype not in known() or value is None:  # no initial value is none
+    if dtype not in known_dtypes() or value is None:  # no initial value is none
         del calls["reduce: initial"]
     for name, call in calls.items():
         text = f"{name} must fit {dtype}; got {value!r:.60} ({why})"

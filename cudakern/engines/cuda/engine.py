@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.compilation import nvrtc
-from cudakern.compilation.waits import KERNELS, spoken
+from cudakern.compilation.waits import KERNELS, announce
 from cudakern.engines import kernel_files
 from cudakern.engines.cuda import graphs, library
-from cudakern.engines.cuda.graphs import LEGACY_STREAMS, GraphMemory, is_captured, relaxed
+from cudakern.engines.cuda.graphs import LEGACY_STREAMS, GraphMemory, is_captured, relax_capture
 from cudakern.engines.cuda.library import import_cupy, translate
 from cudakern.engines.kernel_text import line_info, load_source
 
@@ -91,9 +91,9 @@ class CudaEngine:
         """Load a specialisation on the current device."""
         path = self.compile(spec, device)
         stream = self._cupy.cuda.get_current_stream().ptr
-        captured = relaxed() if is_captured(self._cupy, stream) else nullcontext()
+        captured = relax_capture() if is_captured(self._cupy, stream) else nullcontext()
         compiling = path.suffix == ".ptx"  # which the driver does
-        late = spoken(KERNELS, f"compiling {spec.source}") if compiling else nullcontext()
+        late = announce(KERNELS, f"compiling {spec.source}") if compiling else nullcontext()
         with captured, late:
             kernel = self._cupy.RawModule(path=str(path)).get_function(spec.entry)
             kernel.kernel  # noqa: B018  loads it now, not at its first launch
@@ -201,7 +201,7 @@ class CudaEngine:
     def temporary(self, device: int, make: Callable[[], T]) -> T:
         """Return what a call makes for itself; a graph that captures the call keeps it."""
         stream = self._cupy.cuda.get_current_stream(device).ptr
-        return self._graphs.kept(stream, make) if is_captured(self._cupy, stream) else make()
+        return self._graphs.keep(stream, make) if is_captured(self._cupy, stream) else make()
 
     def _zeros_beside(self, nbytes: int) -> Any:  # noqa: ANN401
         """Return zeros that are there at once: no graph need fill them each time."""

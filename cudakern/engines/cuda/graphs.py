@@ -77,7 +77,7 @@ def call_after(graph: int, function: int, argument: int) -> None:
 
 
 @contextmanager
-def relaxed() -> Iterator[None]:
+def relax_capture() -> Iterator[None]:
     """Let this thread allocate and load, uncaptured, while a stream is captured in any mode."""
     before = exchange_capture_mode(RELAXED)
     try:
@@ -136,16 +136,16 @@ class GraphMemory:
     def __len__(self) -> int:
         return len(self._captured)
 
-    def kept(self, stream: int, make: Callable[[], T]) -> T:
+    def keep(self, stream: int, make: Callable[[], T]) -> T:
         """Return what a call makes, kept for the graph that a stream is being captured into."""
-        with relaxed():
+        with relax_capture():
             memory = make()
             self._of(stream).memory.append(memory)
         return memory
 
     def workspace(self, stream: int, nbytes: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Return the workspace of the launches that this stream has in a graph, one by one."""
-        with relaxed():
+        with relax_capture():
             workspaces = self._of(stream).workspaces
             if (stream, nbytes) not in workspaces:
                 workspaces[stream, nbytes] = make()

@@ -7,7 +7,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from cudakern.engines.cuda.graphs import is_captured, relaxed, same_stream
+from cudakern.engines.cuda.graphs import is_captured, relax_capture, same_stream
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import BindingError
 
@@ -15,7 +15,7 @@ from cudakern.errors import BindingError
 _unreturned: deque[tuple[Any, Any]] = deque()
 
 
-def borrowed(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays of any library
+def borrow(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays of any library
     """Return a cupy.ndarray with the memory of another library's array on a GPU, without a copy.
 
     The call runs after what is in the library's current stream now, and what comes there later runs
@@ -49,7 +49,7 @@ def borrowed(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arra
 def _return() -> None:
     """Forget the loans whose calls have run."""
     while _unreturned:
-        with suppress(IndexError), relaxed():  # another thread was faster
+        with suppress(IndexError), relax_capture():  # another thread was faster
             loan = _unreturned.popleft()
             if not loan[0].done:
                 _unreturned.appendleft(loan)

@@ -18,10 +18,10 @@ from cudakern.errors import BindingError, CudakernError, dtype_error, reason, sh
 from cudakern.operators.arrays.native import (
     Array,
     address_of,
+    copy_to_device,
+    device_of,
     is_read_only,
-    place_of,
     require_writeable,
-    sent,
 )
 from cudakern.process.lazy import is_cupy
 from cudakern.values.dtypes import narrow_floats
@@ -73,7 +73,7 @@ def is_of_numbers(value: object) -> bool:
     return False
 
 
-def placed(
+def send_numbers(
     operator: str,
     names: Sequence[str],
     arrays: Sequence[Array],
@@ -92,11 +92,11 @@ def placed(
     others = [a for a, alone in zip(arrays, loose, strict=True) if not (alone or a is None)]
     given = ((name, out) for name, out in (outputs or {}).items() if out is not None)
     others = others or [as_output(operator, name, out) for name, out in given]
-    place = place_of(others[0]) if others else HOST
-    if place == HOST:
+    device = device_of(others[0]) if others else HOST
+    if device == HOST:
         return [*arrays]
     return [
-        sent(operator, name, array, place) if alone else array
+        copy_to_device(operator, name, array, device) if alone else array
         for name, array, alone in zip(names, arrays, loose, strict=True)
     ]
 
@@ -209,11 +209,11 @@ def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  wha
     narrow = _narrow_float(value)
     if narrow is not None:
         return _shared(operator, name, _as_unsigned(value)).view(narrow)
-    place = _device_type(value)
-    if place in _CUDA_TYPES:
+    device_type = _device_type(value)
+    if device_type in _CUDA_TYPES:
         return _on_device(operator, name, value)
-    if place not in _HOST_TYPES:
-        message = f"it is on a device of DLPack's type {place}"
+    if device_type not in _HOST_TYPES:
+        message = f"it is on a device of DLPack's type {device_type}"
         raise ValueError(message)
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return np.from_dlpack(value)
@@ -257,7 +257,7 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
 
 
 def _device_type(value: Any) -> int:  # noqa: ANN401
-    """Return where a value is, as DLPack numbers places."""
+    """Return where a value is, as a device type of DLPack."""
     device = getattr(value, "__dlpack_device__", None)
     if device is not None:
         return int(device()[0])
@@ -266,12 +266,12 @@ def _device_type(value: Any) -> int:  # noqa: ANN401
 
 def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
     """Return what is on a CUDA device as a CuPy array."""
-    from cudakern.engines.cuda.loans import borrowed  # noqa: PLC0415  CuPy is optional
+    from cudakern.engines.cuda.loans import borrow  # noqa: PLC0415  CuPy is optional
 
     # PyTorch exports a tensor that shows its elements negated as if it did not.
     if getattr(value, "is_neg", bool)():
         raise BufferError("its negative bit is set; use resolve_neg()")
-    return borrowed(operator, name, value)
+    return borrow(operator, name, value)
 
 
 # bfloat16 and the 8-bit floats of PyTorch have no counterpart in NumPy, the latter none in CuPy.

@@ -14,8 +14,8 @@ from dask.layers import ArrayValuesDep
 
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, dtype_error, shown
-from cudakern.operators.arrays.foreign import as_array, is_of_numbers, placed
-from cudakern.operators.arrays.native import Array, common_place, copy_elements, empty, place_of
+from cudakern.operators.arrays.foreign import as_array, is_of_numbers, send_numbers
+from cudakern.operators.arrays.native import Array, common_device, copy_elements, device_of, empty
 from cudakern.operators.indexing.indices import as_indices, require_index_dtype
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def of_one_chunk(
     if is_of_numbers(value):
         names, values = (name, *beside), (value, *beside.values())
         others = [_meta(operator, *other) for other in beside.items()]
-        array, *_ = placed(operator, names, (array, *others), map(is_of_numbers, values))
+        array, *_ = send_numbers(operator, names, (array, *others), map(is_of_numbers, values))
     return da.from_array(array, chunks=array.shape, asarray=False)
 
 
@@ -93,24 +93,24 @@ def as_lazy_indices(operator: str, value: object, **beside: object) -> tuple[Laz
     return of_one_chunk(operator, "indices", value, array, beside), array
 
 
-def place_of_chunks(lazy: Lazy) -> int:
+def device_of_chunks(lazy: Lazy) -> int:
     """Return where chunks are: `HOST`, or the device that the array was made for."""
-    return place_of(_meta("", "", lazy))
+    return device_of(_meta("", "", lazy))
 
 
-def require_one_place(operator: str, **operands: Lazy) -> None:
+def require_one_device(operator: str, **operands: Lazy) -> None:
     """Raise BindingError if chunks of some are on the host, and of others on a GPU.
 
     Which GPU that is depends on the worker.
     """
-    if HOST in map(place_of_chunks, operands.values()):
+    if HOST in map(device_of_chunks, operands.values()):
         metas = [_meta(operator, "", lazy) for lazy in operands.values()]
-        common_place(operator, tuple(operands), metas)
+        common_device(operator, tuple(operands), metas)
 
 
 def meta_like(lazy: Lazy, ndim: int, dtype: np.dtype[Any]) -> Array:
     """Return an empty array that tells dask of chunks in the place of another array's."""
-    return empty((0,) * ndim, dtype, place_of_chunks(lazy))
+    return empty((0,) * ndim, dtype, device_of_chunks(lazy))
 
 
 def meta_of_states(ndim: int) -> Array:
@@ -118,7 +118,7 @@ def meta_of_states(ndim: int) -> Array:
     return np.empty((0,) * ndim, np.uint8)
 
 
-def rechunked(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Lazy:
+def rechunk(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Lazy:
     """Return an array with other chunks along some axes.
 
     Dask does not rechunk an array whose axes are all empty; here each axis gets one chunk. And it
@@ -137,7 +137,7 @@ def rechunked(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Laz
 def _viewed(lazy: Lazy, kind: np.dtype[Any]) -> Lazy:
     """Return a view of an array as elements of the same size."""
     symbols = range(lazy.ndim)
-    return mapped(
+    return map_chunks(
         "view", _view, symbols, meta_like(lazy, lazy.ndim, kind), lazy, symbols, kind=kind
     )
 
@@ -165,26 +165,26 @@ def start_of_each(lazy: Lazy, axes: Sequence[int]) -> Iterator[Any]:
         yield (axis,)
 
 
-def flattened(nested: object) -> list[Any]:
+def flatten(nested: object) -> list[Any]:
     """Return what lists of lists hold: dask hands over contracted chunks in such lists."""
     if not isinstance(nested, list):
         return [nested]
-    return [leaf for inner in nested for leaf in flattened(inner)]
+    return [leaf for inner in nested for leaf in flatten(inner)]
 
 
 def only_chunk(nested: object) -> Array:
     """Return the chunk of an axis that has no other."""
-    (chunk,) = flattened(nested)
+    (chunk,) = flatten(nested)
     return chunk
 
 
-def joined(parts: Sequence[Array], axis: int) -> Array:
+def join_along(parts: Sequence[Array], axis: int) -> Array:
     """Return arrays one after the other along an axis, byte by byte."""
     if len(parts) == 1:
         return parts[0]
     before, after = parts[0].shape[:axis], parts[0].shape[axis + 1 :]
     total = sum(part.shape[axis] for part in parts)
-    result = empty((*before, total, *after), parts[0].dtype, place_of(parts[0]))
+    result = empty((*before, total, *after), parts[0].dtype, device_of(parts[0]))
     start = 0
     for part in parts:
         stop = start + part.shape[axis]
@@ -193,7 +193,7 @@ def joined(parts: Sequence[Array], axis: int) -> Array:
     return result
 
 
-def mapped(
+def map_chunks(
     name: str,
     function: Callable[..., object],
     symbols: Sequence[int] | str,
@@ -249,4 +249,4 @@ def _as_it_is(state: object, **_: object) -> object:
 
 def _of_list(function: Callable[..., object], states: object, **_: object) -> object:
     """Return what a function makes of states, which dask has in lists of lists."""
-    return function(flattened(states))
+    return function(flatten(states))

@@ -61,26 +61,26 @@ def require_size(
         raise ArgumentError(operator, name, f"{requirement}; got {found or f'shape {shape}'}")
 
 
-def place_of(array: Array) -> int:
+def device_of(array: Array) -> int:
     """Return where an array is: `HOST` or a device ordinal."""
     return HOST if type(array) is np.ndarray else int(array.data.device_id)
 
 
-def place_name(place: int) -> str:
+def device_name(device: int) -> str:
     """Return a place as messages show it."""
-    return "the host" if place == HOST else f"CUDA device {place}"
+    return "the host" if device == HOST else f"CUDA device {device}"
 
 
-def common_place(operator: str, names: Sequence[str], arrays: Sequence[Array | None]) -> int:
+def common_device(operator: str, names: Sequence[str], arrays: Sequence[Array | None]) -> int:
     """Return where all the arrays are; there is a first one.
 
     Raises BindingError if they are in different places; the message names both.
     """
-    first = place_of(arrays[0])
+    first = device_of(arrays[0])
     for name, array in zip(names, arrays, strict=False):
-        if array is not None and (place := place_of(array)) != first:
-            requirement = f"must be where {names[0]} is, on {place_name(first)}"
-            raise BindingError(operator, name, f"{requirement}; got {place_name(place)}")
+        if array is not None and (device := device_of(array)) != first:
+            requirement = f"must be where {names[0]} is, on {device_name(first)}"
+            raise BindingError(operator, name, f"{requirement}; got {device_name(device)}")
     return first
 
 
@@ -146,13 +146,13 @@ def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
                 facts.append(())
                 continue
             data = array.data
-            place, address = data.device_id, data.ptr
+            device, address = data.device_id, data.ptr
         elif _FAST:
-            place, address = HOST, _read_pointer(id(array) + _HEADER).value or 0
+            device, address = HOST, _read_pointer(id(array) + _HEADER).value or 0
         else:
-            place, address = HOST, address_of(array)
+            device, address = HOST, address_of(array)
         addresses.append(address)
-        facts.append((array.dtype, array.shape, array.strides, address & 15, place))
+        facts.append((array.dtype, array.shape, array.strides, address & 15, device))
     return addresses, tuple(facts)
 
 
@@ -168,22 +168,22 @@ def layout_of(array: Array | None, address: int) -> Layout:
     return Layout(array.shape, array.strides, array.dtype.itemsize, address & 15)
 
 
-def current(place: int) -> AbstractContextManager[Any]:
+def use_device(device: int) -> AbstractContextManager[Any]:
     """Return a context in which arrays of a place can be worked on: its device is the current."""
-    return nullcontext() if place == HOST else _cupy().cuda.Device(place)
+    return nullcontext() if device == HOST else _cupy().cuda.Device(device)
 
 
-def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
+def empty(shape: Sequence[int], dtype: np.dtype[Any], device: int) -> Array:
     """Return an uninitialised C-contiguous array, from the place's current allocator."""
-    if place == HOST:
+    if device == HOST:
         return np.empty(tuple(shape), dtype)
-    with current(place):
+    with use_device(device):
         # cupy.empty refuses what CuPy has no kernels for; over memory that is there, all is taken.
         cupy = _cupy()
         return cupy.ndarray(tuple(shape), dtype, cupy.cuda.alloc(prod(shape) * dtype.itemsize))
 
 
-def sent(operator: str, name: str, array: Array, place: int) -> Array:
+def copy_to_device(operator: str, name: str, array: Array, device: int) -> Array:
     """Return a copy on a device of an array on the host, whose strides are not negative.
 
     It has the same strides. It is made on CuPy's current stream, by way of pinned memory; nobody
@@ -192,11 +192,11 @@ def sent(operator: str, name: str, array: Array, place: int) -> Array:
     Raises ArgumentError while that stream is captured into a graph, which would copy what lies in
     the pinned memory when it runs.
     """
-    requirement = f"must be an array, as numbers are copied to {place_name(place)},"
-    require_eager(operator, name, requirement, place)
+    requirement = f"must be an array, as numbers are copied to {device_name(device)},"
+    require_eager(operator, name, requirement, device)
     address = address_of(array)
     held = (ctypes.c_uint8 * layout_of(array, address).span[1]).from_address(address)
-    with current(place):  # bytes, since CuPy does not take all dtypes
+    with use_device(device):  # bytes, since CuPy does not take all dtypes
         cupy = _cupy()
         memory = cupy.asarray(np.frombuffer(held, np.uint8))
         return cupy.ndarray(array.shape, array.dtype, memory.data, array.strides)
@@ -231,7 +231,7 @@ def fill_elements(target: Array, element: bytes) -> None:
         return
     width = min(_alignment(target), len(element), WORD_BYTES)
     words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
-    with current(place_of(target)):
+    with use_device(device_of(target)):
         if (pattern == pattern[0]).all():
             words.fill(pattern[0])
         else:
@@ -247,7 +247,7 @@ def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
     if target.size == 0:
         return
     width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
-    with current(place_of(target)):
+    with use_device(device_of(target)):
         words, bits = _words(target, width), _words(source, width)
         if merge:
             words |= bits
@@ -255,9 +255,9 @@ def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
             words[...] = bits
 
 
-def require_eager(operator: str, name: str, requirement: str, place: int) -> None:
+def require_eager(operator: str, name: str, requirement: str, device: int) -> None:
     """Raise ArgumentError if a call that waits for the GPU is being captured into a graph."""
-    if engine_for(place).is_captured(place):
+    if engine_for(device).is_captured(device):
         raise ArgumentError(operator, name, f"{requirement} while a CUDA graph is captured")
 
 
@@ -267,30 +267,30 @@ def flip_bits(target: Array, element: bytes) -> None:
         return
     width = min(_alignment(target), len(element), WORD_BYTES)
     words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
-    with current(place_of(target)):
+    with use_device(device_of(target)):
         for k, word in enumerate(pattern):
             column = words[..., k]
             column ^= word
 
 
-def temporary(place: int, make: Callable[[], T]) -> T:
+def temporary(device: int, make: Callable[[], T]) -> T:
     """Return what a call makes for itself in a place; a graph that captures the call keeps it."""
-    with current(place):
-        return engine_for(place).temporary(place, make)
+    with use_device(device):
+        return engine_for(device).temporary(device, make)
 
 
-def copied(array: Array) -> Array:
+def copy_array(array: Array) -> Array:
     """Return a C-contiguous copy of an array, where it is."""
-    place = place_of(array)
-    result = temporary(place, lambda: empty(array.shape, array.dtype, place))
+    device = device_of(array)
+    result = temporary(device, lambda: empty(array.shape, array.dtype, device))
     copy_elements(result, array)
     return result
 
 
-def converted(array: Array, dtype: np.dtype[Any]) -> Array:
+def convert(array: Array, dtype: np.dtype[Any]) -> Array:
     """Return an array's values in another dtype. CuPy makes subnormal float32 zero."""
-    source = array if _alignment(array) >= array.dtype.itemsize else copied(array)
-    return temporary(place_of(array), lambda: source.astype(dtype))
+    source = array if _alignment(array) >= array.dtype.itemsize else copy_array(array)
+    return temporary(device_of(array), lambda: source.astype(dtype))
 
 
 def check_output(
@@ -299,17 +299,17 @@ def check_output(
     array: Array,
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
-    place: int,
+    device: int,
     reason: str,
 ) -> None:
     """Raise BindingError unless an array can receive a result of a shape, dtype and place.
 
     ``reason`` says what the shape follows from, such as ``"for axis=1"``.
     """
-    actual = place_of(array)
-    if actual != place:
-        requirement = f"must be where the inputs are, on {place_name(place)}"
-        raise BindingError(operator, name, f"{requirement}; got {place_name(actual)}")
+    actual = device_of(array)
+    if actual != device:
+        requirement = f"must be where the inputs are, on {device_name(device)}"
+        raise BindingError(operator, name, f"{requirement}; got {device_name(actual)}")
     if array.shape != shape:
         requirement = f"must have shape {shape} {reason}".rstrip()
         raise BindingError(operator, name, f"{requirement}; got {array.shape}")

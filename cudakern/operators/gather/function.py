@@ -36,7 +36,7 @@ _look_up = Lookup(NAME, "axis", rows_of, plan_gather)
 @overload
 def gather(
     x: OnGPU, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather(
     x: NDArray[T], indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
@@ -44,7 +44,7 @@ def gather(
 @overload
 def gather(
     x: Numbers, indices: OnGPU, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather(
     x: Numbers, indices: OnHost, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
@@ -52,7 +52,7 @@ def gather(
 @overload
 def gather(
     x: Operand, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather(
     x: Operand, indices: Operand, axis: int = 0, *, out: Out, **how: Unpack[Modes]
@@ -109,7 +109,7 @@ def gather(
         A dtype is not supported, ``axis`` is no integer, an operand is a tuple of arrays, or
         ``fill_value`` does not fit.
     BindingError
-        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+        ``out`` does not fit, an array overlaps it, or arrays are on different devices.
     IndexRangeError
         An index is out of range in ``mode="raise"``, ``out`` being untouched then; or E is 0 while
         there are indices, in every mode but "fill".

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.operators.arrays.lazy import Lazy, rechunked, require_known
+from cudakern.operators.arrays.lazy import Lazy, rechunk, require_known
 from cudakern.operators.gather_nd import function as eager
 from cudakern.operators.indexing.indices import ZERO, check_mode
 from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, look_up
@@ -64,8 +64,8 @@ def gather_nd(
     batch = selection.first
     for axis in range(batch):
         chunks = _cut_alike(x.chunks[axis], positions.chunks[axis])
-        x, positions = rechunked(x, {axis: chunks}), rechunked(positions, {axis: chunks})
-    positions = rechunked(positions, {positions.ndim - 1: -1})
+        x, positions = rechunk(x, {axis: chunks}), rechunk(positions, {axis: chunks})
+    positions = rechunk(positions, {positions.ndim - 1: -1})
     symbols = (*range(batch), *range(x.ndim, x.ndim + positions.ndim - batch))
     return look_up(call, x, positions, symbols, at_hand)
 

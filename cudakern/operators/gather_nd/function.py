@@ -39,7 +39,7 @@ _look_up = Lookup(NAME, "batch_dims", rows_of_tuples, plan_gather_nd)
 @overload
 def gather_nd(
     x: OnGPU, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather_nd(
     x: NDArray[T], indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
@@ -47,7 +47,7 @@ def gather_nd(
 @overload
 def gather_nd(
     x: Numbers, indices: OnGPU, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather_nd(
     x: Numbers, indices: OnHost, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
@@ -55,7 +55,7 @@ def gather_nd(
 @overload
 def gather_nd(
     x: Operand, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather_nd(
     x: Operand, indices: Operand, batch_dims: int = 0, *, out: Out, **how: Unpack[Modes]
@@ -115,7 +115,7 @@ def gather_nd(
         A dtype is not supported, ``batch_dims`` is no integer, an operand is a tuple of arrays, or
         ``fill_value`` does not fit.
     BindingError
-        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+        ``out`` does not fit, an array overlaps it, or arrays are on different devices.
     IndexRangeError
         An index is out of range in ``mode="raise"``, ``out`` being untouched then; or an extent is
         0 while there are tuples, in every mode but "fill".

@@ -14,11 +14,11 @@ from cudakern.errors import IndexRangeError
 from cudakern.operators.arrays.native import (
     Array,
     address_of,
-    copied,
-    current,
+    copy_array,
+    device_of,
     empty,
     layout_of,
-    place_of,
+    use_device,
 )
 from cudakern.operators.indexing.indices import INDEX_TYPES, Selection, index_type
 from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD, MAX_COMPONENTS
@@ -85,13 +85,13 @@ def raise_if_outside(
     ``starts``.
     """
     if not layout_of(indices, address_of(indices)).is_aligned:
-        indices = copied(indices)
+        indices = copy_array(indices)
     address = address_of(indices)
     layout = layout_of(indices, address)
-    place = place_of(indices)
+    device = device_of(indices)
     none = np.iinfo(np.uint64).max
-    first_bad = empty((1,), np.dtype(np.uint64), place)
-    with current(place):
+    first_bad = empty((1,), np.dtype(np.uint64), device)
+    with use_device(device):
         first_bad.fill(none)
     kind, extents = index_type(indices, selection.negative), selection.extents(shape)
     launch = check_launch(operator, layout, kind, extents, tuples=selection.tuples)
@@ -99,7 +99,7 @@ def raise_if_outside(
         Tensor("indices", layout, read=True, written=False),
         Tensor("first_bad", Layout((1,), (8,), 8), read=True, written=True),
     )
-    engine_for(place).prepare(launch, place, tensors)(address, address_of(first_bad))
+    engine_for(device).prepare(launch, device, tensors)(address, address_of(first_bad))
     position = int(first_bad[0])
     if position == none:
         return

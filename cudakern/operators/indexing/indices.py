@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cudakern.errors import ArgumentError, dtype_error, shown
-from cudakern.operators.arrays.native import Array, converted
+from cudakern.operators.arrays.native import Array, convert
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.values import dtypes
 from cudakern.values.dtypes import DataType
 from cudakern.values.layout import VECTOR_BYTES, Layout
-from cudakern.values.validation import element_bytes, require_word
+from cudakern.values.validation import as_bytes, require_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,10 +124,10 @@ def index_type(indices: Array, negative: str) -> str:
     return f"u{name}" if negative == "invalid" and name.startswith("int") else name
 
 
-def widened(indices: Array, extents: Sequence[int], negative: str) -> Array:
+def widen(indices: Array, extents: Sequence[int], negative: str) -> Array:
     """Return indices that can be read as `index_type` says, for axes of these extents."""
     if negative == "invalid" and indices.dtype == np.int32 and max(extents, default=0) > 2**31:
-        return converted(indices, np.dtype(np.int64))
+        return convert(indices, np.dtype(np.int64))
     return indices
 
 
@@ -139,7 +139,7 @@ def as_indices(operator: str, value: object, indices: Array) -> Array:
     if indices.dtype in _INDEX_DTYPES:
         return indices
     if indices.dtype in _WIDENED:
-        return converted(indices, _WIDENED[indices.dtype])
+        return convert(indices, _WIDENED[indices.dtype])
     if isinstance(value, list | tuple):
         if indices.size == 0:
             return indices.astype(np.int64)  # an empty list has no dtype of its own
@@ -172,5 +172,5 @@ def fill_pattern(operator: str, mode: str, fill_value: object, dtype: np.dtype[A
     """Return one element of the fill value repeated to 16 bytes; zeros for another mode."""
     if mode != "fill":
         return NO_FILL
-    element = element_bytes(operator, "fill_value", fill_value, dtype)
+    element = as_bytes(operator, "fill_value", fill_value, dtype)
     return element * (VECTOR_BYTES // dtype.itemsize)

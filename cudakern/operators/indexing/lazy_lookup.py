@@ -21,10 +21,17 @@ from cudakern.engines import HOST
 from cudakern.errors import dtype_error
 from cudakern.operators.arrays import lazy, native
 from cudakern.operators.arrays.foreign import as_array
-from cudakern.operators.arrays.lazy import Lazy, as_lazy, mapped, meta_like, only_chunk, starts_of
+from cudakern.operators.arrays.lazy import (
+    Lazy,
+    as_lazy,
+    map_chunks,
+    meta_like,
+    only_chunk,
+    starts_of,
+)
 from cudakern.operators.arrays.native import Array
 from cudakern.operators.indexing.check import raise_if_outside, require_extents
-from cudakern.operators.indexing.indices import Selection, as_indices, widened
+from cudakern.operators.indexing.indices import Selection, as_indices, widen
 from cudakern.operators.indexing.lookup import require_operands
 
 _INT64 = np.dtype(np.int64)
@@ -40,7 +47,7 @@ def lazy_operands(
     data = as_lazy(operator, "x", x, indices=indices)
     positions, array = lazy.as_lazy_indices(operator, indices, x=x)
     require_operands(operator, data, positions, least)
-    at_hand = array is not None and native.place_of(array) == HOST
+    at_hand = array is not None and native.device_of(array) == HOST
     return data, positions, array if at_hand else None
 
 
@@ -86,7 +93,7 @@ class LazyLookup:
         indices = as_array(self.operator, "indices", indices)
         if indices.size:
             readable = as_indices(self.operator, indices, indices)
-            readable = widened(readable, self.extents, self.selection.negative)
+            readable = widen(readable, self.extents, self.selection.negative)
             first = list(map(int, starts))
             raise_if_outside(self.operator, readable, self.selection, self.shape, first)
         return indices
@@ -99,9 +106,9 @@ class LazyLookup:
     def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
         """Return what indices select from a chunk that starts there; zero bits for the rest."""
         indices = as_array(self.operator, "indices", indices)
-        place = native.place_of(indices)
-        local = native.empty(indices.shape, _INT64, place)
-        with native.current(place):
+        device = native.device_of(indices)
+        local = native.empty(indices.shape, _INT64, device)
+        with native.use_device(device):
             for column, extent, start in zip(self.columns, self.extents, starts, strict=True):
                 local[column] = self.positions(indices[column], extent) - start
         return self.flipped(self.look_up(x, local, "fill", "invalid"))
@@ -109,7 +116,7 @@ class LazyLookup:
     def positions(self, indices: Array, extent: int) -> Array:
         """Return where indices point along an axis, as int64; anywhere outside if nowhere."""
         if indices.dtype != np.uint64:
-            indices = native.converted(indices, _INT64)
+            indices = native.convert(indices, _INT64)
         mode, negative = self.selection.mode, self.selection.negative
         low, high = (-1, extent) if mode == "fill" else (0, extent - 1)
         if mode == "wrap":
@@ -125,7 +132,7 @@ class LazyLookup:
     def merge(self, parts: list[Array]) -> Array:
         """Return the result of several chunks of x from those of each."""
         first, *others = parts
-        result = native.copied(first)
+        result = native.copy_array(first)
         for part in others:
             native.copy_elements(result, part, merge=True)
         return result
@@ -149,7 +156,7 @@ def look_up(
     first, stop, mode = selection.first, selection.stop, selection.mode
     new = slice(first, -1) if selection.tuples else slice(None)
     shape = selection.shape(x, indices)
-    lazy.require_one_place(name, x=x, indices=indices)
+    lazy.require_one_device(name, x=x, indices=indices)
     native.require_size(name, "indices", shape, x.dtype.itemsize)
     if mode != "fill" and 0 not in shape:
         require_extents(name, selection, x.shape, indices.size)
@@ -157,12 +164,12 @@ def look_up(
         if 0 not in shape:
             axes, meta = range(indices.ndim), meta_like(indices, indices.ndim, indices.dtype)
             starts = lazy.start_of_each(indices, axes)
-            indices = mapped(f"{name}-check", call.check, axes, meta, indices, axes, *starts)
+            indices = map_chunks(f"{name}-check", call.check, axes, meta, indices, axes, *starts)
         call = replace(call, selection=selection._replace(mode="clamp", negative="from_end"))
     meta = meta_like(x, len(shape), x.dtype)
     if all(count == 1 for count in x.numblocks[first:stop]):
         dimensions = (*range(first), *symbols[new], *range(stop, x.ndim))
-        return mapped(name, call.of_whole, dimensions, meta, x, range(x.ndim), indices, symbols)
+        return map_chunks(name, call.of_whole, dimensions, meta, x, range(x.ndim), indices, symbols)
     parts = _of_chunks(call, x, indices, new, _chunks_hit(call, x, at_hand))
     return lazy.tree(name, parts, range(stop - first), call.merge, call.finish, meta)
 

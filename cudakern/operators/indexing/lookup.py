@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cudakern.operators.arrays import native
-from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.indexing.check import raise_if_outside, require_extents
-from cudakern.operators.indexing.indices import Selection, as_indices, index_type, widened
-from cudakern.process.caches import registered
-from cudakern.values.dtypes import copyable, require_dtype
+from cudakern.operators.indexing.indices import Selection, as_indices, index_type, widen
+from cudakern.process.caches import register
+from cudakern.values.dtypes import copyable_dtypes, require_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,14 +33,16 @@ def as_operands(
     require_operands(operator, data, positions, least)
     if data is not x or positions is not indices:
         of_numbers = map(is_of_numbers, (x, indices))
-        arrays = placed(operator, ("x", "indices"), (data, positions), of_numbers, {"out": out})
+        arrays = send_numbers(
+            operator, ("x", "indices"), (data, positions), of_numbers, {"out": out}
+        )
         data, positions = arrays
     return data, positions
 
 
 def require_operands(operator: str, x: Array, indices: Array, least: int) -> None:
     """Raise DTypeError unless x may be copied, ArgumentError for too few or many dimensions."""
-    require_dtype(operator, "x", x.dtype, copyable())
+    require_dtype(operator, "x", x.dtype, copyable_dtypes())
     native.require_rank(operator, "x", x, 1)
     native.require_rank(operator, "indices", indices, least)
 
@@ -64,7 +66,7 @@ class Lookup:
         self._rows_of, self._plan = rows_of, plan
         self.binding = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
         self._run = self.binding.run
-        registered(operator, self.binding.table)
+        register(operator, self.binding.table)
 
     def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
         """Return what is selected, in ``out`` if given.
@@ -74,26 +76,26 @@ class Lookup:
         """
         if selection.mode == "raise":
             requirement = "must not be 'raise', which waits for the GPU,"
-            native.require_eager(self._operator, "mode", requirement, native.place_of(x))
+            native.require_eager(self._operator, "mode", requirement, native.device_of(x))
         if selection.negative == "invalid":
-            indices = widened(indices, selection.extents(x.shape), selection.negative)
+            indices = widen(indices, selection.extents(x.shape), selection.negative)
         if out is None:
             shape = selection.shape(x, indices)
-            place = native.common_place(self._operator, ("x", "indices"), (x, indices))
+            device = native.common_device(self._operator, ("x", "indices"), (x, indices))
             native.require_size(self._operator, "indices", shape, x.dtype.itemsize)
-            target = out = native.empty(shape, x.dtype, place)
+            target = out = native.empty(shape, x.dtype, device)
         else:
             target = as_output(self._operator, "out", out)
         self._run(selection, (x, indices, target))
         return out
 
     def _bind(
-        self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], place: int
+        self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], device: int
     ) -> Work:
         x, indices, out = arrays
         shape, reason = selection.shape(x, indices), f"for {self._option}={selection.first}"
         kind = index_type(indices, selection.negative)
-        native.check_output(self._operator, "out", out, shape, x.dtype, place, reason)
+        native.check_output(self._operator, "out", out, shape, x.dtype, device, reason)
         extents = selection.extents(x.shape)
         if 0 in extents:
             return Work(before=partial(self._fill, selection) if out.size else None)

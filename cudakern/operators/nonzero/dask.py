@@ -16,7 +16,7 @@ from cudakern.operators.arrays import lazy, native
 from cudakern.operators.arrays.foreign import as_array
 from cudakern.operators.nonzero import function as eager
 from cudakern.operators.nonzero.function import NonzeroCoordinates
-from cudakern.values.validation import element_bytes
+from cudakern.values.validation import as_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[L
         rows = _rows(x)
     else:
         wanted = eager.as_rows("nonzero", size, x, _INT64)
-        fill = element_bytes("nonzero", "fill_value", fill_value, _INT64)
+        fill = as_bytes("nonzero", "fill_value", fill_value, _INT64)
         rows = _table(_first(x, wanted), x, wanted, _INT64, fill)
     return tuple(rows[:, d] for d in range(x.ndim))
 
@@ -135,7 +135,7 @@ def nonzero_coordinates(
     pair, of_count = _first(x, wanted), eager.count_type(x)
     meta = lazy.meta_like(x, 1, of_count)
     name = f"{eager.NAME}-count"
-    count = lazy.mapped(name, _count, "n", meta, pair, "f", new_axes={"n": 1}, kind=of_count)
+    count = lazy.map_chunks(name, _count, "n", meta, pair, "f", new_axes={"n": 1}, kind=of_count)
     return NonzeroCoordinates(count, _table(pair, x, wanted, kind, None))
 
 
@@ -160,7 +160,7 @@ def _consecutive(x: Lazy) -> Lazy:
         inner //= n
         whole = chunks and chunks[-1] != 1
         chunks.append(-1 if whole else max(1, min(n, room // inner)))
-    return lazy.rechunked(x, tuple(chunks))
+    return lazy.rechunk(x, tuple(chunks))
 
 
 def _rows(x: Lazy) -> Lazy:
@@ -199,7 +199,7 @@ def _of_each(
 def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
     """Return the coordinates of what is not zero in a chunk that starts there."""
     rows = eager.argwhere(chunk)
-    with native.current(native.place_of(rows)):
+    with native.use_device(native.device_of(rows)):
         for d, first in enumerate(start):
             column = rows[:, d]
             column += first
@@ -218,14 +218,14 @@ def _found(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Arra
 def _combined(wanted: int, pairs: list[tuple[int, Array]]) -> tuple[int, Array]:
     """Return the count of several chunks, and no more of their coordinates than are wanted."""
     counts, rows = zip(*pairs, strict=True)
-    together = lazy.joined(rows, 0)
-    return sum(counts), native.copied(together[:wanted]) if len(together) > wanted else together
+    together = lazy.join_along(rows, 0)
+    return sum(counts), native.copy_array(together[:wanted]) if len(together) > wanted else together
 
 
 def _count(pair: object, kind: np.dtype[Any]) -> Array:
     """Return the count where the coordinates are."""
-    ((number, rows),) = lazy.flattened(pair)
-    count = native.empty((1,), kind, native.place_of(rows))
+    ((number, rows),) = lazy.flatten(pair)
+    count = native.empty((1,), kind, native.device_of(rows))
     native.fill_elements(count, np.array(number, kind).tobytes())
     return count
 
@@ -235,16 +235,16 @@ def _table(pair: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | 
     shape, meta = (wanted, max(1, x.ndim)), lazy.meta_like(x, 2, kind)
     more: Any = {"new_axes": dict(zip("rc", shape, strict=True)), "shape": shape, "kind": kind}
     name = f"{eager.NAME}-table"
-    return lazy.mapped(name, _table_of, "rc", meta, pair, "f", fill=fill, **more)
+    return lazy.map_chunks(name, _table_of, "rc", meta, pair, "f", fill=fill, **more)
 
 
 def _table_of(
     pair: object, shape: tuple[int, int], kind: np.dtype[Any], fill: bytes | None
 ) -> Array:
     """Return the coordinates of a pair in rows of the shape."""
-    ((_, rows),) = lazy.flattened(pair)
-    table = native.empty(shape, kind, native.place_of(rows))
-    native.copy_elements(table[: len(rows)], native.converted(rows, kind))
+    ((_, rows),) = lazy.flatten(pair)
+    table = native.empty(shape, kind, native.device_of(rows))
+    native.copy_elements(table[: len(rows)], native.convert(rows, kind))
     if fill is not None:
         native.fill_elements(table[len(rows) :], fill)
     return table

@@ -11,16 +11,22 @@ import numpy as np
 
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.arrays import native
-from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, kind_of, placed
+from cudakern.operators.arrays.foreign import (
+    as_array,
+    as_output,
+    is_of_numbers,
+    kind_of,
+    send_numbers,
+)
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.nonzero import plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.tensor import MAX_ELEMENTS
-from cudakern.process.caches import registered
+from cudakern.process.caches import register
 from cudakern.process.lazy import is_cupy
-from cudakern.values.dtypes import DataType, as_dtype, known, require_dtype
-from cudakern.values.validation import as_extent, element_bytes
+from cudakern.values.dtypes import DataType, as_dtype, known_dtypes, require_dtype
+from cudakern.values.validation import as_bytes, as_extent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,7 +194,7 @@ def nonzero_coordinates(
     kind, rows = as_table(x, size, dtype)
     if out is None:
         table = rows, max(1, x.ndim)
-        pair = NonzeroCoordinates(new_count(x), native.empty(table, kind, native.place_of(x)))
+        pair = NonzeroCoordinates(new_count(x), native.empty(table, kind, native.device_of(x)))
     elif isinstance(out, tuple | list) and len(out) == len(NonzeroCoordinates._fields):
         pair = NonzeroCoordinates(*out)
     else:
@@ -196,7 +202,7 @@ def nonzero_coordinates(
         raise BindingError(NAME, "out", requirement)
     count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
     if x is not given:
-        (x,) = placed(NAME, ("x",), (x,), (is_of_numbers(given),), {_NAMES[1]: count})
+        (x,) = send_numbers(NAME, ("x",), (x,), (is_of_numbers(given),), {_NAMES[1]: count})
     _find((kind, None, rows), (x, count, coordinates))
     return pair
 
@@ -231,13 +237,13 @@ def as_input(operator: str, value: object, least: int) -> Array:
 
 def require_input(operator: str, x: Array, least: int) -> None:
     """Raise DTypeError or ArgumentError unless x is of a supported dtype and dimensions."""
-    require_dtype(operator, "x", x.dtype, known())
+    require_dtype(operator, "x", x.dtype, known_dtypes())
     native.require_rank(operator, "x", x, least)
 
 
 def new_count(x: Array) -> Array:
     """Return an uninitialised count for x."""
-    return native.empty((1,), count_type(x), native.place_of(x))
+    return native.empty((1,), count_type(x), native.device_of(x))
 
 
 def count_type(x: Array) -> np.dtype[Any]:
@@ -250,23 +256,23 @@ def count_type(x: Array) -> np.dtype[Any]:
 _Request = tuple["np.dtype[Any]", int | None, int | None]
 
 
-def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], place: int) -> Work:
+def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], device: int) -> Work:
     (x, count, rows), (kind, fill, wanted) = arrays, request
-    native.check_output(NAME, _NAMES[1], count, (1,), count_type(x), place, "")
+    native.check_output(NAME, _NAMES[1], count, (1,), count_type(x), device, "")
     if wanted is not None:
         reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
-        native.check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)
+        native.check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, device, reason)
     if not x.size:
-        return Work(before=lambda arrays: _find_nothing(arrays, fill, place))
+        return Work(before=lambda arrays: _find_nothing(arrays, fill, device))
     kind_of_x, count_bytes = DataType.from_numpy(x.dtype), count.dtype.itemsize
     problem = NonzeroProblem(layouts[0], layouts[2], kind_of_x, count_bytes, fill)
     return Work(plan_nonzero(problem))
 
 
-def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> None:
+def _find_nothing(arrays: tuple[Array, ...], fill: int | None, device: int) -> None:
     """Write the results for an x without elements."""
     _, count, rows = arrays
-    with native.current(place):
+    with native.use_device(device):
         count.fill(0)
         if fill is not None:
             rows.fill(fill)
@@ -274,15 +280,15 @@ def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> No
 
 _binding = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0, 1, 2))
 _find = _binding.run
-registered(NAME, _binding.table)
+register(NAME, _binding.table)
 
 
 @overload
-def argwhere(x: OnGPU) -> Any: ...  # noqa: ANN401  its place is not in its type
+def argwhere(x: OnGPU) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def argwhere(x: OnHost) -> NDArray[np.int64]: ...
 @overload
-def argwhere(x: AnyArray) -> Any: ...  # noqa: ANN401  its place is not in its type
+def argwhere(x: AnyArray) -> Any: ...  # noqa: ANN401  its device is not in its type
 @nvtx_range("argwhere")
 def argwhere(x: Any) -> Array:
     """Return the coordinates of the elements that are not zero, as ``numpy.argwhere`` does.
@@ -320,7 +326,7 @@ def argwhere(x: Any) -> Array:
     """
     x = as_input("argwhere", x, 0)
     requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
-    native.require_eager("argwhere", "x", requirement, native.place_of(x))
+    native.require_eager("argwhere", "x", requirement, native.device_of(x))
     return _trimmed(x)[:, : x.ndim]
 
 
@@ -376,25 +382,25 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     x = as_input("nonzero", x, 1)
     if size is None:
         requirement = "must be given, as without it the call waits for the GPU,"
-        native.require_eager("nonzero", "size", requirement, native.place_of(x))
+        native.require_eager("nonzero", "size", requirement, native.device_of(x))
         return tuple(_trimmed(x, by_axis=True).T)
     rows = as_rows("nonzero", size, x, _INT64)
-    fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
-    place = native.place_of(x)
-    axes = native.empty((x.ndim, rows), _INT64, place)
-    count = native.temporary(place, lambda: new_count(x))
+    fill = int(np.frombuffer(as_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
+    device = native.device_of(x)
+    axes = native.empty((x.ndim, rows), _INT64, device)
+    count = native.temporary(device, lambda: new_count(x))
     _find((_INT64, fill, None), (x, count, axes.T))
     return tuple(axes)
 
 
 def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
     """Return as many rows of int64 as there are; ``by_axis``, in memory column after column."""
-    place, columns = native.place_of(x), max(1, x.ndim)
+    device, columns = native.device_of(x), max(1, x.ndim)
 
     def table(rows: int) -> Array:
         if by_axis:
-            return native.empty((columns, rows), _INT64, place).T
-        return native.empty((rows, columns), _INT64, place)
+            return native.empty((columns, rows), _INT64, device).T
+        return native.empty((rows, columns), _INT64, device)
 
     count, request = new_count(x), (_INT64, None, None)
     if x.size * columns * _INT64.itemsize > plan.UNCOUNTED_BYTES:

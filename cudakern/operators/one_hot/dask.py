@@ -62,7 +62,7 @@ def one_hot(
     depth, axis = new_axis(positions, depth, axis, negative)
     chunked = None
     if isinstance(values, da.Array):
-        chunked = lazy.rechunked(lazy.as_lazy(name, "values", values), -1)
+        chunked = lazy.rechunk(lazy.as_lazy(name, "values", values), -1)
         # Zeros fit every dtype; what there will be is checked when it is there.
         pair = off_on(np.broadcast_to(np.zeros((), chunked.dtype), chunked.shape), dtype)
     else:
@@ -71,12 +71,12 @@ def one_hot(
         if pair.array is not None:
             beside = {"indices": indices}
             chunked = lazy.of_one_chunk(name, "values", values, pair.array, beside)
-    lazy.require_one_place(
+    lazy.require_one_device(
         name, indices=positions, **({} if chunked is None else {"values": chunked})
     )
     shape = result_shape(positions, depth, axis, pair.dtype)
     symbols, new = tuple(range(positions.ndim)), positions.ndim
-    return lazy.mapped(
+    return lazy.map_chunks(
         name,
         _vectors,
         (*symbols[:axis], new, *symbols[axis:]),

@@ -11,16 +11,16 @@ import numpy as np
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, dtype_error, reason, shown
 from cudakern.operators.arrays import native
-from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.arrays.native import Array
 from cudakern.operators.binding import Binding, Work
-from cudakern.operators.indexing.indices import as_indices, check_negative, index_type, widened
+from cudakern.operators.indexing.indices import as_indices, check_negative, index_type, widen
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
-from cudakern.process.caches import Results, registered
-from cudakern.values.dtypes import as_dtype, copyable, known, require_dtype
+from cudakern.process.caches import Results, register
+from cudakern.values.dtypes import as_dtype, copyable_dtypes, known_dtypes, require_dtype
 from cudakern.values.layout import VECTOR_BYTES, Layout
-from cudakern.values.validation import as_extent, element_bytes, normalize_axis
+from cudakern.values.validation import as_bytes, as_extent, normalize_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,7 +63,7 @@ def off_on(values: object, dtype: object) -> OffOn:
     Raises ArgumentError unless there are two; DTypeError for a dtype that is not supported, and
     for a value that is no scalar or does not fit.
     """
-    wanted = None if dtype is None else as_dtype(NAME, dtype, copyable())
+    wanted = None if dtype is None else as_dtype(NAME, dtype, copyable_dtypes())
     if isinstance(values, list | tuple):
         if len(values) != _COUNT:
             _refuse(f"{len(values)} of them")
@@ -75,14 +75,14 @@ def off_on(values: object, dtype: object) -> OffOn:
     array = as_array(NAME, "values", values)
     if array.size != _COUNT:
         _refuse(f"shape {array.shape}")
-    require_dtype(NAME, "values", array.dtype, copyable())
+    require_dtype(NAME, "values", array.dtype, copyable_dtypes())
     if wanted is not None and array.dtype != wanted:
-        if native.place_of(array) == HOST:  # elsewhere, a look at them would synchronise
+        if native.device_of(array) == HOST:  # elsewhere, a look at them would synchronise
             _pattern(array.ravel(), wanted)
-        elif not known().keys() >= {array.dtype, wanted}:
+        elif not known_dtypes().keys() >= {array.dtype, wanted}:
             requirement = f"must be {wanted} on a GPU, where 8-bit floats are not converted"
             raise dtype_error(NAME, "values.dtype", f"{requirement}; got {array.dtype}")
-        array = native.converted(array, wanted)
+        array = native.convert(array, wanted)
     return OffOn(array.dtype, array=array)
 
 
@@ -98,12 +98,12 @@ def _scalars(off: object, on: object, wanted: np.dtype[Any] | None, *_zeros: obj
 
 def _pattern(values: Iterable[object], dtype: np.dtype[Any]) -> bytes:
     """Return off and on as bytes, each repeated; raise DTypeError where one does not fit."""
-    elements = (element_bytes(NAME, f"values[{k}]", value, dtype) for k, value in enumerate(values))
+    elements = (as_bytes(NAME, f"values[{k}]", value, dtype) for k, value in enumerate(values))
     return b"".join(element * (VECTOR_BYTES // dtype.itemsize) for element in elements)
 
 
 _numbers = lru_cache(maxsize=256, typed=True)(_scalars)
-registered("one_hot values", Results(_numbers))
+register("one_hot values", Results(_numbers))
 
 
 def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
@@ -123,7 +123,7 @@ def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
     except Exception as error:
         requirement = f"must be scalars of one dtype; got {shown(values)} ({reason(error)})"
         raise dtype_error(NAME, "values", requirement) from error
-    require_dtype(NAME, "values", dtype, copyable())
+    require_dtype(NAME, "values", dtype, copyable_dtypes())
     return dtype
 
 
@@ -147,11 +147,11 @@ def result_shape(indices: Array, depth: int, axis: int, dtype: np.dtype[Any]) ->
 _Request = tuple[int, int, "np.dtype[Any]", bytes, str]
 
 
-def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], place: int) -> Work:
+def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], device: int) -> Work:
     axis, depth, dtype, pattern, negative = request
     indices, _, out = arrays
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-    native.check_output(NAME, "out", out, shape, dtype, place, f"for axis={axis}, depth={depth}")
+    native.check_output(NAME, "out", out, shape, dtype, device, f"for axis={axis}, depth={depth}")
     on_device, values, result = layouts
     kind = index_type(indices, negative)
     problem = OneHotProblem(on_device, values, result, axis, kind, pattern)
@@ -160,13 +160,13 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
 
 _binding = Binding(NAME, _NAMES, _bind, aligned=(0, 1))
 _run = _binding.run
-registered(NAME, _binding.table)
+register(NAME, _binding.table)
 
 
 @overload
 def one_hot(
     indices: OnGPU, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def one_hot(indices: OnHost, depth: int, **how: Unpack[Direction]) -> NDArray[np.float32]: ...
 @overload
@@ -180,7 +180,7 @@ def one_hot(
 @overload
 def one_hot(
     indices: AnyArray, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def one_hot(indices: Operand, depth: int, *, out: Out, **how: Unpack[TypedVectors]) -> Out: ...
 @nvtx_range(NAME)
@@ -235,7 +235,7 @@ def one_hot(
         A dtype is not supported, ``depth`` or ``axis`` is no integer, the indices are a tuple of
         arrays, or a value does not fit.
     BindingError
-        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+        ``out`` does not fit, an array overlaps it, or arrays are on different devices.
 
     Notes
     -----
@@ -262,12 +262,12 @@ def one_hot(
     array = pair.array
     if indices is not given or array is not None:
         of_numbers = map(is_of_numbers, (given, values))
-        indices, array = placed(NAME, _NAMES[:2], (indices, array), of_numbers, {"out": out})
-    indices = widened(indices, (depth,), negative)
+        indices, array = send_numbers(NAME, _NAMES[:2], (indices, array), of_numbers, {"out": out})
+    indices = widen(indices, (depth,), negative)
     if out is None:
         inputs = (indices,) if array is None else (indices, array)
-        place = native.common_place(NAME, _NAMES[: len(inputs)], inputs)
-        out = native.empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, place)
+        device = native.common_device(NAME, _NAMES[: len(inputs)], inputs)
+        out = native.empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, device)
     request = (axis, depth, pair.dtype, pair.pattern, negative)
     _run(request, (indices, array, as_output(NAME, "out", out)))
     return out

@@ -10,8 +10,15 @@ import numpy as np
 
 from cudakern.operators.arrays import lazy
 from cudakern.operators.arrays.foreign import as_array
-from cudakern.operators.arrays.lazy import Lazy, joined, mapped, only_chunk, require_known, tree
-from cudakern.operators.arrays.native import Array, current, empty, place_of
+from cudakern.operators.arrays.lazy import (
+    Lazy,
+    join_along,
+    map_chunks,
+    only_chunk,
+    require_known,
+    tree,
+)
+from cudakern.operators.arrays.native import Array, device_of, empty, use_device
 from cudakern.operators.reduce import function as eager
 from cudakern.operators.reduce import types
 from cudakern.operators.reduce.function import ReduceCall, call_of
@@ -100,10 +107,10 @@ def reduce(
     if all(x.numblocks[d] == 1 for d in call.axes):
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
         ones = ones if keepdims else {}
-        return mapped(NAME, states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
+        return map_chunks(NAME, states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
     starts = lazy.start_of_each(x, call.axes) if finds_positions else ()
     no_arrays, name = lazy.meta_of_states(x.ndim), f"{NAME}-chunk"
-    parts = mapped(
+    parts = map_chunks(
         name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=ones
     )
     return tree(NAME, parts, call.axes, states.combine, states.finish, meta, keepdims=keepdims)
@@ -119,7 +126,7 @@ class _States:
     shape: tuple[int, ...]  # of x
     keepdims: bool
 
-    def reduced(self, x: Array, function: ReduceFunction, **options: Any) -> Array:  # noqa: ANN401
+    def reduce(self, x: Array, function: ReduceFunction, **options: Any) -> Array:  # noqa: ANN401
         """Return x reduced along the axes of the call, which stay, with its rule for NaN."""
         rules = {"keepdims": True, "nan": self.nan, **options}
         return eager.reduce(x, function, self.call.axes, **rules)
@@ -129,7 +136,7 @@ class _States:
         dtype, initial = self.call.dtype, self.initial
         if initial is not None:
             options["initial"] = np.frombuffer(initial, dtype)[0]
-        return self.reduced(x, function, dtype=dtype, keepdims=self.keepdims, **options)
+        return self.reduce(x, function, dtype=dtype, keepdims=self.keepdims, **options)
 
     def of_whole(self, chunk: object) -> Array:
         """Return the result for a chunk that has all that is reduced."""
@@ -149,7 +156,7 @@ class _States:
             return None
         shape = [1 if d in axes else n for d, n in enumerate(chunk.shape)]
         shape[axes[0]] = 0
-        return empty(shape, dtype, place_of(chunk))
+        return empty(shape, dtype, device_of(chunk))
 
 
 class _Values(_States):
@@ -173,7 +180,7 @@ class _Values(_States):
             value = complex(np.frombuffer(self.initial, self.call.dtype)[0])
             if any(part == 0 and copysign(1, part) < 0 for part in (value.real, value.imag)):
                 options["initial"] = complex(-0.0, -0.0) if self.dtype.kind == "c" else -0.0
-        return self.reduced(x, function, dtype=self.dtype, **options)
+        return self.reduce(x, function, dtype=self.dtype, **options)
 
     def of_chunk(self, chunk: Array) -> Array:
         """Return the state of a chunk."""
@@ -185,12 +192,12 @@ class _Values(_States):
         is_norm = function is _L2 and chunk.dtype.kind == "c"  # the sum of |x|^2, not of x * x
         parts = [chunk.real, chunk.imag] if is_norm else [chunk]
         function = _PARTIAL.get(function, function)
-        return joined([self.partial(part, function) for part in parts], axes[0])
+        return join_along([self.partial(part, function) for part in parts], axes[0])
 
     def combine(self, states: list[Array]) -> Array:
         """Return the state of several chunks."""
         function, along = self.call.function, self.call.axes[0]
-        state = joined(states, along)
+        state = join_along(states, along)
         if state.shape[along] <= 1:
             return state
         return self.partial(state, _SUM if function in _ADDED else function)
@@ -198,7 +205,7 @@ class _Values(_States):
     def finish(self, states: list[Array]) -> Array:
         """Return the result."""
         call = self.call
-        state = joined(states, call.axes[0])
+        state = join_along(states, call.axes[0])
         if call.function in {_AVERAGE, _L2}:
             return self._average_or_root(state)
         function = _SUM if call.function in _ADDED - {*_PARTIAL} else call.function
@@ -209,11 +216,11 @@ class _Values(_States):
 
         In float64, as CuPy makes subnormal float32 zero; kernels of ours convert.
         """
-        total = self.reduced(state, _SUM, dtype=self.dtype, keepdims=self.keepdims)
+        total = self.reduce(state, _SUM, dtype=self.dtype, keepdims=self.keepdims)
         widest = np.complex128 if self.dtype.kind == "c" else np.float64
         wide = eager.reduce(total, _SUM, (), dtype=widest)
         numbers = wide.reshape(-1).view(np.float64)
-        with current(place_of(state)), np.errstate(all="ignore"):
+        with use_device(device_of(state)), np.errstate(all="ignore"):
             if self.call.function is _L2:
                 np.sqrt(numbers, out=numbers)
             else:
@@ -233,13 +240,13 @@ class _Exponentials(_Values):
         """Return elements, or states, reduced to a state."""
         kind, state = DataType.from_numpy(x.dtype), self.call.reduction.state
         reduction = replace(self.call.reduction, kind=kind, result=state, keeps_state=True)
-        return eager.reduced(reduction, x, self.call.axes, keepdims=True)
+        return eager.run_reduction(reduction, x, self.call.axes, keepdims=True)
 
     def finish(self, states: list[Array]) -> Array:
         """Return the result."""
-        state = joined(states, self.call.axes[0])
+        state = join_along(states, self.call.axes[0])
         reduction = replace(self.call.reduction, kind=DataType.from_numpy(state.dtype))
-        return eager.reduced(reduction, state, self.call.axes, keepdims=self.keepdims)
+        return eager.run_reduction(reduction, state, self.call.axes, keepdims=self.keepdims)
 
 
 class _Positions(_States):
@@ -263,10 +270,10 @@ class _Positions(_States):
         call = self.call
         values = self.of_nothing(chunk, self.dtype)
         if values is not None:
-            return values, empty(values.shape, _INT64, place_of(chunk))
-        values = self.reduced(chunk, self.extreme, dtype=self.dtype)
-        rest = self.reduced(chunk, call.function, last_index=call.reduction.last_index)
-        with current(place_of(chunk)):
+            return values, empty(values.shape, _INT64, device_of(chunk))
+        values = self.reduce(chunk, self.extreme, dtype=self.dtype)
+        rest = self.reduce(chunk, call.function, last_index=call.reduction.last_index)
+        with use_device(device_of(chunk)):
             positions, step = rest * 0, 1
             for axis, start in zip(call.axes[::-1], starts[::-1], strict=True):
                 positions += (rest % chunk.shape[axis] + int(start)) * step
@@ -280,14 +287,14 @@ class _Positions(_States):
         """Return the state of several chunks."""
         call = self.call
         along = call.axes[0]
-        values, positions = (joined(parts, along) for parts in zip(*states, strict=True))
+        values, positions = (join_along(parts, along) for parts in zip(*states, strict=True))
         if values.shape[along] <= 1:
             return values, positions
         best = eager.reduce(values, self.extreme, along, keepdims=True, nan=self.nan)
         function, beyond = (
             (_MAX, -1) if call.reduction.last_index else (_MIN, np.iinfo(np.int64).max)
         )
-        with current(place_of(values)):
+        with use_device(device_of(values)):
             chosen = values == best
             if self.dtype.kind in "fc":
                 chosen |= np.isnan(values) & np.isnan(best)

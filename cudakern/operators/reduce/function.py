@@ -10,18 +10,18 @@ import numpy as np
 
 from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
 from cudakern.operators.arrays import native
-from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, placed
+from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.reduce import types
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import NAME, ReduceFunction
-from cudakern.process.caches import Table, registered
-from cudakern.values.dtypes import DataType, as_dtype, known, require_dtype, way_out
+from cudakern.process.caches import Table, register
+from cudakern.values.dtypes import DataType, as_dtype, known_dtypes, require_dtype, way_out
 from cudakern.values.validation import (
     AXIS_WORDS,
-    element_bytes,
+    as_bytes,
     integer_of,
     is_flag,
     normalize_axes,
@@ -101,7 +101,7 @@ def _as_flags(**flags: object) -> Iterator[bool]:
         yield bool(value)
 
 
-_calls: Table[ReduceCall] = registered(f"{NAME} arguments", Table())
+_calls: Table[ReduceCall] = register(f"{NAME} arguments", Table())
 
 
 def call_of(
@@ -126,7 +126,7 @@ def call_of(
     target = None if out is None else as_output(NAME, "out", out)
     of_out = dtype is None
     if not of_out:
-        dtype = as_dtype(NAME, dtype, known())
+        dtype = as_dtype(NAME, dtype, known_dtypes())
     elif target is not None:
         dtype = target.dtype
     if type(keepdims) is not bool or type(last_index) is not bool:
@@ -143,7 +143,7 @@ def call_of(
         call = _calls.add(key, _new_call(x, *key[:6], initial, of_out=of_out))
     if initial is None:
         return call, None, target
-    return call, element_bytes(NAME, "initial", initial, call.dtype), target
+    return call, as_bytes(NAME, "initial", initial, call.dtype), target
 
 
 def _new_call(
@@ -160,7 +160,7 @@ def _new_call(
 ) -> ReduceCall:
     """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
     types.require_order(x, name)
-    require_dtype(NAME, "x", x.dtype, known())
+    require_dtype(NAME, "x", x.dtype, known_dtypes())
     native.require_rank(NAME, "x", x, 0)
     function = types.as_function(name)
     require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
@@ -177,7 +177,7 @@ def _new_call(
     axes = normalize_axes(NAME, axis, x.ndim)
     count = prod([x.shape[d] for d in axes])
     shape = _shape_of(x, axes, keepdims=keepdims)
-    kind = known()[x.dtype]
+    kind = known_dtypes()[x.dtype]
     result = _result_of(function, kind, dtype, count, of_out=of_out)
     constant = types.of_nothing(function, result)
     native.require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
@@ -214,10 +214,10 @@ def _result_of(
     result = types.result_type(function, kind, requested)
     if dtype is not None and of_out:
         words, allowed = types.result_types(function, kind)
-        result = known().get(dtype, DataType.UNKNOWN)
+        result = known_dtypes().get(dtype, DataType.UNKNOWN)
         if result not in allowed:
             requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
-            legal = [own for own, data_type in known().items() if data_type in allowed]
+            legal = [own for own, data_type in known_dtypes().items() if data_type in allowed]
             hint = way_out("out", dtype, legal)
             raise BindingError(NAME, "out", f"{requirement}; got {dtype}{hint}")
     if not types.holds_indices(function, result, count):
@@ -232,12 +232,12 @@ def _bind(
     request: ReduceCall | tuple[ReduceCall, bytes],
     arrays: tuple[Array, ...],
     layouts: list[Layout],
-    place: int,
+    device: int,
 ) -> Work:
     call, initial = request if isinstance(request, tuple) else (request, None)
     x, out = arrays
     reason = f"for x.shape={x.shape}, axis={call.axes}"
-    native.check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
+    native.check_output(NAME, "out", out, call.shape, call.dtype, device, reason)
     if not out.size:
         return Work()
     if not x.size:
@@ -249,10 +249,12 @@ def _bind(
 
 _binding = Binding(NAME, ("x", "out"), _bind, aligned=(0, 1))
 _run = _binding.run
-registered(NAME, _binding.table)
+register(NAME, _binding.table)
 
 
-def reduced(reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: bool) -> Array:
+def run_reduction(
+    reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: bool
+) -> Array:
     """Return x reduced along some axes."""
     key = (reduction, axes, keepdims, x.shape)
     call = _calls.find(key)
@@ -260,7 +262,7 @@ def reduced(reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: 
         shape, dtype = _shape_of(x, axes, keepdims=keepdims), reduction.result.numpy
         constant = types.of_nothing(reduction.function, reduction.result)
         call = _calls.add(key, ReduceCall(reduction, axes, shape, dtype, constant))
-    out = native.empty(call.shape, call.dtype, native.place_of(x))
+    out = native.empty(call.shape, call.dtype, native.device_of(x))
     _run(call, (x, out))
     return out
 
@@ -268,7 +270,7 @@ def reduced(reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: 
 @overload
 def reduce(
     x: OnGPU, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def reduce(
     x: OnHost, function: Arg, axis: Axes = None, **how: Unpack[Rules]
@@ -288,7 +290,7 @@ def reduce(
 @overload
 def reduce(
     x: AnyArray, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
-) -> Any: ...  # noqa: ANN401  its place is not in its type
+) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def reduce(
     x: Operand, function: Function, axis: Axes = None, *, out: Out, **how: Unpack[AllRules]
@@ -408,8 +410,8 @@ def reduce(
         x, function, axis, keepdims, dtype, nan, last_index, initial, out
     )
     if x is not given:
-        (x,) = placed(NAME, ("x",), (x,), (is_of_numbers(given),), {"out": target})
+        (x,) = send_numbers(NAME, ("x",), (x,), (is_of_numbers(given),), {"out": target})
     if target is None:
-        target = out = native.empty(call.shape, call.dtype, native.place_of(x))
+        target = out = native.empty(call.shape, call.dtype, native.device_of(x))
     _run(call if element is None else (call, element), (x, target))
     return out

@@ -78,9 +78,9 @@ class ReduceProblem:
         places = layout.packed_strides(shape, 1) if has_places else [0] * len(shape)
         strides = [x.strides[k] for k in axes]
         logical = merge(map(Dimension, shape, zip(strides, places, strict=True)))
-        object.__setattr__(self, "kept", merge(layout.walked(kept)))
+        object.__setattr__(self, "kept", merge(layout.sort_for_walk(kept)))
         object.__setattr__(self, "logical", logical)
-        object.__setattr__(self, "along", merge(layout.walked(logical)))
+        object.__setattr__(self, "along", merge(layout.sort_for_walk(logical)))
 
     @property
     def rest(self) -> bytes:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.compilation.cache import compiler_folder, find_file, is_exhausted, make, resources
-from cudakern.compilation.waits import KERNELS, ZIGLANG, late, spoken
+from cudakern.compilation.waits import KERNELS, ZIGLANG, announce, make_announcer
 from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
 from cudakern.process.forks import PATIENCE
 from cudakern.simulator.runtime.abi import LAYOUT_DIFFERS, layout_checks
@@ -152,7 +152,7 @@ class Toolchain:
 
         kind = ZIGLANG if self.is_zig else KERNELS
         doing = f"compiling {Path(source).name}"
-        return make(name, write, late(kind, doing), meanwhile).path
+        return make(name, write, make_announcer(kind, doing), meanwhile).path
 
     def _unfit(self, found_out: str) -> EngineUnavailableError:
         return EngineUnavailableError(
@@ -280,7 +280,7 @@ def _asked(command: tuple[str, ...]) -> Toolchain | None:
     if shutil.which(command[0]) is None:
         return None
     asked = [*command, "--version"]
-    waiting = spoken(ZIGLANG, "starting ziglang") if _is_zig(command[-2:][0]) else nullcontext()
+    waiting = announce(ZIGLANG, "starting ziglang") if _is_zig(command[-2:][0]) else nullcontext()
     try:
         with waiting:
             result = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)

@@ -185,7 +185,7 @@ def test_a_library_of_an_unknown_stream_is_asked_and_its_arrays_kept(streams):
 
 def test_views_keep_a_loan(streams):
     x = Tensor(np.arange(24, dtype=np.float32).reshape(4, 6).T[::-1])
-    view = loans.borrowed("f", "x", x).T[1:]
+    view = loans.borrow("f", "x", x).T[1:]
     assert np.array_equal(view.get(), x.values.T[1:])
     assert streams.steps() == IN_ORDER[:2]
     del view

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators.indexing.indices import widened
+from cudakern.operators.indexing.indices import widen
 from tests.helpers import oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import gather_nd
@@ -95,9 +95,9 @@ def test_axes_longer_than_indices_can_tell(place, dtype, extent):
 def test_depths_longer_than_indices_can_tell():
     # A result of such a depth takes gigabytes; its indices are those of gather.
     indices = np.array([-1], np.int32)
-    assert widened(indices, (2**31,), "invalid") is indices
-    assert widened(indices, (2**31 + 1,), "from_end") is indices
-    assert same_bytes(widened(indices, (3, 2**31 + 1), "invalid"), np.array([-1], np.int64))
+    assert widen(indices, (2**31,), "invalid") is indices
+    assert widen(indices, (2**31 + 1,), "from_end") is indices
+    assert same_bytes(widen(indices, (3, 2**31 + 1), "invalid"), np.array([-1], np.int64))
 
 
 def test_warm_calls_know_what_a_negative_index_is(place):

@@ -10,7 +10,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator.cupy_stand_in.modules import OWN
-from cudakern.values.dtypes import copyable
+from cudakern.values.dtypes import copyable_dtypes
 from tests.helpers.rows import each
 
 #: What makes an array of a dtype; ``new`` is another one of a dtype, a shape and strides.
@@ -34,7 +34,7 @@ MADE = {
     "astype": lambda _, new, kind: new("f4").astype(kind),
 }
 #: NumPy makes no such view of float8_e5m2, so nor does the stand-in.
-OF_NUMPY = {("as_strided", kind) for kind in copyable() if kind.name == "float8_e5m2"}
+OF_NUMPY = {("as_strided", kind) for kind in copyable_dtypes() if kind.name == "float8_e5m2"}
 
 
 def made(xp, call, kind):
@@ -56,7 +56,7 @@ def made(xp, call, kind):
 
 def test_arrays_are_those_of_cupy():
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    cases = [(name, kind) for name in MADE for kind in copyable()]
+    cases = [(name, kind) for name in MADE for kind in copyable_dtypes()]
     theirs = [made(cupy, MADE[name], kind) for name, kind in cases]
     with ck.simulator.in_place_of_cupy() as xp:
         ours = [made(xp, MADE[name], kind) for name, kind in cases]
