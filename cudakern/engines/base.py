@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Grid = tuple[int, int, int]
-#: Of the large GPU that work is divided for, an H200, and of the one that the simulator stands for.
-MULTIPROCESSORS = 132
 #: Threads of a block, unless an operator says otherwise.
 THREADS = 256
 #: Blocks that a multiprocessor can hold at once, with 64 registers a thread: leaves room for loads

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.engines import kernel_files
-from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.engines.kernel_text import load_source
 from cudakern.errors import BindingError
 from cudakern.simulator.launching import observation
@@ -19,6 +18,7 @@ from cudakern.simulator.libraries.execution_mode import is_fast
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
 from cudakern.simulator.sources.text_to_ptx import Ptx, ptx_of_program, target
+from cudakern.values.layout import MULTIPROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

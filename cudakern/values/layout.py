@@ -19,6 +19,8 @@ VECTOR_BYTES = 16
 WORD_BYTES = 8
 #: Bytes that memory moves at least.
 SECTOR_BYTES = 32
+#: Multiprocessors of an H200, for which work is divided and which the simulator models.
+MULTIPROCESSORS = 132
 #: Byte offsets of 32-bit kernels lie in [-2^31, 2^31), their work items and extents below these.
 MAX_SPAN_32 = 2**31
 MAX_ITEMS_32 = 2**32

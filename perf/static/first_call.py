@@ -22,9 +22,9 @@ from unittest import mock
 import numpy as np
 
 import cudakern as ck
-from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import EngineUnavailableError
+from cudakern.values.layout import MULTIPROCESSORS
 from perf.static.host_cost import Row, cupy_stand_in
 
 if TYPE_CHECKING:

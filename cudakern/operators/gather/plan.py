@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import MULTIPROCESSORS, KernelSpec, Launch
+from cudakern.engines.base import KernelSpec, Launch
 from cudakern.operators.indexing import kernels
 from cudakern.operators.indexing.indices import INDEX_TYPES, compares_wide
 from cudakern.operators.indexing.rows import (
@@ -18,7 +18,7 @@ from cudakern.operators.indexing.rows import (
 )
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
-from cudakern.values.layout import VECTOR_BYTES, Layout, alignment, round_up
+from cudakern.values.layout import MULTIPROCESSORS, VECTOR_BYTES, Layout, alignment, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

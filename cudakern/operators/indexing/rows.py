@@ -11,12 +11,13 @@ from functools import cached_property
 from math import prod
 
 from cudakern.engines import base
-from cudakern.engines.base import MULTIPROCESSORS, THREADS, Launch, blocks_for
+from cudakern.engines.base import THREADS, Launch, blocks_for
 from cudakern.operators.indexing.indices import compares_wide
 from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD, specialise
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
 from cudakern.values.layout import (
+    MULTIPROCESSORS,
     VECTOR_BYTES,
     Dimension,
     Layout,

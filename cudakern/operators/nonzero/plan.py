@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch
+from cudakern.engines.base import THREADS, KernelSpec, Launch
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
 from cudakern.values.dtypes import DataType
 from cudakern.values.layout import (
+    MULTIPROCESSORS,
     VECTOR_BYTES,
     Dimension,
     Layout,

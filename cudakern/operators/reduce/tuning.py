@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cudakern.engines.base import MULTIPROCESSORS, THREADS
-from cudakern.values.layout import SECTOR_BYTES
+from cudakern.engines.base import THREADS
+from cudakern.values.layout import MULTIPROCESSORS, SECTOR_BYTES
 
 # Unit; reason; where the number comes from: an estimate, a limit of hardware or kernels, or what
 # was measured on an H200.

@@ -12,6 +12,7 @@ from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.runtime.abi_parser import constant
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.sources.text_to_ptx import target
+from cudakern.values.layout import MULTIPROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,7 +129,7 @@ def properties(device: int = 0) -> dict[str, Any]:
         "maxThreadsPerMultiProcessor": constant(_ROOM, "kThreadsEach"),
         "maxThreadsDim": (1024, 1024, 64),
         "maxGridSize": (2**31 - 1, 65535, 65535),
-        "multiProcessorCount": constant(_ROOM, "kMultiprocessors"),
+        "multiProcessorCount": MULTIPROCESSORS,
         "totalConstMem": 65536,
         "l2CacheSize": 50 * 2**20,
         "major": major,

@@ -23,6 +23,7 @@ from cudakern.compilation.waits import KERNELS, ZIGLANG, announce, make_announce
 from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
 from cudakern.process.forks import PATIENCE
 from cudakern.simulator.runtime.abi import LAYOUT_DIFFERS, layout_checks
+from cudakern.values.layout import MULTIPROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +103,8 @@ class Toolchain:
         """
         first = _CHECKED_RUNTIME if checked else _RUNTIME
         parts = runtime_parts(first)
-        flags = ("-O2", *(("-DCK_SIM_CHECKED",) if checked else ()))
+        which = ("-DCK_SIM_CHECKED",) if checked else ()
+        flags = ("-O2", f"-DCK_SIM_MULTIPROCESSORS={MULTIPROCESSORS}", *which)
         name = f"libcudakern_{Path(first).stem}_{self.digest(*flags, _digest_of(parts))}.so"
         file = find_file(name)
         if file is not None:

@@ -5,7 +5,7 @@
 
 namespace ck_sim {
 
-constexpr uint32_t kMultiprocessors = 132;
+constexpr uint32_t kMultiprocessors = CK_SIM_MULTIPROCESSORS;
 // What each of these has.
 constexpr uint32_t kThreadsEach = 2048;
 constexpr uint32_t kBlocksEach = 32;
