@@ -1,11 +1,11 @@
-"""Files of compiled kernels: found, proven, made, deleted.
+"""Files of compiled kernels in the cache folder: find, check, write and delete them.
 
-What lies in the cache folder is loaded and run. So a file is taken if nobody but this user and
-root could have written it, which `trust` tells, and if it is whole: it ends in a checksum of its
-name and its content. Any other file of its name is made again and replaced.
+The files there are loaded and run. So a file is used only if nobody but this user and root could
+have written it (see `trust`), and if it is whole: it ends in a checksum of its name and content.
+Any other file of its name is made again and replaced.
 
-Where the cache folder is not trusted, or cannot be written, a folder of this process takes what is
-compiled.
+Where the cache folder is not trusted or cannot be written, a folder of this process holds the
+files.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
     from cudakern.process.forks import Cancelled
 
-#: Errors of a process or machine that has no more to give; no file is to blame for them.
+#: Errors of a process or machine that has no more to give, whatever file it asks for.
 _EXHAUSTED = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
-#: The last line of each file: loaders of machine code do not look there, in PTX it is a comment. It
-#: guards against damage, so it need not be more than CRC-32, which takes 0.3 ms a megabyte.
+#: The last line of each file: loaders of machine code do not read it, in PTX it is a comment. It
+#: guards against damage alone, so CRC-32 is enough, which takes 0.3 ms a megabyte.
 _MARK = b"\n// cudakern: whole "
 _MARK_BYTES = len(_MARK) + len(b"%08x\n" % 0)
 _DAY = 86_400  # seconds
 BUILD, _OF_PROCESS, _OF_COMPILER = "build-cudakern-", "cudakern-process-", "compiler-cudakern-"
-#: Names of what is written into the cache folder, and of nothing else.
+#: Names of all that is written into the cache folder.
 _OURS = re.compile(
     rf"[\w-]*[-_][0-9a-f]{{32}}\.(cubin|ptx|so|txt)|({BUILD}|{_OF_COMPILER})[a-z0-9_]+"
 )
@@ -53,16 +53,16 @@ class Kept(NamedTuple):
     """A file that is whole and trusted."""
 
     path: Path
-    marked: bytes  # all that was read
+    marked: bytes  # the content and the last line
 
     @property
     def content(self) -> bytes:
-        """What was kept."""
+        """The content, without the last line."""
         return self.marked[:-_MARK_BYTES]
 
 
 class Cleared(NamedTuple):
-    """What `clear` has done to a folder."""
+    """What `clear` has deleted from a folder."""
 
     folder: Path
     files: int
@@ -82,7 +82,7 @@ class Choice:
 
     @property
     def problem(self) -> str:
-        """What to tell about the folders that do not serve."""
+        """What to say about the folders that do not serve."""
         if self.distrusted:
             return (
                 "cudakern: the cache folder must be this user's or root's, and nobody else may "
@@ -97,12 +97,12 @@ class Choice:
 
 
 def find_file(name: str) -> Kept | None:
-    """Return the file of a name; None unless one is there that is whole and trusted."""
+    """Return the file of a name, or None if none is there that is whole and trusted."""
     choice = survey()
     if choice.distrusted:
         _warn(choice.problem)
     for folder in [*choice.readable, *_process_folder.made()]:
-        kept = _proven(folder / name)
+        kept = _read_whole(folder / name)
         if kept is not None:
             return kept
     return None
@@ -116,9 +116,9 @@ def make(
 ) -> Kept:
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
-    It is written there, and then put into its place, so two processes can share the cache, and
-    nothing is left of what fails. ``write`` is told when nobody waits for it any more. A fork waits
-    for its end. ``late`` is called if it takes long, ``meanwhile`` while it is written.
+    The finished file is moved to the cache folder. So processes can share that, and nothing is left
+    of a file that fails. ``write`` is told when nobody waits for it any more. A fork waits for its
+    end. ``late`` is called if it takes long, ``meanwhile`` while it is written.
 
     Raises EngineUnavailableError if it cannot be written.
     """
@@ -126,12 +126,9 @@ def make(
     def work(cancelled: Cancelled) -> Kept:
         folder = _build_folder()
         try:
-            write(folder, cancelled)
-            return keep(folder / name)
-        except OSError as error:
-            if is_exhausted(error):
-                raise
-            raise _unwritable(folder.parent, error) from error
+            with _writing_to(folder.parent):
+                write(folder, cancelled)
+                return keep(folder / name)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -139,7 +136,7 @@ def make(
 
 
 def keep(made: Path) -> Kept:
-    """Put a file that was made in a build's folder into the cache folder, whole or not at all."""
+    """Move a file from a build's folder to the cache folder, whole or not at all."""
     content = made.read_bytes()
     mark = _mark(made.name, content)
     folder = made.parent.parent
@@ -166,7 +163,7 @@ def keep(made: Path) -> Kept:
 
 
 def note(name: str, content: bytes) -> None:
-    """Keep in the cache folder what can be found out again, unless that cannot be written."""
+    """Write a file that is not essential to the cache folder, if that can be written."""
     folder = survey().writable
     if folder is not None:
         with suppress(OSError):
@@ -192,20 +189,20 @@ def cache_folder() -> Path:
 
 
 def compiler_folder(build: Path) -> Path:
-    """Return a folder for what a compiler keeps; one that goes with the build at the worst."""
+    """Return a folder for a compiler's own files: at worst one that is deleted with the build."""
     folder = build.parent / f"{_OF_COMPILER}{os.getuid()}"
-    return build / _OF_COMPILER if _absent(folder) or _distrust(folder) else folder
+    problem = _create(folder) or _reason_not_trusted(folder)
+    return build / _OF_COMPILER if problem else folder
 
 
 def survey() -> Choice:
-    """Return which folders serve, after creating the one that will be written to."""
+    """Return which folders serve, and create the one that will be written to."""
     choice = Choice(_candidates())
     for folder in choice.candidates:
-        absent = _absent(folder)
-        problem = "" if absent else _distrust(folder)
+        absent = _create(folder)
         if absent:
             choice.unwritable.append(f"{folder}: {absent}")
-        elif problem:
+        elif problem := _reason_not_trusted(folder):
             choice.distrusted.append(problem)
         else:
             choice.readable.append(folder)
@@ -217,16 +214,16 @@ def survey() -> Choice:
 
 
 def clear() -> Iterator[Cleared]:
-    """Delete compiled kernels, and what builds have left, from each folder of the cache.
+    """Delete compiled kernels, and the remains of builds, from each folder of the cache.
 
-    What has another name stays, and what a link leads to.
+    Files of other names stay, and so do files that a link leads to.
     """
     for folder in _candidates():
         if not os.path.lexists(folder):
             continue
         try:
             problem = reason_not_trusted(folder, group=_shared())
-            yield Cleared(folder, 0, 0, problem) if problem else _cleared(folder)
+            yield Cleared(folder, 0, 0, problem) if problem else _clear_folder(folder)
         except OSError as error:
             yield Cleared(folder, 0, 0, error.strerror or str(error))
 
@@ -234,9 +231,9 @@ def clear() -> Iterator[Cleared]:
 def content_of(folder: Path) -> tuple[int, int]:
     """Return how many files lie in a folder, however deep, and their bytes."""
     nbytes = []
-    for parent, _, names in os.walk(folder):  # which takes folders that vanish for empty ones
+    for parent, _, names in os.walk(folder):  # which treats folders that vanish as empty
         for name in names:
-            with suppress(FileNotFoundError):  # of a build that has ended meanwhile
+            with suppress(FileNotFoundError):  # it was of a build that has ended meanwhile
                 status = Path(parent, name).lstat()
                 if stat.S_ISREG(status.st_mode):
                     nbytes.append(status.st_size)
@@ -245,9 +242,9 @@ def content_of(folder: Path) -> tuple[int, int]:
 
 @contextmanager
 def resources() -> Iterator[None]:
-    """Say in one line that the process, or the machine, has no more files, memory or processes.
+    """Raise EngineUnavailableError where the process or the machine has no more to give.
 
-    Raises EngineUnavailableError then.
+    That is: no more files, memory or processes.
     """
     try:
         yield
@@ -262,12 +259,12 @@ def resources() -> Iterator[None]:
 
 
 def is_exhausted(error: OSError) -> bool:
-    """Return whether the process or the machine is to blame for an error, not what was opened."""
+    """Return whether an error is due to the process or the machine, not to the file."""
     return error.errno in _EXHAUSTED
 
 
 def _candidates() -> list[Path]:
-    """Return the folders that may serve, the first choice first."""
+    """Return the folders that may serve, in the order of preference."""
     named = os.environ.get("CUDAKERN_CACHE_DIR")
     if named:
         try:
@@ -276,10 +273,10 @@ def _candidates() -> list[Path]:
             message = f"cudakern: CUDAKERN_CACHE_DIR must name a folder; got {named!r}: {error}"
             raise EngineUnavailableError(message) from error
     folders = []
-    with suppress(RuntimeError, OSError):  # there is no home folder
+    with suppress(RuntimeError, OSError):  # without a home folder
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         folders.append(Path(base).expanduser().absolute() / "cudakern")
-    with suppress(OSError):  # no temporary folder can be written
+    with suppress(OSError):  # without a temporary folder that can be written
         folders.append(Path(tempfile.gettempdir()).absolute() / f"cudakern-{os.getuid()}")
     if not folders:
         message = "cudakern: CUDAKERN_CACHE_DIR must name a folder where no default can be written"
@@ -288,7 +285,7 @@ def _candidates() -> list[Path]:
 
 
 def _shared() -> bool:
-    """Return whether the members of a group trust each other with the folder that is named."""
+    """Return whether the members of a group trust each other in the folder that is named."""
     value = os.environ.get("CUDAKERN_CACHE_SHARED")
     if value and value != "group":
         message = f"cudakern: CUDAKERN_CACHE_SHARED must be 'group' or unset; got {value!r:.60}"
@@ -296,15 +293,16 @@ def _shared() -> bool:
     return bool(value and os.environ.get("CUDAKERN_CACHE_DIR"))
 
 
-def _distrust(folder: Path) -> str:
+def _reason_not_trusted(folder: Path) -> str:
+    """Return why a folder is not trusted, or an empty string."""
     try:
         return reason_not_trusted(folder, group=_shared())
     except OSError as error:
         return f"{folder}: {error.strerror}"
 
 
-def _absent(folder: Path) -> str:
-    """Create a folder for this user alone; return why it is not there, or an empty string."""
+def _create(folder: Path) -> str:
+    """Create a folder for this user alone; return why that fails, or an empty string."""
     try:
         for path in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:
             with suppress(FileExistsError):  # another process was faster
@@ -317,7 +315,7 @@ def _absent(folder: Path) -> str:
         return error.strerror or str(error)
 
 
-def _cleared(folder: Path) -> Cleared:
+def _clear_folder(folder: Path) -> Cleared:
     before = _contents(folder)
     for name in before:
         path = folder / name
@@ -336,9 +334,9 @@ def _cleared(folder: Path) -> Cleared:
 
 
 class _ProcessFolder:
-    """A folder of this process, which is deleted when it ends.
+    """A folder of this process, which is deleted when the process ends.
 
-    A forked process uses it, too, as long as it is there.
+    A forked process uses the same folder as long as it exists.
     """
 
     def __init__(self) -> None:
@@ -346,7 +344,7 @@ class _ProcessFolder:
         self._path: Path | None = None
 
     def made(self) -> list[Path]:
-        """Return the folder in a list, which is empty if there is none, or it is another's now."""
+        """Return a list of the folder, which is empty without one that is still ours."""
         path = self._path
         if path is None:
             return []
@@ -357,21 +355,17 @@ class _ProcessFolder:
         return [path] if stat.S_ISDIR(status.st_mode) and not fault(status) else []
 
     def of(self, reason: str) -> Path:
-        """Return the folder, creating it and warning of the reason."""
+        """Return the folder, creating it, and warn of the reason."""
         with self._lock:
             made = self.made() or [self._make()]
         _warn(reason)
         return made[0]
 
     def _make(self) -> Path:
-        try:
+        with _writing_to("a folder"):
             temporary = Path(tempfile.gettempdir())
             _sweep(temporary, _OF_PROCESS)
             path = Path(tempfile.mkdtemp(prefix=_OF_PROCESS, dir=temporary))
-        except OSError as error:
-            if is_exhausted(error):
-                raise
-            raise _unwritable("a folder", error) from error
         atexit.register(_delete_own, path, os.getpid())
         self._path = path
         return path
@@ -397,25 +391,20 @@ def _build_folder() -> Path:
     choice = survey()
     if choice.writable is not None:
         _sweep(choice.writable, BUILD)
-        try:
-            return Path(tempfile.mkdtemp(prefix=BUILD, dir=choice.writable))
-        except OSError as error:
-            if is_exhausted(error):
-                raise
-            if error.errno not in _FORBIDDEN:
-                raise _unwritable(choice.writable, error) from error
-            choice.unwritable.append(f"{choice.writable}: {error.strerror}")
+        with _writing_to(choice.writable):
+            try:
+                return Path(tempfile.mkdtemp(prefix=BUILD, dir=choice.writable))
+            except OSError as error:
+                if error.errno not in _FORBIDDEN:
+                    raise
+                choice.unwritable.append(f"{choice.writable}: {error.strerror}")
     folder = _process_folder.of(choice.problem)
-    try:
+    with _writing_to(folder):
         return Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
-    except OSError as error:
-        if is_exhausted(error):
-            raise
-        raise _unwritable(folder, error) from error
 
 
 def _sweep(folder: Path, prefix: str) -> None:
-    """Delete folders that processes of this user have left when they were killed."""
+    """Delete folders that killed processes of this user have left."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(prefix):
@@ -424,8 +413,8 @@ def _sweep(folder: Path, prefix: str) -> None:
                     shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def _proven(path: Path) -> Kept | None:
-    """Return a file if it is whole and trusted; what is read is what was looked at."""
+def _read_whole(path: Path) -> Kept | None:
+    """Return a file if it is whole and trusted. What is checked is the file that is read."""
     try:
         with open(path, "rb", buffering=0, opener=_open) as file:
             status = os.fstat(file.fileno())
@@ -439,7 +428,7 @@ def _proven(path: Path) -> Kept | None:
                     f"else may write to them; {one_line(f'{path} {problem}')}, so it is not used"
                 )
                 return None
-            # All of it is not read before it can be whole, however large it is.
+            # The end is read first: a file without the mark may be of any size.
             end = os.pread(file.fileno(), _MARK_BYTES, start) if start >= 0 else b""
             marked = file.readall() if end.startswith(_MARK) else b""
     except OSError as error:
@@ -451,7 +440,7 @@ def _proven(path: Path) -> Kept | None:
 
 
 def _open(path: str, flags: int) -> int:
-    """Open a file, but no link, and without waiting for anybody."""
+    """Open a file without following links and without waiting."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
@@ -469,11 +458,18 @@ def _contents(folder: Path) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def _unwritable(place: Path | str, error: OSError) -> EngineUnavailableError:
-    message = f"cudakern: compiled kernels must be written to {one_line(place)}; "
-    return EngineUnavailableError(message + (error.strerror or str(error)))
+@contextmanager
+def _writing_to(folder: Path | str) -> Iterator[None]:
+    """Raise EngineUnavailableError where a folder is the reason for an OSError."""
+    try:
+        yield
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        message = f"cudakern: compiled kernels must be written to {one_line(folder)}; "
+        raise EngineUnavailableError(message + (error.strerror or str(error))) from error
 
 
 def one_line(text: object) -> str:
-    """Return what has paths in it as messages show it: in one line, text alone."""
+    """Return a text with paths as messages show it: in one line, without control characters."""
     return repr(str(text))[1:-1]

@@ -1,8 +1,8 @@
-"""Kernels for GPUs: text, macros and options to machine code or PTX, through NVRTC.
+"""Compile kernels for GPUs with NVRTC: text, macros and options to machine code or PTX.
 
 Nothing else of the package compiles CUDA C++, and nothing adds to the options. So what is tested
-and measured is what is launched. CuPy's own way from text appends ``-ftz=true``, which would take
-subnormal numbers for zero.
+and measured is what is launched. CuPy compiles with ``-ftz=true``, which would treat subnormal
+numbers as zero.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 #: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
 MIN_CAPABILITY = 70
-#: Of NVRTC: the first version that leaves the handlers of signals as they are.
+#: The first version of NVRTC that does not change the handlers of signals.
 _FIRST_WITHOUT_HANDLERS = (13, 1)
 #: Bytes that hold a ``struct sigaction``.
 _SIGACTION_BYTES = 256
@@ -50,7 +50,7 @@ _LOWERED = re.compile(r"// (\S+) is (.*)\n")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All that NVRTC is given."""
+    """The input of NVRTC."""
 
     name: str  # what errors call the text
     text: str  # CUDA C++ without includes
@@ -80,8 +80,8 @@ class Program:
 def compile(program: Program) -> tuple[bytes, str]:  # noqa: A001  always nvrtc.compile
     """Return machine code or PTX, and NVRTC's log: warnings, or nothing. Safe on many threads.
 
-    In front of PTX stand comments that tell the symbols of name expressions: see `lowered_names`.
-    A fork waits for NVRTC, whose locks a forked process would find held for ever.
+    PTX begins with comments that hold the symbols of name expressions: see `lowered_names`.
+    A fork waits for NVRTC, whose locks would stay held in the forked process.
 
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
     not installed.
@@ -94,11 +94,11 @@ def compile(program: Program) -> tuple[bytes, str]:  # noqa: A001  always nvrtc.
 
 @cache
 def _spend_handlers() -> None:
-    """Have NVRTC compile an empty text, while no signal comes to this thread.
+    """Have NVRTC compile an empty text while signals are blocked in this thread.
 
-    As long as it parses the first text of a process, NVRTC before 13.1 handles SIGINT and SIGTERM
+    While NVRTC before 13.1 parses the first text of a process, it handles SIGINT and SIGTERM
     itself: it ends the process, with status 4 or a segmentation fault. So that text is short, and
-    a thread puts the handlers back, since a signal may come to another thread of the program.
+    a thread restores the handlers, since a signal may come to another thread of the program.
     """
     if tuple(map(int, version().split(".")[:2])) >= _FIRST_WITHOUT_HANDLERS:
         return
@@ -120,7 +120,7 @@ def _spend_handlers() -> None:
             time.sleep(1e-4)
         ended.release()
 
-    nvrtc = undivided(lambda _: _nvrtc())  # no handler divides the import
+    nvrtc = undivided(lambda _: _nvrtc())  # no handler interrupts the import
 
     def parse(_: object) -> None:
         handle = _answer(nvrtc.nvrtcCreateProgram(b"", b"nothing.cu", 0, [], []))
@@ -152,7 +152,7 @@ def _compile(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
         for expression in program.expressions:
             _answer(nvrtc.nvrtcAddNameExpression(handle, expression.encode()))
         status = nvrtc.nvrtcCompileProgram(handle, len(options), options)[0]
-        # NVRTC writes into it. One byte more: bytes of length one are shared by all of Python.
+        # NVRTC writes into it. One byte more: Python shares bytes objects of length one.
         log = b" " * (_answer(nvrtc.nvrtcGetProgramLogSize(handle)) + 1)
         _answer(nvrtc.nvrtcGetProgramLog(handle, log))
         said = log.decode(errors="replace").strip("\0 \n")
@@ -175,8 +175,8 @@ def _compile(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
 
 
 def _watch(nvrtc: ModuleType, handle: object, word: ctypes.Array[ctypes.c_char]) -> None:
-    """Have NVRTC, where it can (since 12.8), look from time to time whether a word says 1."""
-    # It calls a function of C with the word, for which Python is not needed.
+    """Have NVRTC, from 12.8 on, check from time to time whether a word says 1."""
+    # It calls a function of C with the word, which does not need Python.
     says = ctypes.cast(ctypes.CDLL(None).atoi, ctypes.c_void_p).value
     with suppress(AttributeError, RuntimeError):
         nvrtc.nvrtcSetFlowCallback(handle, says, ctypes.addressof(word))
@@ -203,8 +203,7 @@ def cached_file(
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
 
     The file's name starts with ``stem``. ``more`` is what the result depends on besides the
-    program; ``finish`` makes the file's bytes of the result. ``compiling`` stands for
-    `compile`.
+    program; ``finish`` turns the result into the file's bytes. ``compiling`` replaces `compile`.
 
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if NVRTC is not installed, or
     the folder cannot be written.
@@ -248,7 +247,7 @@ def file_name(stem: str, program: Program, more: str = "") -> str:
 @cache
 @resources()
 def version() -> str:
-    """Return NVRTC's version, such as ``"13.5.37"``; it is loaded only if no package tells that.
+    """Return NVRTC's version, such as ``"13.5.37"``, which is loaded only if no package has it.
 
     Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
     """
@@ -258,10 +257,10 @@ def version() -> str:
         nvrtc = _nvrtc()
         status, *numbers = nvrtc.nvrtcVersion()
         _answer((status,))
-        told = ".".join(map(str, numbers))
-        # A toolkit's library is a link to one that is called such as libnvrtc.so.12.9.86.
+        short = ".".join(map(str, numbers))
+        # A toolkit's library is a link to a file with the whole version, as libnvrtc.so.12.9.86.
         whole = Path(library_path()).resolve().name.partition(".so.")[2]
-        return whole if whole.startswith(f"{told}.") else told
+        return whole if whole.startswith(f"{short}.") else short
 
 
 def _installed(distribution: str) -> str:
@@ -313,7 +312,7 @@ def _nvrtc() -> ModuleType:
 
 
 def _answer(returned: tuple[Any, ...]) -> Any:  # noqa: ANN401  of any function
-    """Return what a function of NVRTC gives besides its status, which must be success."""
+    """Return the result of a function of NVRTC, whose status must be success."""
     status, *values = returned
     if status != type(status)(0):
         message = f"NVRTC: {status.name}"

@@ -1,4 +1,4 @@
-"""Who else could write what lies at a path."""
+"""Check whether anybody else could write the files at a path."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MAX_LINKS = 40  # as many as Linux follows
 
 
 def reason_not_trusted(folder: Path, *, group: bool = False) -> str:
-    """Return why what lies in a folder may come from somebody else, or an empty string.
+    """Return why the files of a folder may come from somebody else, or an empty string.
 
-    The folder must be this user's or root's, and nobody else may write to it. Nor may anybody else
-    be able to put another one in its place: that holds for all folders and links on the way to it.
-    With ``group``, what belongs to a group of this process may also be another member's.
+    The folder must belong to this user or root, and nobody else may write to it. Nobody else may be
+    able to replace it either, which concerns all folders and links on the way to it. With
+    ``group``, files of a group of this process may also belong to another member.
 
     Raises OSError if the folder is not there.
     """
@@ -37,11 +37,11 @@ def reason_not_trusted(folder: Path, *, group: bool = False) -> str:
 def fault(status: os.stat_result, *, group: bool = False, above: bool = False) -> str:
     """Return why somebody else could write a file or folder, or an empty string.
 
-    ``above`` folders are on the way to what is of interest: there nobody else may rename.
+    In folders ``above`` the one in question, nobody else may rename entries.
     """
     mode, gid = status.st_mode, status.st_gid
     shared = group and gid in {os.getegid(), *os.getgroups()}
-    # Root can be nobody, where a user namespace does not know it.
+    # Root appears as nobody where a user namespace does not know it.
     owners = {_ROOT, os.getuid()} | ({Path("/").stat().st_uid} if above else set())
     if status.st_uid not in owners and not shared:
         return f"belongs to user {status.st_uid}"
@@ -55,7 +55,7 @@ def fault(status: os.stat_result, *, group: bool = False, above: bool = False) -
 
 
 def _has_one_member(gid: int) -> bool:
-    """Return whether a group is the one that this user was given for himself alone."""
+    """Return whether a group is the private group of this user."""
     try:
         user, group = pwd.getpwuid(os.getuid()), grp.getgrgid(gid)
     except KeyError:

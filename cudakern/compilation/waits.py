@@ -1,6 +1,6 @@
-"""What takes long says so on standard error: each kind of it once in a process, in one line.
+"""Messages on standard error about work that takes long: one line for each kind and process.
 
-Whoever waits for it says so. ``CUDAKERN_QUIET=1`` ends that.
+``CUDAKERN_QUIET=1`` turns them off.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cudakern.process import forks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: The kinds, by what is said of them besides what is going on.
+#: The kinds of work: what a message adds to the name of the work.
 KERNELS = "kernels are compiled at their first use and kept in {}"
 ZIGLANG = "ziglang may take a minute at its first start; what it makes is kept in {}"
 
@@ -29,7 +29,7 @@ _unsaid = {KERNELS, ZIGLANG}
 
 
 def make_announcer(kind: str, doing: str) -> Callable[[], None]:
-    """Return a function that says what is still going on, unless that was said of this kind.
+    """Return a function that says what is still going on, once for each kind.
 
     ``doing`` is such as "compiling gather.cu".
     """
@@ -38,9 +38,9 @@ def make_announcer(kind: str, doing: str) -> Callable[[], None]:
 
 @contextmanager
 def announce(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> Iterator[None]:
-    """Say what goes on inside of a block that keeps its thread busy, if that takes long.
+    """Say what goes on inside of a block if it takes long, from another thread.
 
-    And say every ten seconds what is done ``so_far``.
+    Every ten seconds, say what ``so_far`` returns.
     """
     ended = _thread.allocate_lock()
     ended.acquire()
@@ -61,7 +61,7 @@ def announce(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> 
 
 
 def silence(kind: str) -> None:
-    """Say nothing of a kind any more: something else shows it."""
+    """Say nothing about a kind from now on: something else shows it."""
     _unsaid.discard(kind)
 
 

@@ -10,20 +10,20 @@ from weakref import WeakValueDictionary
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
-#: Entries of a table at most.
+#: The most entries that a table has.
 MAX_ENTRIES = 1024
 _random = Random()  # noqa: S311  no secrets; its own, so that a seed of the caller's stays as it is
 
 
 class Cache(Sized, Protocol):
-    """Keeps what can be made again. Safe to use from many threads."""
+    """Keeps values that can be computed again. Safe to use from many threads."""
 
     @property
     def limit(self) -> int:
-        """Entries at most."""
+        """The most entries that it keeps."""
 
     def clear(self) -> None:
-        """Forget all of them; what uses one goes on using it."""
+        """Forget all entries; whoever uses one can go on using it."""
 
 
 C = TypeVar("C", bound=Cache)
@@ -46,13 +46,13 @@ V = TypeVar("V")
 
 
 class Table(Generic[V]):
-    """What was made for some facts. Beyond the limit, one entry at random makes room.
+    """Values by the facts that they were computed for. Beyond the limit, a random entry is dropped.
 
-    So a loop over slightly more facts than fit finds nearly all of them again. Emptied when full,
-    the table would lose all of them each time.
+    So a loop over slightly more facts than fit finds nearly all of them again. A table that is
+    emptied when it is full would find none of them.
 
-    There is no lock: each step is one operation of the dictionary. Whoever uses an entry goes on
-    using it when it is forgotten.
+    There is no lock: each step is one operation of the dictionary. Whoever uses an entry can go on
+    using it after it is dropped.
     """
 
     limit = MAX_ENTRIES
@@ -67,7 +67,7 @@ class Table(Generic[V]):
         return len(self._entries)
 
     def add(self, key: object, value: V) -> V:
-        """Keep a value for some facts and return it; if there is one already, return that."""
+        """Keep a value for some facts; return it, or the one that is kept already."""
         added = self._entries.setdefault(key, value)
         while len(keys := list(self._entries)) > self.limit:
             other = _random.choice(keys)
@@ -77,13 +77,13 @@ class Table(Generic[V]):
 
 
 class Family:
-    """Caches that come and go, such as one for each compiled operator, taken as one."""
+    """Caches that come and go, such as those of compiled operators, counted as one cache."""
 
     def __init__(self) -> None:
         self._members: WeakValueDictionary[int, Cache] = WeakValueDictionary()
 
     def add(self, member: C) -> C:
-        """Return a cache, which belongs to the family as long as it is alive."""
+        """Add a cache, which belongs to the family as long as it is alive, and return it."""
         self._members[id(member)] = member
         return member
 
@@ -93,7 +93,7 @@ class Family:
 
     @property
     def limit(self) -> int:
-        """Entries of all members together at most."""
+        """The most entries that all members keep together."""
         return sum(member.limit for member in self._alive())
 
     def __len__(self) -> int:
@@ -117,7 +117,7 @@ _caches: dict[str, Cache] = {}
 
 
 def register(name: str, cache: C) -> C:
-    """Return a cache, which `sizes` and `clear_caches` know by a name from now on."""
+    """Have `sizes` and `clear_caches` know a cache by a name, and return it."""
     _caches[name] = cache
     return cache
 

@@ -1,4 +1,4 @@
-"""Forks and signals' handlers: locks that outlive them, work that they do not divide."""
+"""Locks that outlive forks and signals' handlers, and work that these do not divide."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LATE = 2.0
 class Lock:
     """A lock that is free in a forked process, unless the thread that forked holds it.
 
-    No other thread exists there. The thread that holds it can take it again: a signal's handler, or
-    a finaliser, may come to it anywhere.
+    No other thread exists there. The thread that holds it can take it again: a signal's handler or
+    a finaliser may ask for it anywhere.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Lock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Be free of threads that do not exist."""
+        """Free the lock of a thread that does not exist in this process."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -60,7 +60,7 @@ class AwaitedLock(Lock):
 
 
 class Cancelled:
-    """Tells work that nobody waits for its result any more."""
+    """A flag that tells work that nobody waits for its result any more."""
 
     def __init__(self) -> None:
         self.word = bytearray(b"0\0")  # a string of C, whose code looks for "1"
@@ -70,12 +70,12 @@ class Cancelled:
         return self.word.startswith(b"1")
 
     def cancel(self, *, cancelled: bool = True) -> None:
-        """Tell it; a signal's handler may."""
+        """Set the flag, or clear it. A signal's handler may call this."""
         self.word[:1] = b"1" if cancelled else b"0"
 
 
 def start(function: Callable[[], None]) -> None:
-    """Run a function on a thread of its own, which has stack enough for any of ours.
+    """Run a function on a thread of its own, whose stack is large enough for any of ours.
 
     Raises OSError if there is no room for a thread.
     """
@@ -98,9 +98,9 @@ def undivided(
     """Call a function that neither a signal's handler nor a fork divides; return its result.
 
     It runs on a thread of its own, where no handler runs, and a fork waits until it has ended. So a
-    forked process has all of the work or nothing of it. The caller calls ``meanwhile`` and waits,
-    and runs handlers; if one of them raises, the work is told to stop. It calls ``late`` if the
-    work takes long. Where all work is to stop, the caller still waits for what has begun.
+    forked process has all of the work or nothing of it. The caller calls ``meanwhile``, then waits
+    and runs handlers; if a handler raises, the work is told to stop. The caller calls ``late`` if
+    the work takes long. If all work is to stop, it still waits for what has begun.
 
     Raises what the function raises, OSError if there is no room for a thread, and KeyboardInterrupt
     if all work is to stop.

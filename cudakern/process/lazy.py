@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use, whatever thread, handler or fork comes to it."""
+"""Modules that are imported at their first use, in any thread and any signal's handler."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-#: Where and by which function Python imports a module; it holds the module's lock meanwhile.
+#: The file and the function of Python that import a module, and hold its lock meanwhile.
 _IMPORTING = "<frozen importlib._bootstrap>", "_find_and_load"
 
 
 def load(name: str) -> ModuleType:
     """Return a module by its full name, importing it at first use.
 
-    A signal's handler that comes meanwhile finds no half of it, and a forked process no lock of a
-    thread that is not there: it is undivided work.
+    The import is undivided work: no signal's handler finds half of the module, and no forked
+    process finds a lock of a thread that it does not have.
     """
     if _is_importing():  # the other thread could wait for a module of this one
         return import_module(name)
@@ -78,7 +78,7 @@ def public_names(
             raise AttributeError(message, name=name, obj=own)
         home = homes[name]
         value = load(f"{home}.{name}") if home == package else getattr(load(home), name)
-        # The next look-up comes here no more.
+        # The next look-up finds it there.
         return vars(own).setdefault(name, value)
 
     names = sorted({*homes, *({"__version__"} & {*vars(own)})} - {*modules})

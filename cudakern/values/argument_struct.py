@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a kernel is told beside addresses."""
+    """What a kernel gets besides addresses."""
 
     data: bytes  # the struct behind its pointers, padded to their alignment
     fields: tuple[Field, ...]  # in the struct's order

@@ -57,7 +57,7 @@ class DataType(IntEnum):
         Raises
         ------
         DTypeError
-            There is none: UNKNOWN, UINT4, INT4, or BFLOAT16 without the package ml_dtypes.
+            The type has none: UNKNOWN, UINT4, INT4, or BFLOAT16 without the package ml_dtypes.
         """
         if self is DataType.BFLOAT16:
             dtype = bfloat16()
@@ -158,7 +158,7 @@ def known_dtypes() -> dict[np.dtype[Any], DataType]:
 
 @lru_cache(maxsize=1)
 def copyable_dtypes() -> dict[np.dtype[Any], None]:
-    """Return the dtypes that functions copy: those, and the 8-bit floats of ml_dtypes."""
+    """Return the dtypes that functions copy: the known ones, and the 8-bit floats of ml_dtypes."""
     return dict.fromkeys((*known_dtypes(), *narrow_floats().values()))
 
 
@@ -192,9 +192,9 @@ def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
 
 
 def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
-    """Return what was given for a dtype as one of those that are legal.
+    """Return the legal dtype that a caller's value stands for.
 
-    Raises DTypeError if it is none of them; the message has the nearest one.
+    Raises DTypeError if none of them fits; the message suggests the nearest one.
     """
     dtype: np.dtype[Any] | None = None
     if wanted is not None:  # of which NumPy makes float64

@@ -28,7 +28,7 @@ MAX_ITEMS_32 = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a plan knows of an array: everything but its address, of which it knows the low bits."""
+    """What a plan knows of an array: everything but its address, besides the low bits of that."""
 
     shape: tuple[int, ...]  # sizes in elements
     strides: tuple[int, ...]  # strides in bytes; zero and negative values are legal
@@ -126,14 +126,14 @@ def merge(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
 
 
 def order_by(dimensions: Iterable[Dimension], operand: int) -> tuple[Dimension, ...]:
-    """Sort dimensions by the strides of one operand, largest first: that one is walked best."""
+    """Sort dimensions by the strides of one operand, largest first: it is walked best so."""
     return tuple(sorted(dimensions, key=lambda d: -abs(d.strides[operand])))
 
 
 def sort_for_walk(dimensions: Iterable[Dimension]) -> list[Dimension]:
-    """Sort dimensions as the first operand is walked best.
+    """Sort dimensions so that the first operand is walked best, without those of size 1.
 
-    Its largest strides come first, those of 0 before all; dimensions of size 1 go.
+    Those with a stride of 0 come first, then the others from the largest stride on.
     """
     return sorted(
         [d for d in dimensions if d.size > 1], key=lambda d: (d.strides[0] != 0, -abs(d.strides[0]))

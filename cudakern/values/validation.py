@@ -1,4 +1,4 @@
-"""Arguments of the functions that are no arrays: axes, sizes, scalars."""
+"""Arguments of the functions besides arrays: axes, sizes, scalars."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ def is_flag(value: object) -> bool:
 
 
 def as_flag(owner: str, argument: str, value: object) -> bool:
-    """Return a flag as Python's; DTypeError for what is none, as 1 is."""
+    """Return a flag as Python's; raise DTypeError for any other value, such as 1."""
     if not is_flag(value):
         raise dtype_error(owner, argument, f"must be True or False; got {shown(value)}")
     return bool(value)
 
 
 def integer_of(value: object) -> int:
-    """Return an integer of any kind as Python's; raise for what is none, as True is."""
+    """Return an integer of any kind as Python's; raise for any other value, such as True."""
     if type(value) is int:
         return value
     kind = str(getattr(value, "dtype", "")).rpartition(".")[2]  # of torch.bool
     if is_flag(value) or kind == "bool":
         raise TypeError("a flag is no integer")
-    return index(value)  # type: ignore[arg-type]  # what else was given, the error says
+    return index(value)  # type: ignore[arg-type]  # the error says what else was given
 
 
 def as_integer(
     operator: str, name: str, value: object, words: Mapping[str, str] | None = None
 ) -> int:
-    """Return an integer of any kind as Python's, or raise DTypeError: for True and False, too.
+    """Return an integer of any kind as Python's; raise DTypeError for others, True and False too.
 
     ``words`` maps names that users may write to the integers that they stand for.
     """
@@ -56,9 +56,9 @@ def as_integer(
         hint = did_you_mean(value, (), words)
         requirement = f"must be an int; got {shown(value)}{hint}"
         raise dtype_error(operator, name, requirement) from None
-    if integer.bit_length() > _MAX_BITS:  # more, and messages could not show it
-        found = f"one of {integer.bit_length()} bits"
-        requirement = f"must be an int of at most {_MAX_BITS} bits; got {found}"
+    if integer.bit_length() > _MAX_BITS:  # a message could not show it
+        bits = integer.bit_length()
+        requirement = f"must be an int of at most {_MAX_BITS} bits; got one of {bits} bits"
         raise dtype_error(operator, name, requirement)
     return integer
 
@@ -66,7 +66,7 @@ def as_integer(
 def normalize_axis(operator: str, axis: int, rank: int) -> int:
     """Return an axis counted from the first one.
 
-    Raises DTypeError if the axis is no integer, AxisError if it is out of range.
+    Raises DTypeError unless the axis is an integer, AxisError if it is out of range.
     """
     position = as_integer(operator, "axis", axis, AXIS_WORDS)
     if not -rank <= position < rank:
@@ -95,7 +95,7 @@ def require_word(
 ) -> None:
     """Raise ArgumentError unless a value is one of at least two words.
 
-    ``others`` are what some other words stand for, as `did_you_mean` has it.
+    ``others`` maps other words to what they stand for, as for `did_you_mean`.
     """
     if not isinstance(value, str) or value not in words:
         *first, last = map(repr, words)
@@ -107,7 +107,7 @@ def require_word(
 def as_extent(operator: str, field: str, value: object) -> int:
     """Return a size that was given as an integer of any kind.
 
-    Raises DTypeError if it is no integer, ArgumentError if it is negative.
+    Raises DTypeError unless it is an integer, ArgumentError if it is negative.
     """
     extent = as_integer(operator, field, value)
     if extent < 0:
@@ -118,10 +118,13 @@ def as_extent(operator: str, field: str, value: object) -> int:
 def as_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
     """Return the bytes of a scalar as one element of a dtype.
 
-    Raises DTypeError if the value is no scalar, or does not fit the dtype.
+    Raises DTypeError unless the value is a scalar that fits the dtype.
     """
+    if is_cupy(value):  # NumPy would wait for it
+        requirement = f"must fit {dtype}; got {shown(value)} (it is on a GPU; use .item())"
+        raise dtype_error(operator, name, requirement)
     try:
-        element = _as_numpy(value)
+        element = np.asarray(value)
         if element.ndim == 0:
             element = element.astype(element.dtype.newbyteorder("="), copy=False)
             return _convert_element(element, dtype).tobytes()
@@ -131,17 +134,10 @@ def as_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> b
     raise dtype_error(operator, name, f"must be a scalar; got shape {element.shape}")
 
 
-def _as_numpy(value: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401  whatever a caller gave
-    """Return what NumPy makes of a value; TypeError for an array of CuPy, which would wait."""
-    if is_cupy(value):
-        raise TypeError("it is on a GPU; use .item()")
-    return np.asarray(value)
-
-
 def _convert_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return a number in another dtype, rounded to its floats; raise if it has no counterpart.
 
-    NumPy would make infinities of numbers that are too large, NaN of None and numbers of texts.
+    NumPy would convert a number that is too large to infinity, None to NaN and text to a number.
     """
     if element.dtype == dtype:
         return element
@@ -167,7 +163,7 @@ def _convert_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.
 
 
 def _as_integer(value: float, dtype: np.dtype[Any]) -> int:
-    """Return a number as an integer that a dtype of integers or bool has."""
+    """Return a number as a value of a dtype of integers or bool; raise if it is none."""
     if not isfinite(value):
         raise ValueError("it is no integer")
     if value != int(value):
