@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import Engine
 
-#: The place of arrays in host memory; CUDA devices are their ordinals.
+#: The device of arrays in host memory; CUDA devices have their ordinals.
 HOST = -1
 _FORKED = (
     "cudakern: a GPU must not be used in a process that was forked after its parent had used one, "
@@ -49,9 +49,9 @@ def require_own_process() -> None:
 
 @contextmanager
 def use(engine: Engine) -> Iterator[None]:
-    """Have an engine run all kernels inside of a block, wherever the arrays are.
+    """Have an engine run all kernels inside of a block, whatever the device of the arrays.
 
-    Launches that were bound before, or inside of the block, are forgotten at its start and end.
+    Bound launches are dropped at the start and the end of the block.
     """
     clear_caches()
     _handed_in.append(engine)
@@ -63,7 +63,7 @@ def use(engine: Engine) -> Iterator[None]:
 
 
 def engine_for(device: int) -> Engine:
-    """Return the engine that runs kernels on arrays in a place (`HOST` or a device ordinal).
+    """Return the engine that runs kernels on arrays of a device (`HOST` or an ordinal).
 
     Raises EngineUnavailableError if there is no CuPy, or this process was forked after its parent
     had used a GPU.
@@ -73,12 +73,12 @@ def engine_for(device: int) -> Engine:
     if device == HOST or is_cupy_simulated():
         return _simulator()
     require_own_process()
-    with _asking:  # else two threads that ask first, at the same time, would get an engine each
+    with _asking:  # otherwise two threads that ask first could get an engine each
         return _cuda()
 
 
 def _in_fork() -> None:
-    """Have a forked process refuse what CUDA does, launches that its parent has bound included."""
+    """Have a forked process refuse to use a GPU, also for launches that its parent has bound."""
     if _cuda.cache_info().currsize:
         _refused.append(_FORKED)
         clear_caches()

@@ -1,4 +1,4 @@
-"""What an operator asks of an engine: a kernel specialisation, a launch, a callable."""
+"""The interface between operators and engines: kernel specialisations and launches."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ T = TypeVar("T")
 Grid = tuple[int, int, int]
 #: Threads of a block, unless an operator says otherwise.
 THREADS = 256
-#: Blocks that a multiprocessor can hold at once, with 64 registers a thread: leaves room for loads
-#: in flight.
+#: Blocks that a multiprocessor can hold at once, with 64 registers a thread, which leaves room for
+#: loads in flight.
 RESIDENT_BLOCKS = 4
-#: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
+#: The most blocks of a grid, far more than any GPU holds at once; kernels stride over the rest.
 MAX_BLOCKS = 2**16
 
 
 def blocks_for(items: int, per_block: int) -> int:
-    """Return how many blocks a kernel gets that strides over ``items``, ``per_block`` at a time."""
+    """Return the blocks of a kernel that strides over ``items``, with ``per_block`` a block."""
     return min(-(-items // per_block), MAX_BLOCKS)
 
 
@@ -60,18 +60,18 @@ class KernelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a problem is solved: a kernel with everything but the addresses of its arrays."""
+    """How a problem is solved: a kernel and its arguments, without the addresses of its arrays."""
 
     kernel: KernelSpec  # the specialisation to run
     grid: Grid  # blocks of the grid in x, y, z
     shared_bytes: int  # dynamic shared memory of a block, in bytes
     pointers: int  # how many addresses the kernel's argument struct starts with
     arguments: Arguments  # the rest of the struct
-    #: Blocks that a multiprocessor holds at once: the grid, which has one dimension, is cut to so
-    #: many on each, and its blocks share out the work whatever their number. 0: it is as it is.
+    #: Blocks that a multiprocessor holds at once. The grid, of one dimension, is limited to that,
+    #: and its blocks share the work, whatever their number. 0 means no limit.
     most_resident: int = 0
-    #: Bytes of memory that the blocks exchange words in, whose address follows those of the arrays:
-    #: 0 if this launch needs none, None if no launch of the operator does.
+    #: Bytes of the memory in which the blocks exchange words; its address follows those of the
+    #: arrays. 0 if this launch needs none, None if no launch of the operator does.
     workspace: int | None = None
 
     @property
@@ -85,31 +85,31 @@ class Launch:
         return self.kernel.threads, 1, 1
 
     def grid_on(self, multiprocessors: int) -> Grid:
-        """Return the grid for a device with so many multiprocessors."""
+        """Return the grid for a device with this number of multiprocessors."""
         if self.most_resident == 0:
             return self.grid
         return min(self.grid[0], self.most_resident * multiprocessors), 1, 1
 
 
 class Tensor(NamedTuple):
-    """What an engine that checks accesses knows of an array of a launch."""
+    """Facts about an array of a launch, for an engine that checks accesses."""
 
     name: str  # as the operator calls it
     layout: Layout  # where its elements lie
-    #: Whether the kernel uses what is in it, and whether it changes that.
+    #: Whether the kernel uses its elements, and whether it changes them.
     read: bool
     written: bool
 
 
 class PreparedLaunch(Protocol):
-    """A launch that is compiled and waits for addresses only. Safe to call from many threads."""
+    """A compiled launch, which takes addresses. Safe to call from many threads."""
 
     def __call__(self, *addresses: int) -> None:
         """Run the kernel on the arrays at these addresses."""
 
 
 class Engine(Protocol):
-    """Runs launches in one kind of place. No engine knows any operator."""
+    """Runs launches on one kind of device. No engine knows any operator."""
 
     @property
     def name(self) -> str:
@@ -129,16 +129,16 @@ class Engine(Protocol):
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on the current stream.
 
-        It starts as zeros and then holds what the last launch with this workspace left there. No
-        two launches that may run at once get the same.
+        It starts as zeros and then keeps the last launch's values. No two launches that may run at
+        once get the same.
         """
 
     def is_captured(self, device: int) -> bool:
         """Return whether calls are captured into a graph now, to run later."""
 
     def temporary(self, device: int, make: Callable[[], T]) -> T:
-        """Return what a call makes for itself on the current device.
+        """Return memory that a call makes for itself on the current device.
 
-        If the call is captured into a graph, in whatever mode, the graph keeps it, as it uses it
-        again whenever it runs.
+        If the call is captured into a graph, in whatever mode, the graph keeps the memory, which it
+        uses again whenever it runs.
         """

@@ -23,7 +23,7 @@ def text_of(spec: KernelSpec) -> str:
 
 
 def program_of(spec: KernelSpec, target: str) -> nvrtc.Program:
-    """Return what NVRTC is given for a specialisation and a target."""
+    """Return the input of NVRTC for a specialisation and a target."""
     return nvrtc.Program(spec.source, text_of(spec), target, line_info())
 
 

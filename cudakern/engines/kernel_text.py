@@ -1,7 +1,7 @@
-"""Kernel text: where it lies, its includes resolved, its digest.
+"""Kernel sources: their folder, their text with includes resolved, and its digest.
 
-Includes are resolved here, so that one text is all that a compiler sees: an edited header makes
-another text, and every cache is keyed by the text's digest.
+Includes are resolved here, so a compiler reads one text alone: an edited header gives another text,
+and the keys of all caches hold the text's digest.
 """
 
 from __future__ import annotations

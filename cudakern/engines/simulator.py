@@ -32,18 +32,18 @@ _POINTER_BYTES = 8
 
 
 def ptx_of(spec: KernelSpec) -> Ptx:
-    """Return the PTX of a specialisation, made as its machine code is."""
+    """Return the PTX of a specialisation, compiled as its machine code is."""
     return ptx_of_program(spec.source, kernel_files.text_of(spec), spec.entry)
 
 
 def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> tuple[Operand, ...]:
-    """Return the operands of an operator's launch; what it writes holds nothing before."""
+    """Return the operands of an operator's launch; its outputs count as unwritten before."""
     return tuple(
         Operand(
             tensor.name,
             address,
             tensor.layout,
-            # An address does not say where its allocation starts: near, as far as anybody knows.
+            # An address does not say where its allocation starts, so it is taken to be near.
             (address + tensor.layout.span[0]) % 16 - tensor.layout.span[0],
             place=_POINTER_BYTES * i,
             read_only=not tensor.written,
@@ -55,7 +55,7 @@ def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> tuple[Op
 
 
 class _Workspaces(threading.local):
-    """The workspaces of a thread, whose launches follow each other."""
+    """The workspaces of a thread, whose launches run one after the other."""
 
     def __init__(self) -> None:
         self.by_size: dict[int, np.ndarray[Any, Any]] = {}
@@ -101,7 +101,7 @@ class SimulatorEngine:
         return False
 
     def temporary(self, device: int, make: Callable[[], T]) -> T:  # noqa: ARG002
-        """Return what a call makes for itself."""
+        """Return memory that a call makes for itself."""
         return make()
 
     def prepare(
@@ -113,7 +113,7 @@ class SimulatorEngine:
         del device
         size = (launch.grid_on(MULTIPROCESSORS), launch.block, launch.shared_bytes)
 
-        def loaded(*, checked: bool) -> LoadedKernel:
+        def load(*, checked: bool) -> LoadedKernel:
             fast = not checked and is_fast(size[0], size[1])
             kernel = self.kernel(launch.kernel, checked=checked, fast=fast)
             nbytes = _POINTER_BYTES * launch.pointers + len(tail)
@@ -122,20 +122,20 @@ class SimulatorEngine:
                 raise BindingError(kernel.name, "arguments", f"{requirement}; got {nbytes}")
             return kernel
 
-        run = None if observation.active else loaded(checked=False).launcher(*size)
+        run = None if observation.active else load(checked=False).launcher(*size)
 
         def call(*addresses: int) -> None:
             nonlocal run
             parameters, complete = pack(*addresses) + tail, True
-            # Not for launches of a signal's handler meanwhile, nor once this one has failed.
+            # Launches of a signal's handler meanwhile get others, as does the next if this fails.
             workspaces, self._workspaces.by_size = self._workspaces.by_size, {}
             if observation.active:
                 operands = operands_of(tensors, addresses)
                 arguments = PackedArguments(parameters, (0,), operands, pointers_alone=True)
-                complete = observation.observe(loaded(checked=True), size, arguments)
+                complete = observation.observe(load(checked=True), size, arguments)
             else:
                 if run is None:
-                    run = loaded(checked=False).launcher(*size)
+                    run = load(checked=False).launcher(*size)
                 run(parameters)
             if complete:
                 self._workspaces.by_size = workspaces
@@ -143,5 +143,5 @@ class SimulatorEngine:
         return call
 
 
-#: What runs kernels on arrays in host memory.
+#: Runs kernels on arrays in host memory.
 ENGINE = SimulatorEngine()

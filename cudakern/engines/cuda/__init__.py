@@ -1,1 +1,1 @@
-"""CUDA through CuPy: no other room touches CuPy's loader, launcher and streams."""
+"""CUDA through CuPy: nothing else uses CuPy's loader, launcher and streams."""

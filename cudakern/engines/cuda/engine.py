@@ -120,8 +120,8 @@ class CudaEngine:
         count, tail = launch.pointers, launch.arguments.data
         size = 8 * count + len(tail)
         pointer = self._cupy.cuda.function.CPointer if self._takes_addresses else None
-        # The driver copies the arguments while it launches, but the launch releases the interpreter
-        # lock; so each call takes a buffer of its own from this list and puts it back.
+        # The driver copies the arguments during the launch, which releases the interpreter lock. So
+        # each call takes a buffer of its own from this list and puts it back.
         buffers: list[tuple[Any, tuple[Any]]] = []
         debug = os.environ.get("CUDAKERN_DEBUG", "0") == "1"
 
@@ -153,10 +153,10 @@ class CudaEngine:
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on CuPy's current stream.
 
-        Each stream has one, since its launches follow each other. It is freed with the stream; that
-        of another library's stream stays. The launches of a stream that are captured into a graph
-        share another one, which is freed with the graph: a graph may run on any stream, beside
-        eager calls, but not twice at the same time.
+        Each stream has one, since its launches run one after the other. It is freed with the
+        stream; that of another library's stream stays. The launches of a stream that are captured
+        into a graph share another one, which is freed with the graph: a graph may run on any
+        stream, beside eager calls, but not twice at the same time.
         """
         cuda = self._cupy.cuda
         if cuda.runtime.getDevice() != device:
@@ -166,7 +166,7 @@ class CudaEngine:
         if is_captured(self._cupy, stream.ptr):
             memory = self._graphs.workspace(stream.ptr, nbytes, lambda: self._zeros_beside(nbytes))
             return int(memory.data.ptr)
-        # The default stream and each thread's own stream last, and their handles mean only them.
+        # The default stream and each thread's own stream last, and nothing else has their handles.
         handle = stream.ptr
         of_thread = handle == _PER_THREAD_STREAM
         lasts = of_thread or handle in LEGACY_STREAMS
@@ -186,9 +186,9 @@ class CudaEngine:
     def _of_external(self, handle: int, device: int, nbytes: int) -> Any:  # noqa: ANN401
         """Return the workspace of a stream that another library has made.
 
-        Each ``with Stream.from_external(x)`` makes an object, and none tells when the stream ends.
-        So workspaces are found by the stream's number, which no later stream gets, and are never
-        freed, as launches may still run. When there are too many, each object has its own.
+        Each ``with Stream.from_external(x)`` makes an object, and none knows when the stream ends.
+        So the stream's number, which no later stream gets, is the key of its workspace, which is
+        never freed, as launches may still run. When there are too many, each object has its own.
         """
         key = (device, graphs.stream_number(handle), nbytes)
         memory = self._of_externals.get(key)
@@ -199,12 +199,12 @@ class CudaEngine:
         return memory
 
     def temporary(self, device: int, make: Callable[[], T]) -> T:
-        """Return what a call makes for itself; a graph that captures the call keeps it."""
+        """Return memory that a call makes for itself; a graph that captures the call keeps it."""
         stream = self._cupy.cuda.get_current_stream(device).ptr
         return self._graphs.keep(stream, make) if is_captured(self._cupy, stream) else make()
 
     def _zeros_beside(self, nbytes: int) -> Any:  # noqa: ANN401
-        """Return zeros that are there at once: no graph need fill them each time."""
+        """Return zeros that are complete at once, so that no graph fills them each time."""
         with self._cupy.cuda.Stream(non_blocking=True) as beside:
             memory = self._zeros(nbytes)
         beside.synchronize()
@@ -218,4 +218,4 @@ class CudaEngine:
         with self._cupy.cuda.Device(device):
             self._cupy.cuda.get_current_stream().synchronize()
         line = f"cudakern: {launch.kernel.entry} grid={grid} block={launch.block} done"
-        print(line, file=sys.stderr)  # noqa: T201  what the variable asks for
+        print(line, file=sys.stderr)  # noqa: T201  the variable asks for it

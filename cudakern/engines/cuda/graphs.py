@@ -1,6 +1,6 @@
 """CUDA graphs: which stream is being captured into one, and memory that one uses when it runs.
 
-A call that is captured leaves its graph the memory that it needs to run again.
+A captured call hands over to its graph the memory that it needs to run again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SEMAPHORE_BYTES = 64  # sem_t has 32 in glibc and musl
 
 
 def _ask(function: str, *arguments: object) -> list[Any]:
-    """Call a function of the driver; return what it gives.
+    """Call a function of the driver; return its results.
 
     Raises RuntimeError if the call fails.
     """
@@ -71,7 +71,7 @@ def stream_number(stream: int) -> int:
 
 
 def call_after(graph: int, function: int, argument: int) -> None:
-    """Have a C function called with an address once a graph is gone with all that runs of it."""
+    """Have a C function called with an address once a graph, and all that runs it, is gone."""
     (user_object,) = _ask("cuUserObjectCreate", argument, function, 1, NO_DESTRUCTOR_SYNC)
     _ask("cuGraphRetainUserObject", graph, user_object, 1, MOVE)
 
@@ -94,9 +94,9 @@ def _libc() -> ctypes.CDLL:
 
 
 class _Event:
-    """What CUDA sets from a thread of its own, which must not wait for Python: a semaphore.
+    """A semaphore, which CUDA sets from a thread of its own that must not wait for Python.
 
-    A graph may outlive the engine, and Python: until CUDA has set it, its memory stays.
+    A graph may outlive the engine and Python. So the memory stays until CUDA has set it.
     """
 
     def __init__(self, graph: int) -> None:
@@ -108,7 +108,7 @@ class _Event:
         call_after(graph, int(function or 0), address)
 
     def is_set(self) -> bool:
-        """Return whether it is; then nothing needs its memory, and `free` may follow."""
+        """Return whether CUDA has set it; then `free` may follow."""
         value = ctypes.c_int()
         _libc().sem_getvalue(self._semaphore, ctypes.byref(value))
         return value.value > 0
@@ -127,7 +127,7 @@ class _Captured:
 
 
 class GraphMemory:
-    """Memory that graphs use whenever they run. It is given back after they are gone."""
+    """Memory that graphs use whenever they run. It is freed after they are gone."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -137,14 +137,14 @@ class GraphMemory:
         return len(self._captured)
 
     def keep(self, stream: int, make: Callable[[], T]) -> T:
-        """Return what a call makes, kept for the graph that a stream is being captured into."""
+        """Return what a call makes, kept for the graph that a stream is captured into."""
         with relax_capture():
             memory = make()
             self._of(stream).memory.append(memory)
         return memory
 
     def workspace(self, stream: int, nbytes: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Return the workspace of the launches that this stream has in a graph, one by one."""
+        """Return the workspace that all launches of this stream in a graph share."""
         with relax_capture():
             workspaces = self._of(stream).workspaces
             if (stream, nbytes) not in workspaces:

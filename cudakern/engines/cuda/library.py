@@ -1,4 +1,4 @@
-"""The door to CuPy: import it, count devices, say what its errors mean."""
+"""CuPy: import it, count devices, translate its errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def device_count() -> int:
 
 
 def translate(error: Exception) -> CudakernError | None:
-    """Return the cudakern error that says what an error of CuPy means, or None."""
+    """Return the cudakern error that explains an error of CuPy, or None."""
     text = f"{type(error).__name__}: {error}"
     if "cudaErrorInsufficientDriver" in text or "cudaErrorNoDevice" in text:
         return EngineUnavailableError(
@@ -60,8 +60,8 @@ def translate(error: Exception) -> CudakernError | None:
 def takes_addresses(cupy: ModuleType) -> bool:
     """Return whether CuPy's CPointer hands an address to the driver as it is.
 
-    It does from version 14.0 at the latest. It is no documented interface, so its one field, behind
-    the object header, is looked at; where it is another, arguments go the documented way.
+    It does from version 14.0 at the latest. The interface is not documented, so its one field,
+    behind the object header, is read; if that is not the address, arguments go the documented way.
     """
     made_from = ctypes.c_uint64()
     address = ctypes.addressof(made_from)

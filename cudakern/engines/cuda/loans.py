@@ -1,4 +1,4 @@
-"""Arrays of other libraries on a GPU: borrowed for a call, which takes its turn in their stream."""
+"""Borrow arrays of other libraries on a GPU for a call, in the order of their streams."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cudakern.engines.cuda.graphs import is_captured, relax_capture, same_stream
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import BindingError
 
-#: Loans from libraries whose streams are not known: the event that ends the call, and the array.
+#: Loans from libraries of unknown streams: the event that ends the call, and the array.
 _unreturned: deque[tuple[Any, Any]] = deque()
 
 
 def borrow(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays of any library
     """Return a cupy.ndarray with the memory of another library's array on a GPU, without a copy.
 
-    The call runs after what is in the library's current stream now, and what comes there later runs
-    after the call. Where that stream is not known, the array is kept until the call has run.
+    The call runs after all work that is in the library's current stream now, and before later work
+    there. If that stream is not known, the array is kept until the call has run.
     The array has ``__dlpack__`` or ``__cuda_array_interface__``.
 
     Raises BindingError if a graph is being captured, and the order with the array's library cannot
     be kept.
     """
     cupy = import_cupy()
-    _return()
+    _drop_returned()
     torch = sys.modules.get("torch")
     lender: int | None = None
     if torch is not None and isinstance(value, torch.Tensor):
@@ -43,11 +43,11 @@ def borrow(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays
         lender = interface.pop("stream", None)
         array = cupy.asarray(_Interface(interface, value))  # which would wait for that stream
     with cupy.cuda.Device(array.data.device_id):
-        return _in_order(operator, name, array, lender, cupy)
+        return _order_streams(operator, name, array, lender, cupy)
 
 
-def _return() -> None:
-    """Forget the loans whose calls have run."""
+def _drop_returned() -> None:
+    """Drop the loans whose calls have run."""
     while _unreturned:
         with suppress(IndexError), relax_capture():  # another thread was faster
             loan = _unreturned.popleft()
@@ -56,7 +56,7 @@ def _return() -> None:
                 break
 
 
-def _in_order(operator: str, name: str, array: Any, lender: int | None, cupy: Any) -> Any:  # noqa: ANN401
+def _order_streams(operator: str, name: str, array: Any, lender: int | None, cupy: Any) -> Any:  # noqa: ANN401
     """Have CuPy's stream wait for the lender's now, and the lender's for CuPy's after the call."""
     stream = cupy.cuda.get_current_stream()
     if lender is not None and same_stream(lender, stream.ptr):
@@ -101,7 +101,7 @@ class _Loan:
 
 
 class _Unordered:
-    """A tensor whose library is not asked to order streams: that is done here, for all of them."""
+    """A tensor whose library does not order streams, since that is done here for all of them."""
 
     def __init__(self, value: Any) -> None:  # noqa: ANN401
         self._value = value
@@ -115,7 +115,7 @@ class _Unordered:
 
 
 class _Interface:
-    """A CUDA array interface without its stream, and the array that it is of."""
+    """A CUDA array interface without its stream, and the array that has it."""
 
     def __init__(self, interface: dict[str, Any], array: object) -> None:
         self.__cuda_array_interface__ = interface

@@ -1,6 +1,6 @@
-"""Arrays of other libraries: operands and outputs that share the memory of what a caller gave.
+"""Arrays of other libraries: operands and outputs that share the memory of a caller's object.
 
-What an object offers decides, not its class: DLPack, the CUDA array interface, ``__array__``, a
+The object's protocols decide, not its class: DLPack, the CUDA array interface, ``__array__``, a
 buffer. No library is imported for it.
 """
 
@@ -15,25 +15,19 @@ import numpy as np
 from cudakern.engines import HOST
 from cudakern.engines.cuda.library import translate
 from cudakern.errors import BindingError, CudakernError, dtype_error, reason, shown
-from cudakern.operators.arrays.native import (
-    Array,
-    address_of,
-    copy_to_device,
-    device_of,
-    is_read_only,
-    require_writeable,
-)
+from cudakern.operators.arrays import native
+from cudakern.operators.arrays.native import Array, address_of, is_read_only
 from cudakern.process.lazy import is_cupy
 from cudakern.values.dtypes import narrow_floats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-# Of DLPack: where memory is that the processor reads, and that a CUDA device does.
+# Device types of DLPack: those whose memory the processor reads, and those of CUDA.
 _HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
 _CUDA_TYPES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
-#: What arrays of all libraries have, or one of it.
+#: Attributes of which arrays of all libraries have at least one.
 _OFFERS = ("__dlpack__", "__cuda_array_interface__", "__array__", "__array_interface__")
 _NUMBERS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 _MAX_SHOWN = 128  # bits of an integer that is too large
@@ -43,9 +37,9 @@ _MAX_DEPTH = 64  # of nested lists; NumPy takes no more
 def as_array(operator: str, name: str, value: object) -> Array:
     """Return an operand as a NumPy or CuPy array, without a copy where it is an array already.
 
-    Raises DTypeError if the value is no array of numbers, a tuple of arrays among them, or its
-    library does not give its memory away, BindingError if the value is a ragged sequence, an array
-    with masked elements, a lazy one of Dask, or neither on the host nor on a CUDA device.
+    Raises DTypeError unless the value is one array of numbers whose library exports its memory, and
+    BindingError if the value is a ragged sequence, an array with masked elements, a lazy array of
+    Dask, or neither on the host nor on a CUDA device.
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
@@ -56,7 +50,7 @@ def as_array(operator: str, name: str, value: object) -> Array:
 
 
 def is_of_numbers(value: object) -> bool:
-    """Return whether an operand is a number or a sequence of numbers, in no array's memory.
+    """Return whether an operand is a number or a sequence of numbers, outside of any array.
 
     A NumPy scalar is a number.
     """
@@ -82,7 +76,8 @@ def send_numbers(
 ) -> list[Array]:
     """Return a call's inputs; those that are ``of_numbers`` are copied to the other arrays' device.
 
-    The first of the others in binding order counts, or else of the outputs. None is no array.
+    That is the device of the first other input in binding order; without one, of the first output.
+    None stands for a missing array.
 
     Raises ArgumentError for such a copy while a CUDA graph is captured.
     """
@@ -92,11 +87,11 @@ def send_numbers(
     others = [a for a, alone in zip(arrays, loose, strict=True) if not (alone or a is None)]
     given = ((name, out) for name, out in (outputs or {}).items() if out is not None)
     others = others or [as_output(operator, name, out) for name, out in given]
-    device = device_of(others[0]) if others else HOST
+    device = native.device_of(others[0]) if others else HOST
     if device == HOST:
         return [*arrays]
     return [
-        copy_to_device(operator, name, array, device) if alone else array
+        native.copy_to_device(operator, name, array, device) if alone else array
         for name, array, alone in zip(names, arrays, loose, strict=True)
     ]
 
@@ -105,7 +100,7 @@ def as_output(operator: str, name: str, value: object) -> Array:
     """Return an output as a NumPy or CuPy array that shares the memory of what the caller gave.
 
     Raises BindingError if the value cannot be written to in place, DTypeError if its library does
-    not give its memory away.
+    not export its memory.
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
@@ -117,13 +112,13 @@ def as_output(operator: str, name: str, value: object) -> Array:
     if not exported:
         requirement = f"must be a numpy.ndarray or cupy.ndarray; got {kind_of(value)}"
         raise BindingError(operator, name, requirement)
-    require_writeable(operator, name, array, kind_of(value))
+    native.require_writeable(operator, name, array, kind_of(value))
     return array
 
 
 @contextmanager
 def _refused(operator: str, name: str, value: object) -> Iterator[None]:
-    """Raise an error of ours for a value that cannot be read, whatever its library raises."""
+    """Raise an error of this package for a value that cannot be read."""
     try:
         _require_plain(operator, name, value)
         yield
@@ -134,7 +129,7 @@ def _refused(operator: str, name: str, value: object) -> Iterator[None]:
 
 
 def _require_plain(operator: str, name: str, value: object) -> None:
-    """Raise BindingError for what NumPy would read and lose a part of, or have computed."""
+    """Raise BindingError for a masked array, whose mask NumPy would lose, and for a lazy one."""
     masked = sys.modules.get("numpy.ma")  # NumPy imports it at first use, for 20 ms
     if isinstance(value, getattr(masked, "MaskedArray", ())):
         raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
@@ -152,8 +147,8 @@ def _is_lazy(value: object) -> bool:
 def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, ...]) -> None:
     """Raise DTypeError for a sequence with arrays in a tuple, on a GPU or of Dask.
 
-    A tuple of arrays is to NumPy an array for each axis where it indexes, and rows elsewhere. A
-    list is rows in both, if NumPy can read the arrays; masked ones are refused as they are alone.
+    For NumPy, a tuple of arrays holds an array for each axis if it is an index, and rows elsewhere.
+    A list always holds rows, if NumPy can read the arrays; masked ones are refused.
     """
     for element, in_tuple in _leaves(value):
         if is_cupy(element) or _is_array(element):
@@ -164,7 +159,7 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
 
 
 def _leaves(value: list[Any] | tuple[Any, ...]) -> Iterator[tuple[Any, bool]]:
-    """Yield what nested sequences hold besides numbers, and whether one of them is a tuple."""
+    """Yield elements of nested sequences that are not numbers, and whether each is in a tuple."""
     sequences: list[tuple[Any, bool]] = [(value, isinstance(value, tuple))]
     depth = 0
     while sequences and depth < _MAX_DEPTH:
@@ -181,7 +176,7 @@ def _leaves(value: list[Any] | tuple[Any, ...]) -> Iterator[tuple[Any, bool]]:
 
 
 def _is_array(value: object) -> bool:
-    """Return whether a value is an array that is no scalar."""
+    """Return whether a value is an array of at least one dimension."""
     rank = getattr(value, "ndim", None)
     return any(hasattr(value, offer) for offer in _OFFERS) if rank is None else rank != 0
 
@@ -192,7 +187,7 @@ def _is_elsewhere(value: object) -> bool:
 
 
 def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> str:
-    """Return what an operand must be that is several arrays, and how to make it of these."""
+    """Return the requirement for an operand of several arrays, and how to make one of these."""
     kind = type(value).__name__
     if kind == "NonzeroCoordinates":
         use = f"{name}.coordinates, whose rows from {name}.count on are undefined"
@@ -205,7 +200,7 @@ def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> st
 
 
 def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
-    """Return the array that a value is, or that NumPy makes of it."""
+    """Return a value as an array, over the same memory if possible."""
     narrow = _narrow_float(value)
     if narrow is not None:
         return _shared(operator, name, _as_unsigned(value)).view(narrow)
@@ -220,13 +215,13 @@ def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  wha
     array = np.asarray(value)
     if array.dtype.kind == "O":
         _require_64_bits(operator, name, array)
-        if array.ndim == 0:  # NumPy's answer to what it does not know
+        if array.ndim == 0:  # NumPy makes that of any object that it does not know
             raise TypeError
     return array
 
 
 def _require_64_bits(operator: str, name: str, array: np.ndarray[Any, Any]) -> None:
-    """Raise DTypeError if NumPy has made objects of integers, as no type of integers has one."""
+    """Raise DTypeError if NumPy has made objects of integers because one has more than 64 bits."""
     for element in array.flat:
         if isinstance(element, int) and not -(2**63) <= element < 2**64:
             bits = element.bit_length() + (element < 0)
@@ -235,10 +230,10 @@ def _require_64_bits(operator: str, name: str, array: np.ndarray[Any, Any]) -> N
 
 
 def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # noqa: ANN401
-    """Return the array that a value is; None if it must not be written to, or does not say so.
+    """Return a value as an array over the same memory; None unless it says that it is writeable.
 
-    Arrays of JAX share their memory, but never change. The CUDA array interface says so, which
-    CuPy does not ask; DLPack before version 1 cannot, and NumPy takes that for no.
+    Arrays of JAX share their memory, but never change. Their CUDA array interface says so, which
+    CuPy ignores. DLPack before version 1 cannot say it; NumPy takes its arrays for read-only.
     """
     narrow = _narrow_float(value)
     if narrow is not None:
@@ -257,7 +252,7 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
 
 
 def _device_type(value: Any) -> int:  # noqa: ANN401
-    """Return where a value is, as a device type of DLPack."""
+    """Return the device type of a value, as DLPack numbers them."""
     device = getattr(value, "__dlpack_device__", None)
     if device is not None:
         return int(device()[0])
@@ -265,8 +260,8 @@ def _device_type(value: Any) -> int:  # noqa: ANN401
 
 
 def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
-    """Return what is on a CUDA device as a CuPy array."""
-    from cudakern.engines.cuda.loans import borrow  # noqa: PLC0415  CuPy is optional
+    """Return an array on a CUDA device as a CuPy array."""
+    from cudakern.engines.cuda.loans import borrow  # noqa: PLC0415  3 ms of each first call
 
     # PyTorch exports a tensor that shows its elements negated as if it did not.
     if getattr(value, "is_neg", bool)():
@@ -278,7 +273,7 @@ def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
 
 
 def _narrow_float(value: object) -> np.dtype[Any] | None:
-    """Return the dtype of ml_dtypes whose name a dtype of another library has, if there is one."""
+    """Return the dtype of ml_dtypes with the name of a dtype of another library, or None."""
     dtype = getattr(value, "dtype", None)
     if dtype is None or isinstance(dtype, np.dtype):
         return None
@@ -293,7 +288,7 @@ def _narrow_float(value: object) -> np.dtype[Any] | None:
 
 
 def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
-    """Return a view of a tensor of another library, as unsigned integers of that library."""
+    """Return a tensor of another library as unsigned integers of that library."""
     if getattr(value, "requires_grad", False):
         raise TypeError("it requires grad; use detach()")
     library = sys.modules[type(value.dtype).__module__.partition(".")[0]]
@@ -301,7 +296,7 @@ def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
 
 
 def _refusal(operator: str, name: str, value: object, error: Exception) -> CudakernError:
-    """Return the error for a value that raises another while it is read."""
+    """Return the error for a value whose reading raises another error."""
     translated = translate(error) if isinstance(error, RuntimeError) else None
     if translated is not None:
         return translated

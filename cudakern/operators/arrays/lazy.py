@@ -1,9 +1,10 @@
-"""Dask arrays whose chunks our functions take and give: operands, rechunking, tasks, trees."""
+"""Dask arrays as operands and results: conversion, rechunking, tasks, trees."""
 
 from __future__ import annotations
 
 from functools import partial
 from math import isnan
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
 #: dask.array.Array. Dask has no types, so this is as precise as it gets.
 Lazy = Any
-#: Partial results that are combined at once. Fixed, as their order decides about bits.
+#: Partial results that are combined at once. Fixed, as their order decides the result's bits.
 SPLIT_EVERY = 8
 
 
 def require_known(operator: str, out: object = None, **arguments: object) -> None:
-    """Raise if there is an output, or an argument that the graph depends on is not known yet."""
+    """Raise for an output, and for a lazy argument that the graph depends on."""
     if out is not None:
         requirement = "must be None: results are lazy; dask.array.store writes them to arrays"
         raise ArgumentError(operator, "out", f"{requirement}; got {type(out).__name__}")
@@ -47,11 +48,11 @@ def _is_collection(value: object) -> bool:
 
 
 def as_lazy(operator: str, name: str, value: object, **beside: object) -> Lazy:
-    """Return an operand as a dask array: of one chunk, where it is none yet.
+    """Return an operand as a dask array, of one chunk if it is another array.
 
-    Numbers become a chunk on the device where an operand is that they stand ``beside``.
+    Numbers become a chunk on the device of the operands ``beside`` them.
 
-    Raises ArgumentError where the sizes of its chunks are not known, DTypeError if it is no array.
+    Raises ArgumentError if the sizes of its chunks are unknown, DTypeError unless it is an array.
     """
     array = _meta(operator, name, value)
     if not isinstance(value, da.Array):
@@ -66,7 +67,7 @@ def as_lazy(operator: str, name: str, value: object, **beside: object) -> Lazy:
 def of_one_chunk(
     operator: str, name: str, value: object, array: Array, beside: Mapping[str, object]
 ) -> Lazy:
-    """Return the array that was made of a value as a dask array."""
+    """Return the array that a value was converted to as a dask array."""
     if is_of_numbers(value):
         names, values = (name, *beside), (value, *beside.values())
         others = [_meta(operator, *other) for other in beside.items()]
@@ -75,7 +76,7 @@ def of_one_chunk(
 
 
 def _meta(operator: str, name: str, value: object) -> Array:
-    """Return an operand as an array, or one that is where the chunks of a dask array are."""
+    """Return an operand as an array; for a dask array, one on the device of its chunks."""
     if isinstance(value, da.Array):
         value = meta_from_array(value)
     elif _is_collection(value):
@@ -84,7 +85,7 @@ def _meta(operator: str, name: str, value: object) -> Array:
 
 
 def as_lazy_indices(operator: str, value: object, **beside: object) -> tuple[Lazy, Array | None]:
-    """Return indices as a dask array of integers, and as an array if they are none yet."""
+    """Return indices as a dask array of integers, and as an array unless they were lazy."""
     if isinstance(value, da.Array):
         lazy = as_lazy(operator, "indices", value)
         require_index_dtype(operator, lazy.dtype)
@@ -94,14 +95,14 @@ def as_lazy_indices(operator: str, value: object, **beside: object) -> tuple[Laz
 
 
 def device_of_chunks(lazy: Lazy) -> int:
-    """Return where chunks are: `HOST`, or the device that the array was made for."""
+    """Return the device of chunks: `HOST`, or the one that the array was made for."""
     return device_of(_meta("", "", lazy))
 
 
 def require_one_device(operator: str, **operands: Lazy) -> None:
-    """Raise BindingError if chunks of some are on the host, and of others on a GPU.
+    """Raise BindingError if chunks of some operands are on the host and of others on a GPU.
 
-    Which GPU that is depends on the worker.
+    The worker decides on which GPU.
     """
     if HOST in map(device_of_chunks, operands.values()):
         metas = [_meta(operator, "", lazy) for lazy in operands.values()]
@@ -109,20 +110,20 @@ def require_one_device(operator: str, **operands: Lazy) -> None:
 
 
 def meta_like(lazy: Lazy, ndim: int, dtype: np.dtype[Any]) -> Array:
-    """Return an empty array that tells dask of chunks in the place of another array's."""
+    """Return an empty array that describes chunks on the device of another array's to dask."""
     return empty((0,) * ndim, dtype, device_of_chunks(lazy))
 
 
 def meta_of_states(ndim: int) -> Array:
-    """Return an empty array that tells dask of states: on the host, where dask may use it."""
+    """Return an empty array that describes states to dask: on the host, where dask may use it."""
     return np.empty((0,) * ndim, np.uint8)
 
 
 def rechunk(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Lazy:
     """Return an array with other chunks along some axes.
 
-    Dask does not rechunk an array whose axes are all empty; here each axis gets one chunk. And it
-    has CuPy join chunks, which does so for NumPy's own dtypes; of others it gets unsigned integers.
+    Dask does not rechunk an array whose axes are all empty; here each axis gets one chunk. CuPy
+    joins chunks of NumPy's own dtypes alone; others are rechunked as unsigned integers.
     """
     if lazy.ndim and not any(lazy.shape):
         return da.from_array(
@@ -130,20 +131,14 @@ def rechunk(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Lazy:
         )
     if lazy.dtype.isbuiltin == 1:
         return lazy.rechunk(chunks)
-    words = _viewed(lazy, np.dtype(f"u{lazy.dtype.itemsize}"))
-    return _viewed(words.rechunk(chunks), lazy.dtype)
+    words = _view(lazy, np.dtype(f"u{lazy.dtype.itemsize}"))
+    return _view(words.rechunk(chunks), lazy.dtype)
 
 
-def _viewed(lazy: Lazy, kind: np.dtype[Any]) -> Lazy:
+def _view(lazy: Lazy, kind: np.dtype[Any]) -> Lazy:
     """Return a view of an array as elements of the same size."""
-    symbols = range(lazy.ndim)
-    return map_chunks(
-        "view", _view, symbols, meta_like(lazy, lazy.ndim, kind), lazy, symbols, kind=kind
-    )
-
-
-def _view(chunk: Array, kind: np.dtype[Any]) -> Array:
-    return chunk.view(kind)
+    symbols, meta = range(lazy.ndim), meta_like(lazy, lazy.ndim, kind)
+    return map_chunks("view", methodcaller("view", kind), symbols, meta, lazy, symbols)
 
 
 def starts_of(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -166,7 +161,7 @@ def start_of_each(lazy: Lazy, axes: Sequence[int]) -> Iterator[Any]:
 
 
 def flatten(nested: object) -> list[Any]:
-    """Return what lists of lists hold: dask hands over contracted chunks in such lists."""
+    """Return the leaves of nested lists, in which dask hands over contracted chunks."""
     if not isinstance(nested, list):
         return [nested]
     return [leaf for inner in nested for leaf in flatten(inner)]
@@ -178,8 +173,8 @@ def only_chunk(nested: object) -> Array:
     return chunk
 
 
-def join_along(parts: Sequence[Array], axis: int) -> Array:
-    """Return arrays one after the other along an axis, byte by byte."""
+def concatenate(parts: Sequence[Array], axis: int) -> Array:
+    """Concatenate arrays along an axis, byte by byte."""
     if len(parts) == 1:
         return parts[0]
     before, after = parts[0].shape[:axis], parts[0].shape[axis + 1 :]
@@ -201,7 +196,7 @@ def map_chunks(
     *operands: object,
     **options: object,
 ) -> Lazy:
-    """Return what a function makes of chunks: ``symbols`` name the dimensions of the result."""
+    """Return a function's results for chunks; ``symbols`` name the dimensions of the result."""
     return da.blockwise(
         function,
         symbols,
@@ -223,13 +218,13 @@ def tree(
     *,
     keepdims: bool = False,
 ) -> Lazy:
-    """Return what a tree makes of states, one for each block, along some axes of blocks.
+    """Combine states, one for each block, in a tree along some axes of blocks.
 
     ``combine`` and ``finish`` take a list of states.
     """
     return da.reduction(
         states,
-        _as_it_is,
+        _keep,
         partial(_of_list, finish),
         combine=partial(_of_list, combine),
         axis=tuple(axes),
@@ -242,11 +237,11 @@ def tree(
     )
 
 
-def _as_it_is(state: object, **_: object) -> object:
+def _keep(state: object, **_: object) -> object:
     """Return a state; dask hands over ``axis`` and ``keepdims``, too."""
     return state
 
 
 def _of_list(function: Callable[..., object], states: object, **_: object) -> object:
-    """Return what a function makes of states, which dask has in lists of lists."""
+    """Apply a function to states, which dask has in lists of lists."""
     return function(flatten(states))

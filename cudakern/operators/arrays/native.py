@@ -1,6 +1,6 @@
-"""Arrays of NumPy and CuPy: where they are, what they look like, how to make one.
+"""Arrays of NumPy and CuPy: their device and layout, and how to make, fill and copy one.
 
-Nothing but dtype, shape, strides and address of an array is read.
+Of an array, only dtype, shape, strides and address are read.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
 Array = Any
-#: Bytes of an array at most.
+#: The most bytes of an array.
 MAX_BYTES = 2**63 - 1
-#: Dtype, shape, strides, address modulo 16 and place of each array: all that a plan depends on.
+#: Dtype, shape, strides, address modulo 16 and device of each array: all that a plan depends on.
 Facts = tuple[Any, ...]
 
 #: Steps of NumPy's search for a shared byte. Its stubs before 2.5 know two values.
@@ -62,19 +62,19 @@ def require_size(
 
 
 def device_of(array: Array) -> int:
-    """Return where an array is: `HOST` or a device ordinal."""
+    """Return the device of an array: `HOST` or an ordinal."""
     return HOST if type(array) is np.ndarray else int(array.data.device_id)
 
 
 def device_name(device: int) -> str:
-    """Return a place as messages show it."""
+    """Return the name of a device in messages."""
     return "the host" if device == HOST else f"CUDA device {device}"
 
 
 def common_device(operator: str, names: Sequence[str], arrays: Sequence[Array | None]) -> int:
-    """Return where all the arrays are; there is a first one.
+    """Return the device of all arrays; the first is not None.
 
-    Raises BindingError if they are in different places; the message names both.
+    Raises BindingError if they are on different devices; the message names both.
     """
     first = device_of(arrays[0])
     for name, array in zip(names, arrays, strict=False):
@@ -85,7 +85,7 @@ def common_device(operator: str, names: Sequence[str], arrays: Sequence[Array | 
 
 
 # NumPy's public ways to an address cost 1.5 us. The address is the first field behind the object
-# header in every release; that is verified once, here, and the public way serves where it fails.
+# header in every release. That is verified once, here; if it fails, the public way is used.
 _HEADER = object.__basicsize__
 _ndarray = np.ndarray
 _read_pointer = ctypes.c_void_p.from_address
@@ -112,7 +112,7 @@ def address_of(array: Array) -> int:
 
 
 def owner_address(array: Array) -> int:
-    """Return where the memory starts that an array is a view of."""
+    """Return the address of the memory that an array is a view of."""
     if is_cupy(array):
         return int(array.data.mem.ptr)
     owner = array
@@ -121,7 +121,7 @@ def owner_address(array: Array) -> int:
         if isinstance(base, np.ndarray):
             owner = base
         elif isinstance(getattr(base, "base", None), np.ndarray):
-            owner = base.base  # a view of as_strided has a helper of NumPy's between
+            owner = base.base  # NumPy's as_strided has a helper in between
         else:
             break
     if base is not None:
@@ -131,9 +131,9 @@ def owner_address(array: Array) -> int:
 
 
 def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
-    """Return the arrays' addresses, and what a plan depends on: equal facts get the same plan.
+    """Return the arrays' addresses, and the facts that a plan depends on.
 
-    None stands for an array that a call does without.
+    None stands for an array that a call does not have.
 
     Raises AttributeError if a value is neither a NumPy nor a CuPy array.
     """
@@ -169,16 +169,16 @@ def layout_of(array: Array | None, address: int) -> Layout:
 
 
 def use_device(device: int) -> AbstractContextManager[Any]:
-    """Return a context in which arrays of a place can be worked on: its device is the current."""
+    """Return a context in which CuPy works on a device; nothing is to do for `HOST`."""
     return nullcontext() if device == HOST else _cupy().cuda.Device(device)
 
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any], device: int) -> Array:
-    """Return an uninitialised C-contiguous array, from the place's current allocator."""
+    """Return an uninitialised C-contiguous array from the device's current allocator."""
     if device == HOST:
         return np.empty(tuple(shape), dtype)
     with use_device(device):
-        # cupy.empty refuses what CuPy has no kernels for; over memory that is there, all is taken.
+        # cupy.empty refuses dtypes without kernels of CuPy; over existing memory all are legal.
         cupy = _cupy()
         return cupy.ndarray(tuple(shape), dtype, cupy.cuda.alloc(prod(shape) * dtype.itemsize))
 
@@ -186,20 +186,20 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any], device: int) -> Array:
 def copy_to_device(operator: str, name: str, array: Array, device: int) -> Array:
     """Return a copy on a device of an array on the host, whose strides are not negative.
 
-    It has the same strides. It is made on CuPy's current stream, by way of pinned memory; nobody
+    It has the same strides. It is made on CuPy's current stream, through pinned memory; nobody
     waits for it.
 
-    Raises ArgumentError while that stream is captured into a graph, which would copy what lies in
-    the pinned memory when it runs.
+    Raises ArgumentError while that stream is captured into a graph, which would copy the pinned
+    memory's content of the time when it runs.
     """
     requirement = f"must be an array, as numbers are copied to {device_name(device)},"
     require_eager(operator, name, requirement, device)
     address = address_of(array)
-    held = (ctypes.c_uint8 * layout_of(array, address).span[1]).from_address(address)
+    memory = (ctypes.c_uint8 * layout_of(array, address).span[1]).from_address(address)
     with use_device(device):  # bytes, since CuPy does not take all dtypes
         cupy = _cupy()
-        memory = cupy.asarray(np.frombuffer(held, np.uint8))
-        return cupy.ndarray(array.shape, array.dtype, memory.data, array.strides)
+        copy = cupy.asarray(np.frombuffer(memory, np.uint8))
+        return cupy.ndarray(array.shape, array.dtype, copy.data, array.strides)
 
 
 def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
@@ -209,12 +209,12 @@ def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Ar
 
 
 # Kernels of CuPy move whole elements on their natural alignment, which an array need not have: a
-# misaligned access ends the process's use of the device. And a fill with -0.0 writes +0.0. So what
-# is no kernel of ours moves unsigned integers, as narrow as the arrays demand.
+# misaligned access ends the process's use of the device. Also, a fill with -0.0 writes +0.0. So
+# CuPy moves unsigned integers here, as narrow as the arrays demand.
 
 
 def _words(array: Array, width: int) -> Array:
-    """Return an array as unsigned integers of a width, those of an element along a last axis."""
+    """Return an array as unsigned integers of a width; the last axis has those of an element."""
     itemsize = array.dtype.itemsize
     raw = array.view(f"V{itemsize}")  # NumPy's as_strided takes no float8_e5m2
     words = as_strided(raw, (1,), (itemsize,)).view(f"u{width}")
@@ -225,18 +225,25 @@ def _alignment(array: Array) -> int:
     return layout_of(array, address_of(array)).alignment
 
 
-def fill_elements(target: Array, element: bytes) -> None:
-    """Write the bytes of one element to all elements of an array, on any alignment."""
+def fill_elements(target: Array, element: bytes, *, flip: bool = False) -> None:
+    """Write the bytes of one element to all elements of an array, on any alignment.
+
+    With ``flip``, flip the bits that are set in these bytes, and leave the others as they are.
+    """
     if target.size == 0:
         return
     width = min(_alignment(target), len(element), WORD_BYTES)
     words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
     with use_device(device_of(target)):
-        if (pattern == pattern[0]).all():
+        if not flip and (pattern == pattern[0]).all():
             words.fill(pattern[0])
-        else:
-            for k, word in enumerate(pattern):
-                words[..., k].fill(word)
+            return
+        for k, word in enumerate(pattern):
+            column = words[..., k]
+            if flip:
+                column ^= word
+            else:
+                column.fill(word)
 
 
 def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
@@ -261,26 +268,14 @@ def require_eager(operator: str, name: str, requirement: str, device: int) -> No
         raise ArgumentError(operator, name, f"{requirement} while a CUDA graph is captured")
 
 
-def flip_bits(target: Array, element: bytes) -> None:
-    """Flip the bits of all elements that are set in the bytes of one."""
-    if target.size == 0:
-        return
-    width = min(_alignment(target), len(element), WORD_BYTES)
-    words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
-    with use_device(device_of(target)):
-        for k, word in enumerate(pattern):
-            column = words[..., k]
-            column ^= word
-
-
 def temporary(device: int, make: Callable[[], T]) -> T:
-    """Return what a call makes for itself in a place; a graph that captures the call keeps it."""
+    """Return memory that a call makes for itself; a graph that captures the call keeps it."""
     with use_device(device):
         return engine_for(device).temporary(device, make)
 
 
 def copy_array(array: Array) -> Array:
-    """Return a C-contiguous copy of an array, where it is."""
+    """Return a C-contiguous copy of an array on its device."""
     device = device_of(array)
     result = temporary(device, lambda: empty(array.shape, array.dtype, device))
     copy_elements(result, array)
@@ -302,7 +297,7 @@ def check_output(
     device: int,
     reason: str,
 ) -> None:
-    """Raise BindingError unless an array can receive a result of a shape, dtype and place.
+    """Raise BindingError unless an array can receive a result of a shape and dtype on a device.
 
     ``reason`` says what the shape follows from, such as ``"for axis=1"``.
     """
@@ -328,25 +323,20 @@ def require_own_dtype(operator: str, name: str, array: Array, dtype: np.dtype[An
 
 
 def require_writeable(operator: str, name: str, array: Array | None, kind: str = "array") -> None:
-    """Raise BindingError for an array that must not be written to, and for none of a ``kind``."""
+    """Raise BindingError for an array that must not be written to, or None, which is a ``kind``."""
     if array is None or is_read_only(array):
         raise BindingError(operator, name, f"must be writeable; got a read-only {kind}")
 
 
 def _footprint(layout: Layout, address: int) -> Array:
-    """Return the memory of an array, for NumPy's exact overlap test; no byte is ever read."""
-    interface = {
-        "data": (address, True),
-        "shape": layout.shape,
-        "strides": layout.strides,
-        "typestr": f"|V{layout.itemsize}",
-        "version": 3,
-    }
-    return np.asarray(SimpleNamespace(__array_interface__=interface))
+    """Return an array over the same memory, for NumPy's exact overlap test; no byte is read."""
+    typestr, data = f"|V{layout.itemsize}", (address, True)
+    facts = {"data": data, "shape": layout.shape, "strides": layout.strides, "typestr": typestr}
+    return np.asarray(SimpleNamespace(__array_interface__={**facts, "version": 3}))
 
 
 def share_memory(a: Layout, a_address: int, b: Layout, b_address: int) -> bool:
-    """Return whether two arrays share a byte; True where that cannot be decided quickly."""
+    """Return whether two arrays share a byte; True if that cannot be decided quickly."""
     try:
         footprints = _footprint(a, a_address), _footprint(b, b_address)
         return np.shares_memory(*footprints, max_work=_OVERLAP_WORK)

@@ -144,7 +144,7 @@ class LazyLookup:
     def flipped(self, result: Array) -> Array:
         """Make zero bits of the fill value, or the fill value of zero bits."""
         if any(self.fill):
-            native.flip_bits(result, self.fill)
+            native.fill_elements(result, self.fill, flip=True)
         return result
 
 

@@ -218,7 +218,7 @@ def _found(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Arra
 def _combined(wanted: int, pairs: list[tuple[int, Array]]) -> tuple[int, Array]:
     """Return the count of several chunks, and no more of their coordinates than are wanted."""
     counts, rows = zip(*pairs, strict=True)
-    together = lazy.join_along(rows, 0)
+    together = lazy.concatenate(rows, 0)
     return sum(counts), native.copy_array(together[:wanted]) if len(together) > wanted else together
 
 

@@ -12,7 +12,7 @@ from cudakern.operators.arrays import lazy
 from cudakern.operators.arrays.foreign import as_array
 from cudakern.operators.arrays.lazy import (
     Lazy,
-    join_along,
+    concatenate,
     map_chunks,
     only_chunk,
     require_known,
@@ -192,12 +192,12 @@ class _Values(_States):
         is_norm = function is _L2 and chunk.dtype.kind == "c"  # the sum of |x|^2, not of x * x
         parts = [chunk.real, chunk.imag] if is_norm else [chunk]
         function = _PARTIAL.get(function, function)
-        return join_along([self.partial(part, function) for part in parts], axes[0])
+        return concatenate([self.partial(part, function) for part in parts], axes[0])
 
     def combine(self, states: list[Array]) -> Array:
         """Return the state of several chunks."""
         function, along = self.call.function, self.call.axes[0]
-        state = join_along(states, along)
+        state = concatenate(states, along)
         if state.shape[along] <= 1:
             return state
         return self.partial(state, _SUM if function in _ADDED else function)
@@ -205,7 +205,7 @@ class _Values(_States):
     def finish(self, states: list[Array]) -> Array:
         """Return the result."""
         call = self.call
-        state = join_along(states, call.axes[0])
+        state = concatenate(states, call.axes[0])
         if call.function in {_AVERAGE, _L2}:
             return self._average_or_root(state)
         function = _SUM if call.function in _ADDED - {*_PARTIAL} else call.function
@@ -244,7 +244,7 @@ class _Exponentials(_Values):
 
     def finish(self, states: list[Array]) -> Array:
         """Return the result."""
-        state = join_along(states, self.call.axes[0])
+        state = concatenate(states, self.call.axes[0])
         reduction = replace(self.call.reduction, kind=DataType.from_numpy(state.dtype))
         return eager.run_reduction(reduction, state, self.call.axes, keepdims=self.keepdims)
 
@@ -287,7 +287,7 @@ class _Positions(_States):
         """Return the state of several chunks."""
         call = self.call
         along = call.axes[0]
-        values, positions = (join_along(parts, along) for parts in zip(*states, strict=True))
+        values, positions = (concatenate(parts, along) for parts in zip(*states, strict=True))
         if values.shape[along] <= 1:
             return values, positions
         best = eager.reduce(values, self.extreme, along, keepdims=True, nan=self.nan)
