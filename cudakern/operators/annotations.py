@@ -1,8 +1,8 @@
 """Types of the public signatures. No operator imports them at run time.
 
 NumPy's arrays, sequences and scalars give `numpy.ndarray`. The type of any other array does not
-tell whether it lies on a GPU, so the result is Any. CuPy has no types: mypy takes its arrays for
-Any, pyright for unknown, and results are Any as well.
+say whether it is on a GPU, so the result is Any. CuPy has no types: its arrays are Any to mypy and
+unknown to pyright, and results are Any as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SupportsDLPack(Protocol):
 
     @property
     def __dlpack__(self) -> Any:  # noqa: ANN401  its parameters differ between libraries
-        """The method that gives the memory away."""
+        """The method that exports the memory."""
 
 
 class SupportsCudaArrayInterface(Protocol):
@@ -32,25 +32,25 @@ class SupportsCudaArrayInterface(Protocol):
         """Address, shape and dtype."""
 
 
-#: Arrays among which NumPy's are not. Their overload comes first: of an argument whose type is
-#: unknown, as CuPy's arrays are, pyright would otherwise take the result for NumPy's.
+#: Arrays other than NumPy's. Their overload comes first: for an argument of unknown type, such as
+#: CuPy's arrays, pyright would otherwise infer a result of NumPy.
 OnGPU: TypeAlias = SupportsCudaArrayInterface
-#: Arrays of all libraries, NumPy's among them, so that overloads for NumPy's come before. Named as
-#: well, since pyright says that arrays of bool have no ``__dlpack__``.
+#: Arrays of all libraries, so overloads for NumPy's come before. NumPy's are named here, too, since
+#: pyright says that arrays of bool have no ``__dlpack__``.
 AnyArray: TypeAlias = NDArray[Any] | SupportsDLPack | SupportsCudaArrayInterface
 Scalar: TypeAlias = complex | np.generic
-#: What NumPy makes an array of, besides arrays.
+#: Values besides arrays that NumPy converts to an array.
 Numbers: TypeAlias = Scalar | Sequence[Any]
 OnHost: TypeAlias = NDArray[Any] | Numbers
 Operand: TypeAlias = AnyArray | Numbers
 
 #: Element type of an operand, or of a result.
 T = TypeVar("T", bound=np.generic)
-#: Element type that all reductions keep, but for positions.
+#: Element type that all reductions but argmax and argmin keep.
 F = TypeVar("F", bound=np.inexact[Any])
-#: The type of ``out``, which is what comes back.
+#: The type of ``out``, which is returned.
 Out = TypeVar("Out", bound=AnyArray)
-#: The type of ``out`` where that may be several arrays.
+#: The type of ``out`` if that may be several arrays.
 Outputs = TypeVar("Outputs", bound=AnyArray | Sequence[AnyArray])
 
 IndexMode: TypeAlias = Literal["clamp", "wrap", "fill", "raise"]
@@ -81,8 +81,6 @@ Fold: TypeAlias = (
 Function: TypeAlias = FunctionName | ReduceFunction
 Flag: TypeAlias = bool | np.bool_
 Axes: TypeAlias = int | tuple[int, ...] | None
-
-
 DType: TypeAlias = type[T] | np.dtype[T]
 
 # Options that the overloads of a function have in common, since no result's type depends on them.

@@ -1,6 +1,6 @@
-"""From arrays to a launch: the one way of all functions and compiled operators.
+"""From arrays to a launch, for all functions and compiled operators.
 
-A call describes its arrays, finds what was bound for equal facts or binds anew, and runs it.
+A call describes its arrays, looks up the work for these facts, or binds it, and runs it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
     Arrays = tuple[Array, ...]
-    #: Checks all that the static facts decide, given what a call asks for, its arrays and layouts
-    #: and the place of its inputs; plans.
+    #: Checks all that the static facts decide and plans, given a call's request, its arrays, their
+    #: layouts and the device of its inputs.
     Bind = Callable[[Any, Arrays, list[Layout], int], "Work"]
 
 
 class Work(NamedTuple):
-    """What a call does with arrays of some static facts: a step in Python, then a launch."""
+    """The work of a call for arrays of some static facts: a step in Python, then a launch."""
 
-    launch: Launch | None = None  # none where a kernel has nothing to do
-    #: Checks values of the arrays, or fills the output where nothing is launched.
+    launch: Launch | None = None  # None if a kernel has nothing to do
+    #: Checks values of the arrays, or fills the output if nothing is launched.
     before: Callable[[Arrays], object] | None = None
 
 
 class Bound:
-    """Work prepared for one place: checks that outputs overlap nothing, then runs."""
+    """Work prepared for one device: checks that outputs overlap nothing, then runs."""
 
     __slots__ = ("_before", "_layouts", "_names", "_operator", "_pairs", "_run", "_workspace")
 
@@ -74,7 +74,7 @@ class Bound:
     def __call__(self, addresses: Sequence[int], arrays: Arrays) -> None:
         """Run on arrays at these addresses.
 
-        BindingError tells that an output overlaps another array (rule T19).
+        Raises BindingError if an output overlaps another array (rule T19).
         """
         for o, k, low, high in self._pairs:
             if low < addresses[o] - addresses[k] < high and native.share_memory(
@@ -94,7 +94,7 @@ class Bound:
 
 
 def _alike(_: int, array: Array) -> tuple[Array, Array]:
-    """Return an array and new memory for its elements."""
+    """Return an array, and a new one for its elements."""
     return array, native.empty(array.shape, array.dtype, native.device_of(array))
 
 
@@ -103,8 +103,8 @@ class Binding:
 
     The arrays are inputs, then one or two outputs; kernels take their addresses in this order.
     `bind` checks a call and plans it, once for equal facts. Kernels take whole elements of the
-    arrays in `aligned`: where these are not aligned, a launch works on copies. `like` returns an
-    array as the tensor that it is, and new memory for that.
+    arrays in `aligned`: if these are not aligned, a launch works on copies. `like` returns an array
+    as its tensor, and a new array for that tensor.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Binding:
     def run(self, request: object, arrays: Arrays) -> None:
         """Run what a request asks for on arrays; an input may be None.
 
-        BindingError tells that an array does not fit, or that an output overlaps another array.
+        Raises BindingError if an array does not fit, or if an output overlaps another array.
         """
         addresses, facts = native.describe(arrays)
         key = facts if request is None else (request, facts)
@@ -145,7 +145,7 @@ class Binding:
         bound(addresses, arrays)
 
     def _run_on_copies(self, request: object, misaligned: Sequence[int], arrays: Arrays) -> None:
-        """Run on copies of some arrays. Outputs get all elements back, also those not written."""
+        """Run on copies of some arrays, and copy all elements of outputs back."""
         views, copies = {}, list(arrays)
         for i in misaligned:
             like = partial(self._like, i, arrays[i])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
 _MIN_ADDRESS_ALIGNMENT = 16
-#: What several outputs are given in.
+#: Types of ``out`` for several outputs.
 _PAIRS = (tuple, list)
 _bound = register("compiled operators", Family())
 
@@ -47,9 +47,8 @@ class _Tensors:
 
     def _fill(self, arrays: tuple[Array, ...]) -> None:
         """Write the result for an input without elements."""
-        native.fill_elements(
-            self.shaped(-1, arrays[-1]), np.array(self._constant, self.dtypes[-1]).tobytes()
-        )
+        element = np.array(self._constant, self.dtypes[-1]).tobytes()
+        native.fill_elements(self.shaped(-1, arrays[-1]), element)
 
     def fit(self, i: int, array: Array) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
@@ -67,8 +66,7 @@ class _Tensors:
         layout = self.layout(i, address & 15)
         if self.is_shaped(i, array):
             return layout
-        flat = array.ndim == 1 and (array.size <= 1 or array.strides == (dtype.itemsize,))
-        if not flat:
+        if array.ndim != 1 or (array.size > 1 and array.strides != (dtype.itemsize,)):
             requirement = (
                 f"must have sizes {tensor.sizes} and strides {tensor.element_strides} in elements, "
                 "or be a contiguous buffer of one dimension"
@@ -93,7 +91,7 @@ class _Tensors:
         return native.as_strided(array, self.tensors[i].sizes, self.byte_strides(i))
 
     def like(self, i: int, array: Array) -> tuple[Array, Array]:
-        """Return an array as tensor ``i``, and new memory for that tensor."""
+        """Return an array as tensor ``i``, and a new array for that tensor."""
         return self.shaped(i, array), self.empty(i, native.device_of(array))
 
     def empty(self, i: int, device: int) -> Array:
@@ -123,9 +121,9 @@ class CompiledOperator:
     """An operator whose descriptor has been validated: call it with tensors in binding order.
 
     Immutable and safe to use from many threads; works for NumPy and CuPy arrays alike. A call with
-    the static facts (dtypes, sizes, strides, place) of an earlier one validates nothing again.
-    Pickles hold the descriptor, the feature level and the inputs given to `initialize`; it is
-    compiled anew where they arrive.
+    the static facts (dtypes, sizes, strides, device) of an earlier one validates nothing again.
+    Pickles hold the descriptor, the feature level and the inputs given to `initialize`; loading one
+    compiles the operator again.
 
     Examples
     --------
@@ -203,16 +201,16 @@ class CompiledOperator:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make it elsewhere: from what it was made of, not from what it keeps."""
+        """Pickle the arguments of the operator, without its kernels and bound launches."""
         owned = [(i, array, self._tensors.is_shaped(i, array)) for i, array in self._owned.items()]
         return _arrived, (self._desc, self._level, owned, self._numbers)
 
     def _with_copies(
         self, arrays: list[tuple[int, Array, bool]], numbers: frozenset[int]
     ) -> CompiledOperator:
-        """Return the operator with owned inputs; shaped ones get the sizes and strides.
+        """Return the operator with copies of owned inputs; shaped ones get the sizes and strides.
 
-        Those in ``numbers`` belong to no place: each call takes them where its arrays are.
+        Inputs in ``numbers`` belong to no device: each call copies them to that of its arrays.
         """
         owned = {}
         for i, array, shaped in arrays:
@@ -291,9 +289,9 @@ class CompiledOperator:
         ------
         BindingError
             The number of arrays is wrong, one does not fit, an output overlaps another tensor, or
-            they are in different places. Nothing was launched then.
+            they are on different devices. Nothing was launched then.
         DTypeError
-            What stands for an array is none, as a tuple of arrays.
+            An operand is not an array, such as a tuple of arrays.
 
         Notes
         -----
@@ -306,7 +304,7 @@ class CompiledOperator:
             try:
                 addresses, facts = native.describe(arrays)
                 bound = self._find(facts)
-            except Exception:  # noqa: BLE001  not arrays yet, but of other libraries
+            except Exception:  # noqa: BLE001  they are arrays of other libraries
                 return self._call(inputs, out)
             if bound is not None and not any(map(native.is_read_only, outputs)):
                 bound(addresses, arrays)
@@ -327,10 +325,11 @@ class CompiledOperator:
             others = dict(zip(names[count:], outputs))  # noqa: B905
             arrays = send_numbers(operator, names[:count], arrays, of_numbers, others)
         if out is None:
-            outputs = self._allocate(native.device_of(arrays[0]))
+            device = native.device_of(arrays[0])
+            outputs = tuple([self._tensors.empty(i, device) for i in range(count, len(names))])
             out = outputs if self._several else outputs[0]
         arrays += map(as_output, [operator] * self._outputs, names[count:], outputs)
-        if self._aligned:  # no static fact tells where arrays start in their buffers
+        if self._aligned:  # where arrays start in their buffers is no static fact
             native.common_device(self._desc.operator, self._tensors.names, arrays)
             for i, array in enumerate(arrays):
                 self._tensors.fit(i, array)
@@ -355,10 +354,6 @@ class CompiledOperator:
         for i in self._needs:
             arrays.insert(i, self._owned[i])
         return arrays
-
-    def _allocate(self, device: int) -> tuple[Array, ...]:
-        tensors = self._tensors
-        return tuple([tensors.empty(i, device) for i in range(tensors.inputs, len(tensors.names))])
 
 
 def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
@@ -392,7 +387,7 @@ def compile_operator(
     Returns
     -------
     CompiledOperator
-        Kernels are compiled at the first call, when the place of the arrays is known.
+        Kernels are compiled at the first call, when the device of the arrays is known.
 
     Raises
     ------
@@ -423,10 +418,8 @@ def compile_operator(
             found = f"the class {value.__name__}"
         elif value is None or isinstance(value, str):
             found = shown(value)
-        requirement = (
-            f"must be an operator descriptor, such as GatherOperatorDesc(...); got {found}"
-        )
-        raise ArgumentError("compile_operator", "desc", requirement)
+        requirement = "must be an operator descriptor, such as GatherOperatorDesc(...)"
+        raise ArgumentError("compile_operator", "desc", f"{requirement}; got {found}")
     level = as_level("compile_operator", feature_level)
     desc.validate(level)
     return CompiledOperator(desc, level)

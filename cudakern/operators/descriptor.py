@@ -43,7 +43,7 @@ class OperatorDesc(ABC):
     introduced: ClassVar[FeatureLevel]
 
     def __post_init__(self) -> None:
-        """Make integers Python's; DTypeError names a field that is none."""
+        """Convert integers to Python's; raise DTypeError for a field that is not an integer."""
         for field in fields(self):
             if field.type == "int":
                 value = as_integer(type(self).__name__, field.name, getattr(self, field.name))
@@ -52,7 +52,7 @@ class OperatorDesc(ABC):
     #: Names of the fields that are tensors, in binding order.
     input_fields: ClassVar[tuple[str, ...]]
     output_fields: ClassVar[tuple[str, ...]] = ("output_tensor",)
-    #: Those whose elements kernels take as a whole; others may have any alignment.
+    #: Tensors whose elements kernels take as a whole; others may have any alignment.
     aligned_fields: ClassVar[tuple[str, ...]]
 
     def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
@@ -68,7 +68,7 @@ class OperatorDesc(ABC):
         return *self.inputs(), *self.outputs()
 
     def options(self) -> str:
-        """Return the fields that are no tensors, such as ``axis=0, index_dimensions=1``."""
+        """Return the fields besides tensors, such as ``axis=0, index_dimensions=1``."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
         return ", ".join(
             f"{name}={value.name if isinstance(value, IntEnum) else value}"
@@ -78,19 +78,19 @@ class OperatorDesc(ABC):
 
     @abstractmethod
     def check_rules(self, level: FeatureLevel) -> None:
-        """Raise DescriptorError for the operator's first broken rule, type tables excepted."""
+        """Raise DescriptorError for the first broken rule of the operator, type tables excepted."""
 
     @property
     @abstractmethod
     def type_tables(self) -> tuple[tuple[str, str, TypeTable], ...]:
-        """What the data types of tensors may be: rule, field of a tensor, its table."""
+        """The legal data types of tensors: rule, field of a tensor, its table."""
 
     @abstractmethod
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the launch for tensors bound with these layouts, in binding order."""
 
     def constant(self) -> complex | None:
-        """Return what the output is full of if the inputs have no element, and None otherwise."""
+        """Return the output's elements if the input is empty, and None otherwise."""
         return None
 
     def require(self, rule: str, field: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
@@ -99,7 +99,7 @@ class OperatorDesc(ABC):
             raise DescriptorError(self.operator, field, requirement, rule)
 
     def require_between(self, rule: str, field: str, low: int, value: int, high: int) -> None:
-        """Raise DescriptorError unless a value lies between two others, or is one of them."""
+        """Raise DescriptorError unless a value lies between two others, these included."""
         legal = low <= value <= high
         self.require(rule, field, legal, f"must lie in [{low}, {high}]; got {value}")
 

@@ -1,7 +1,7 @@
 """NVTX ranges of the public calls, which profilers show: domain ``cudakern``, ``cudakern:gather``.
 
-Whether a tool listens is decided once, at import. Where none does, the decorators return what they
-are given and the package nvtx is not even imported.
+Whether a tool listens is decided once, at import. If none does, the decorators return their
+arguments, and the package nvtx is not imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DOMAIN = "cudakern"
-#: Where NVTX finds the library of the tool that started this process.
+#: The variable with the path of the tool's library that NVTX loads.
 _INJECTION = "NVTX_INJECTION64_PATH"
 
 
@@ -31,7 +31,7 @@ def _listening() -> Any:  # noqa: ANN401  nvtx has no types
     except ImportError:
         return None
     domain = nvtx.get_domain(DOMAIN)
-    # The domain that stands in where no tool listens registers nothing.
+    # The domain that replaces it if no tool listens registers nothing.
     return None if domain.get_registered_string(DOMAIN) is None else domain
 
 
@@ -44,7 +44,7 @@ def _attributes(operator: str) -> Any:  # noqa: ANN401
 
 
 def _ranged(function: Callable[P, R], operator_of: Callable[..., str]) -> Callable[P, R]:
-    """Make each call of a function a range, whose operator its arguments tell."""
+    """Make each call of a function a range; ``operator_of`` takes its arguments."""
     if _domain is None:
         return function
 
@@ -65,13 +65,13 @@ def nvtx_range(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def nvtx_range_of_method(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a method of what has a descriptor: ranges are named after its operator."""
+    """Make each call of a method a range named after the operator of its descriptor."""
     return _ranged(method, lambda self, *_: str(self.desc.operator))
 
 
 @contextmanager
 def marked(name: str, payload: int) -> Iterator[None]:
-    """Make what runs inside a range of this name, with a number that the tool shows beside it."""
+    """Make the block a range of this name, with a number that the tool shows beside it."""
     if _domain is None:
         yield
         return

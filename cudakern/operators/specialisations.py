@@ -21,5 +21,5 @@ _SOURCES = _of_gather, _of_gather_nd, check_specs, _of_nonzero, _of_one_hot, _of
 
 
 def specialisations() -> Iterator[KernelSpec]:
-    """Yield the kernels of all operators; of reduce those that its plan lists."""
+    """Yield the kernels of all operators; of reduce, those that its plan lists."""
     return chain.from_iterable(specs() for specs in _SOURCES)

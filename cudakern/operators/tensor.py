@@ -83,8 +83,8 @@ class TensorDesc:
         if self.strides is not None:
             strides = as_integers("TensorDesc", "strides", self.strides)
             object.__setattr__(self, "strides", strides)
-        object.__setattr__(self, "data_type", as_member("TensorDesc", "data_type", self, DataType))
-        object.__setattr__(self, "flags", as_member("TensorDesc", "flags", self, TensorFlags))
+        object.__setattr__(self, "data_type", _as_member("data_type", self.data_type, DataType))
+        object.__setattr__(self, "flags", _as_member("flags", self.flags, TensorFlags))
         for field in ("total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"):
             value = getattr(self, field)
             if value is not None or field.startswith("guaranteed"):
@@ -104,7 +104,7 @@ class TensorDesc:
 
 
 def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int, ...]:
-    """Return the values of a descriptor's field, or raise DTypeError if one is no integer."""
+    """Return the values of a descriptor's field; raise DTypeError unless all are integers."""
     try:
         integers = tuple(map(integer_of, values))
     except Exception:  # noqa: BLE001  whatever the class of a value raises
@@ -113,19 +113,18 @@ def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int
     return tuple(as_integer(descriptor, field, integer) for integer in integers)
 
 
-def as_member(descriptor: str, field: str, desc: object, kind: type[IntEnum | IntFlag]) -> int:
-    """Return a descriptor's field as a member of an enumeration, or as the integer that it is.
+def _as_member(field: str, value: object, enumeration: type[IntEnum | IntFlag]) -> int:
+    """Return the value of a field as a member of an enumeration, or as an integer.
 
-    Raises DTypeError if it is no integer; that there is no such member, a rule reports.
+    Raises DTypeError unless it is an integer; if there is no such member, a rule reports it.
     """
-    value = getattr(desc, field)
     try:
-        number = as_integer(descriptor, field, value)
+        number = as_integer("TensorDesc", field, value)
     except DTypeError:
-        requirement = f"must be a {kind.__name__}; got {shown(value)}"
-        raise dtype_error(descriptor, field, requirement) from None
+        requirement = f"must be a {enumeration.__name__}; got {shown(value)}"
+        raise dtype_error("TensorDesc", field, requirement) from None
     try:
-        return kind(number)
+        return enumeration(number)
     except ValueError:
         return number
 
@@ -173,12 +172,10 @@ def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:
 def check_tensor(
     name: str, field: str, desc: TensorDesc, level: FeatureLevel, *, output: bool
 ) -> None:
-    """Hold one tensor of an operator descriptor against the rules T1 to T16, in order.
+    """Raise DescriptorError for the first of the rules T1 to T16 that a tensor breaks.
 
     ``name`` and ``field`` are the operator's and the tensor's, for the message. At EXTENDED, sizes
     of zero, rank 0 and the extended types are legal; some rules are for an output alone.
-
-    Raises DescriptorError with the first rule that is broken.
     """
 
     def require(rule: str, part: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
