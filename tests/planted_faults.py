@@ -104,7 +104,7 @@ FAULTS = (
     Fault("32-bit offsets reach twice as far", "operators/test_plans.py::test_kernel_is_pinned",
           "MAX_SPAN_32 = 2**§31§32§"),
     Fault("2^32 items have 32-bit numbers", "operators/test_plans.py::test_kernel_is_pinned",
-          "items >= layout.MAX_ITEMS_32§§ * 2§\n        or reach(dimensions, 0)"),
+          "items >= layout.MAX_ITEMS_32§§ * 2§\n        or layout.reach(dimensions, 0)"),
     Fault("division is wrong for divisor 1",
           "values/test_layout.py::test_division_in_32_bits",
           "§min(shift, 1)§1§, max(shift - 1, 0)"),

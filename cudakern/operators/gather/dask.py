@@ -30,8 +30,8 @@ def gather(
     Parameters
     ----------
     x, indices, axis, mode, fill_value, negative, out
-        As for `cudakern.gather`. Indices that are no dask array are one chunk of the result; if
-        they are on the host, only those chunks of x are needed that they select from.
+        As for `cudakern.gather`. Indices other than a dask array are one chunk of the result; if
+        they are on the host, only the chunks of x that they select from are computed.
 
     Returns
     -------
@@ -41,15 +41,15 @@ def gather(
     Raises
     ------
     IndexRangeError
-        In ``mode="raise"``, when the result is computed: an index is out of range, the first one of
-        some chunk, whose position in all of the indices is given. When the graph is built: the axis
-        is empty while there are indices.
+        In ``mode="raise"``, when the result is computed: an index is out of range. The message has
+        the position, in all of the indices, of the first one of some chunk. When the graph is
+        built: the axis is empty while there are indices.
 
     Notes
     -----
-    Where x has n chunks along ``axis``, there are n tasks for each chunk of the result, each of
-    which allocates as much; a tree merges up to 8 at a time. The result is a copy of bytes,
-    whatever the chunks.
+    If x has n chunks along ``axis``, there are n tasks for each chunk of the result, each of which
+    allocates as much; a tree merges up to 8 at a time. The result is a copy of bytes, whatever the
+    chunks.
 
     Examples
     --------

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather"
-
-
 _look_up = Lookup(NAME, "axis", rows_of, plan_gather)
 
 

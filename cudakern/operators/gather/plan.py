@@ -23,7 +23,6 @@ from cudakern.values.layout import MULTIPROCESSORS, VECTOR_BYTES, Layout, alignm
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 # These are of last_axis; rows.py has the other variants' constants.
 LAST_AXIS_MIN_OUTER = 8  # outer rows that share an index table; estimate
@@ -54,7 +53,7 @@ def specialise_last_axis(width: int, index_type: str, mode: str, *, staged: bool
 def rows_of(
     x: Layout, indices: Layout, out: Layout, axis: int, index_type: str, mode: str, fill: bytes
 ) -> RowProblem:
-    """Return ``out[o, i, c] = x[o, indices[i], c]`` as rows that indices pick."""
+    """Return ``out[o, i, c] = x[o, indices[i], c]`` as rows that indices select."""
     # Tuples of one component, the same for all outer positions.
     shape, strides = (*x.shape[:axis], *indices.shape, 1), ((0,) * axis + indices.strides + (0,))
     tuples = Layout(shape, strides, indices.itemsize, indices.phase)
@@ -124,7 +123,7 @@ def _suits_last_axis(problem: RowProblem) -> bool:
 
 
 def _is_staged(problem: RowProblem, count: int) -> bool:
-    """Return whether rows of x fit, and take no more sectors than reading elements one by one."""
+    """Return whether rows of x fit, in at most the sectors that single elements would take."""
     extent, stride = problem.axes[0]
     most = min(LAST_AXIS_MAX_STAGED_BYTES, count * layout.SECTOR_BYTES)
     return stride == problem.x.itemsize and extent * stride <= most
@@ -144,8 +143,8 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
     chunks = -(-count // chunk)
     stage_rows = 1
     if staged:
-        shared_out = -(-outer.size * chunks // LAST_AXIS_LEAST_BLOCKS)
-        stage_rows = max(1, min(LAST_AXIS_WORDS // words, shared_out))
+        most = -(-outer.size * chunks // LAST_AXIS_LEAST_BLOCKS)
+        stage_rows = max(1, min(LAST_AXIS_WORDS // words, most))
     width = min(
         alignment(problem.out.phase, outer.strides[2], count * itemsize),
         LAST_AXIS_MAX_PIECES * itemsize,
@@ -172,7 +171,7 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
 
 
 def _chunk(outer: int, count: int, *, staged: bool) -> int:
-    """Return how many indices a block has: fewer for few rows, unless these were staged again."""
+    """Return the indices of a block: fewer for few rows, unless these would be staged again."""
     most = LAST_AXIS_TABLE_STAGED if staged else LAST_AXIS_TABLE
     wanted = 1 if staged else -(-LAST_AXIS_LEAST_BLOCKS // outer)
     chunk = min(max(-(-count // wanted), LAST_AXIS_MIN_COUNT), count, most)

@@ -39,12 +39,12 @@ def gather_nd(
     Returns
     -------
     dask array
-        Chunked as the indices, then as x; along the batch, where chunks of either end.
+        Chunked as the indices, then as x; along the batch, at the ends of the chunks of both.
 
     Notes
     -----
-    As for `gather`, n being the chunks of x along all axes that are indexed. Indices may have
-    several chunks along the last axis, too.
+    As for `gather`; n is the number of chunks of x along all axes that are indexed. Indices may
+    have several chunks along the last axis, too.
 
     Examples
     --------
@@ -71,6 +71,6 @@ def gather_nd(
 
 
 def _cut_alike(*chunks: Sequence[int]) -> tuple[int, ...]:
-    """Return chunks that end where those of any of several arrays do."""
+    """Return chunks that end wherever a chunk of any of several arrays ends."""
     ends = sorted({end for sizes in chunks for end in np.cumsum(sizes).tolist()} - {0}) or [0]
     return tuple(np.diff([0, *ends]).tolist())

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather_nd"
-
-
 _look_up = Lookup(NAME, "batch_dims", rows_of_tuples, plan_gather_nd)
 
 
@@ -154,7 +152,7 @@ def select(
 
 
 def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
-    """Return batch_dims, or raise for the first rule that the shapes break with it."""
+    """Return batch_dims; raise unless the shapes fit it and each other."""
     batch = as_integer(NAME, "batch_dims", batch_dims)
     most = min(len(x), len(indices)) - 1
     if not 0 <= batch <= most:
@@ -172,6 +170,6 @@ def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int)
 
 
 def _hint(x: tuple[int, ...], indices: tuple[int, ...], batch: int) -> str:
-    """Return the end of a message: what to write if indices alone stand where tuples should."""
+    """Return the end of a message: what to write if the indices are single ones, not tuples."""
     batched = 0 <= batch <= len(indices) < MAX_DIMENSIONS and indices[:batch] == x[:batch]
     return "; for single indices, use indices[..., None]" if batched and batch < len(x) else ""

@@ -22,7 +22,6 @@ from cudakern.values.layout import VECTOR_BYTES, round_up
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 OPERATOR = "gather_nd"
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
@@ -48,8 +47,8 @@ def _plan_stream(source: RowProblem) -> Launch:
     outer = source.outer[0].strides if source.outer else (0, 0, 0)
     index_stride = source.index[0].strides[1] if source.index else 0
     tuple_size = len(source.axes)
-    # Shared memory: the place of each row of a tile, then staged tuples, an odd number of
-    # components apart, then what spliced needs.
+    # Shared memory: where each row of a tile is, then staged tuples, an odd number of components
+    # apart, then what spliced needs.
     table_rows = stream.table_rows(source)
     tuple_bytes = (tuple_size | 1) * source.indices.itemsize
     turn = min(table_rows, STAGED_BYTES // tuple_bytes)

@@ -1,1 +1,1 @@
-"""What gather, gather_nd and one_hot do with indices alike."""
+"""What gather, gather_nd and one_hot have in common: indices, and rows that these select."""

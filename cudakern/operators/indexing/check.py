@@ -11,15 +11,8 @@ import numpy as np
 from cudakern.engines import engine_for
 from cudakern.engines.base import THREADS, KernelSpec, Launch, Tensor, blocks_for
 from cudakern.errors import IndexRangeError
-from cudakern.operators.arrays.native import (
-    Array,
-    address_of,
-    copy_array,
-    device_of,
-    empty,
-    layout_of,
-    use_device,
-)
+from cudakern.operators.arrays import native
+from cudakern.operators.arrays.native import Array, address_of, layout_of
 from cudakern.operators.indexing.indices import INDEX_TYPES, Selection, index_type
 from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD, MAX_COMPONENTS
 from cudakern.values.argument_struct import ArgumentPacker
@@ -28,11 +21,11 @@ from cudakern.values.layout import MAX_DIMENSIONS, Dimension, Layout, merge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: Dimensions of indices: as many as an operand has, and the components of a tuple.
+#: The most dimensions of indices: those of an operand, and the components of a tuple.
 _CHECK_RANK = MAX_DIMENSIONS + 1
 
 
-def check_spec(operator: str, index_type: str) -> KernelSpec:
+def _check_spec(operator: str, index_type: str) -> KernelSpec:
     """Return the kernel that looks for indices out of range."""
     short, device_type = INDEX_TYPES[index_type]
     return KernelSpec(
@@ -52,13 +45,13 @@ def check_spec(operator: str, index_type: str) -> KernelSpec:
 
 def check_specs() -> Iterator[KernelSpec]:
     """Yield all kernels that look for indices out of range."""
-    return (check_spec(*names) for names in product(MAX_COMPONENTS, INDEX_TYPES))
+    return (_check_spec(*names) for names in product(MAX_COMPONENTS, INDEX_TYPES))
 
 
 def check_launch(
     operator: str, indices: Layout, index_type: str, extents: Sequence[int], *, tuples: bool
 ) -> Launch:
-    """Return the launch that writes the position of the first bad index."""
+    """Return the launch that writes the position of the first index out of range."""
     dimensions = [
         Dimension(size, (stride,))
         for size, stride in zip(indices.shape, indices.strides, strict=True)
@@ -69,7 +62,7 @@ def check_launch(
     arguments.offset(extent=(*extents, *[1] * (room - len(extents))))
     arguments.dimensions(_CHECK_RANK, dimensions=(*merge(dimensions), component))
     grid = (blocks_for(indices.size, THREADS), 1, 1)
-    return Launch(check_spec(operator, index_type), grid, 0, 2, arguments.done())
+    return Launch(_check_spec(operator, index_type), grid, 0, 2, arguments.done())
 
 
 def raise_if_outside(
@@ -79,19 +72,19 @@ def raise_if_outside(
     shape: tuple[int, ...],
     starts: Sequence[int] = (),
 ) -> None:
-    """Raise IndexRangeError if an index lies outside its axis; wait for the check to know.
+    """Raise IndexRangeError if an index is out of range, which takes a wait for the check.
 
-    Indices, of which there are some, select from x of a shape. The message counts positions from
+    There is at least one index; they select from x of a shape. The message counts positions from
     ``starts``.
     """
     if not layout_of(indices, address_of(indices)).is_aligned:
-        indices = copy_array(indices)
+        indices = native.copy_array(indices)
     address = address_of(indices)
     layout = layout_of(indices, address)
-    device = device_of(indices)
+    device = native.device_of(indices)
     none = np.iinfo(np.uint64).max
-    first_bad = empty((1,), np.dtype(np.uint64), device)
-    with use_device(device):
+    first_bad = native.empty((1,), np.dtype(np.uint64), device)
+    with native.use_device(device):
         first_bad.fill(none)
     kind, extents = index_type(indices, selection.negative), selection.extents(shape)
     launch = check_launch(operator, layout, kind, extents, tuples=selection.tuples)

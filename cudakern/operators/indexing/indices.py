@@ -1,4 +1,4 @@
-"""Indices: what they may be, what one out of range means, and how kernels read them."""
+"""Indices: their types, the meaning of one out of range, and how kernels read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cudakern.values.validation import as_bytes, require_word
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What the copy operators take at each feature level, newest first: data, and indices.
+#: Data types of the operands of copy operators by feature level, newest first: data and indices.
 DATA_TYPES = (
     (FeatureLevel.EXTENDED, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS),
     (FeatureLevel.LEVEL_4_1, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS),
@@ -29,7 +29,7 @@ INDEX_DATA_TYPES = (
     (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
 )
 
-#: The fill pattern where there is no fill value.
+#: The fill pattern without a fill value.
 NO_FILL = bytes(VECTOR_BYTES)
 
 #: Index modes as ``kernels/common/indexing.cuh`` names them. "raise" checks, then clamps.
@@ -41,9 +41,9 @@ INDEX_TYPES = {
     "uint32": ("u32", "ck::uint32"),
     "uint64": ("u64", "ck::uint64"),
 }
-#: What a negative index may be: counted from the end, or out of range.
+#: What a negative index means: a position from the end, or one out of range.
 _NEGATIVE = ("from_end", "invalid")
-#: Words of other libraries for these.
+#: Words of other libraries for the modes, and for these.
 _OTHER_MODES = {
     **dict.fromkeys(("clip", "nearest", "edge", "border", "promiseinbounds"), "'clamp'"),
     **dict.fromkeys(("modulo", "periodic", "circular"), "'wrap'"),
@@ -67,19 +67,19 @@ def compares_wide(indices: Layout, *, wide: bool) -> bool:
 
 
 class Selection(NamedTuple):
-    """What indices select, and what those out of range mean."""
+    """What indices select, and the meaning of those out of range."""
 
-    #: The axes of x that indices select from: from the first to before ``stop``.
+    #: The axes of x that indices select from: the first, and the one behind the last.
     first: int
     stop: int
     mode: str  # one of MODES
     fill: bytes  # the fill value repeated to 16 bytes
-    negative: str  # what a negative index is: counted from the end, or invalid
-    #: Whether the last dimension of the indices runs over the axes; before them is a batch then.
+    negative: str  # what a negative index means: one of _NEGATIVE
+    #: Whether the last dimension of the indices runs over the axes; then a batch precedes these.
     tuples: bool
 
     def extents(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return how long the axes are in x of a shape."""
+        """Return the lengths of the axes in x of a shape."""
         return shape[self.first : self.stop]
 
     def shape(self, x: Array, indices: Array) -> tuple[int, ...]:
@@ -90,15 +90,15 @@ class Selection(NamedTuple):
 
 
 class _NotGiven(int):
-    """The value of a parameter that was left out. An equal number is another object."""
+    """The value of an omitted parameter. An equal number is another object."""
 
 
-#: The fill value where none is given. It shows as 0.
+#: The fill value if none is given. Signatures show it as 0.
 ZERO = _NotGiven(0)
 
 
 def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> None:
-    """Raise ArgumentError unless the mode is known and the other two go with it."""
+    """Raise ArgumentError unless the mode is known and the other two fit it."""
     require_word(operator, "mode", mode, MODES, _OTHER_MODES)
     check_negative(operator, negative)
     if negative == "invalid" and mode not in {"fill", "raise"}:
@@ -110,16 +110,16 @@ def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> N
 
 
 def check_negative(operator: str, negative: object) -> None:
-    """Raise ArgumentError unless it says what a negative index is."""
+    """Raise ArgumentError unless this is a meaning of negative indices."""
     require_word(operator, "negative", negative, _NEGATIVE, _OTHER_NEGATIVE)
 
 
-# Kernels read indices as unsigned integers where negative ones are invalid: a negative one is then
-# at least 2^31, or 2^63, and out of range of any axis that is not longer.
+# If negative indices are invalid, kernels read all as unsigned integers: a negative one is then at
+# least 2^31, or 2^63, and out of range for any axis that is not longer.
 
 
 def index_type(indices: Array, negative: str) -> str:
-    """Return which of INDEX_TYPES kernels read indices as."""
+    """Return the name in INDEX_TYPES of the type that kernels read indices as."""
     name: str = indices.dtype.name
     return f"u{name}" if negative == "invalid" and name.startswith("int") else name
 
@@ -134,7 +134,7 @@ def widen(indices: Array, extents: Sequence[int], negative: str) -> Array:
 def as_indices(operator: str, value: object, indices: Array) -> Array:
     """Return indices as int32, int64, uint32 or uint64.
 
-    Narrower integers are widened; what is no integer raises DTypeError.
+    Narrower integers are widened; other types raise DTypeError.
     """
     if indices.dtype in _INDEX_DTYPES:
         return indices
@@ -150,7 +150,7 @@ def as_indices(operator: str, value: object, indices: Array) -> Array:
 
 
 def _require_one_type(operator: str, value: Sequence[Any]) -> None:
-    """Raise DTypeError for integers of which NumPy makes float64, as no type of both is wider."""
+    """Raise DTypeError for integers that NumPy converts to float64, as no integer type has all."""
     numbers = np.asarray(value, object).ravel().tolist()
     if all(isinstance(number, int | np.integer) for number in numbers):
         found = f"{min(numbers)} and {max(numbers)}, of which NumPy makes float64"

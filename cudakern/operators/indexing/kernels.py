@@ -6,8 +6,8 @@ from cudakern.engines.base import KernelSpec
 from cudakern.operators.indexing.indices import INDEX_TYPES, MODES
 from cudakern.values.layout import MAX_DIMENSIONS
 
-ITEMS_PER_THREAD = 4  # slots or items of a thread and turn in rows, planes and strided; limit
-#: Components of an index tuple at most, by operator.
+ITEMS_PER_THREAD = 4  # slots or items of a thread in a turn of rows, planes and strided; limit
+#: The most components of an index tuple, by operator.
 MAX_COMPONENTS = {"gather": 1, "gather_nd": MAX_DIMENSIONS}
 
 
@@ -25,8 +25,8 @@ def specialise(
 ) -> KernelSpec:
     """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width.
 
-    ``rank`` is that of a variant that has one, ``suffix`` what tells kernels of a variant apart
-    besides, ``macros`` what else its source is told.
+    A variant may have a rank. ``suffix`` is a further part of the name, ``macros`` are further
+    macros of the source.
     """
     short, device_type = INDEX_TYPES[index_type]
     bits = 64 if wide else 32

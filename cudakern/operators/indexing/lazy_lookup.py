@@ -1,7 +1,7 @@
-"""Lookups in dask arrays: what gather and gather_nd do with chunks, whatever selects.
+"""Lookups in dask arrays by indices, for gather and gather_nd.
 
-Indices travel to the chunks of x that they may select from. Each of these gives a result whose
-bits are zero where it has nothing, and a tree merges the bits of all.
+Indices travel to the chunks of x that they may select from. Each chunk gives a result whose bits
+are zero for indices into other chunks, and a tree merges the bits of all results.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def lazy_operands(
 ) -> tuple[Lazy, Lazy, Array | None]:
     """Return x and indices as dask arrays, and the latter as an array if they are at hand.
 
-    What `cudakern.operators.indexing.lookup.as_operands` demands of arrays is checked.
+    The checks are those of `cudakern.operators.indexing.lookup.as_operands`.
     """
     data = as_lazy(operator, "x", x, indices=indices)
     positions, array = lazy.as_lazy_indices(operator, indices, x=x)
@@ -53,22 +53,22 @@ def lazy_operands(
 
 @dataclass(frozen=True)
 class LazyLookup:
-    """A lookup in an array that is in chunks."""
+    """A lookup in an array of several chunks."""
 
     operator: str
     selection: Selection
     shape: tuple[int, ...]  # of x
     kind: np.dtype[Any]  # of x
-    function: Callable[..., Array]  # the same lookup in an array
+    function: Callable[..., Array]  # the same lookup in one array
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How long the axes are that indices select from."""
+        """Lengths of the axes that indices select from."""
         return self.selection.extents(self.shape)
 
     @property
     def columns(self) -> list[Any]:
-        """Where among the indices those of each axis are."""
+        """Where the indices of each axis are, among all indices."""
         tuples = self.selection.tuples
         return [(..., k) for k in range(len(self.extents))] if tuples else [...]
 
@@ -89,7 +89,7 @@ class LazyLookup:
         return self.function(x, indices, self.selection.first, **options)
 
     def check(self, indices: Array, *starts: int) -> Array:
-        """Return a chunk of the indices, which starts there, or raise for the first bad one."""
+        """Return a chunk of indices that begins at ``starts``; raise if one is out of range."""
         indices = as_array(self.operator, "indices", indices)
         if indices.size:
             readable = as_indices(self.operator, indices, indices)
@@ -99,22 +99,22 @@ class LazyLookup:
         return indices
 
     def of_whole(self, x: object, indices: object) -> Array:
-        """Return the result where the axes that are selected from are in one chunk."""
+        """Return the result if each axis that indices select from is in one chunk."""
         mode, negative = self.selection.mode, self.selection.negative
         return self.look_up(only_chunk(x), only_chunk(indices), mode, negative)
 
     def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
-        """Return what indices select from a chunk that starts there; zero bits for the rest."""
+        """Return what indices select from a chunk that begins at ``starts``; others give 0."""
         indices = as_array(self.operator, "indices", indices)
         device = native.device_of(indices)
         local = native.empty(indices.shape, _INT64, device)
         with native.use_device(device):
             for column, extent, start in zip(self.columns, self.extents, starts, strict=True):
                 local[column] = self.positions(indices[column], extent) - start
-        return self.flipped(self.look_up(x, local, "fill", "invalid"))
+        return self.flip(self.look_up(x, local, "fill", "invalid"))
 
     def positions(self, indices: Array, extent: int) -> Array:
-        """Return where indices point along an axis, as int64; anywhere outside if nowhere."""
+        """Return positions along an axis as int64, outside of it for indices out of range."""
         if indices.dtype != np.uint64:
             indices = native.convert(indices, _INT64)
         mode, negative = self.selection.mode, self.selection.negative
@@ -139,10 +139,10 @@ class LazyLookup:
 
     def finish(self, parts: list[Array]) -> Array:
         """Return the result of all chunks of x."""
-        return self.flipped(self.merge(parts))
+        return self.flip(self.merge(parts))
 
-    def flipped(self, result: Array) -> Array:
-        """Make zero bits of the fill value, or the fill value of zero bits."""
+    def flip(self, result: Array) -> Array:
+        """Turn the fill value into zero bits, or zero bits into the fill value."""
         if any(self.fill):
             native.fill_elements(result, self.fill, flip=True)
         return result
@@ -189,10 +189,10 @@ def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[i
 
 
 def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[list[int]]) -> Lazy:
-    """Return what indices select from each chunk of x: its numbers along the axes come first.
+    """Return what indices select from each chunk of x, whose numbers along the axes come first.
 
-    Written by hand: dask would fuse a blockwise layer with those before it, and compute chunks of x
-    again for each chunk of the indices.
+    The graph is written by hand: dask would fuse a blockwise layer with those before it and compute
+    chunks of x again for each chunk of the indices.
     """
     first, stop = call.selection.first, call.selection.stop
     name = f"cudakern-{call.operator}-chunk-{tokenize(call, x.name, indices.name, hit)}"

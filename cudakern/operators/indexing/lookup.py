@@ -1,4 +1,4 @@
-"""Lookups by indices: what gather and gather_nd do with arrays, whatever selects."""
+"""Lookups in arrays by indices, for gather and gather_nd."""
 
 from __future__ import annotations
 
@@ -33,24 +33,22 @@ def as_operands(
     require_operands(operator, data, positions, least)
     if data is not x or positions is not indices:
         of_numbers = map(is_of_numbers, (x, indices))
-        arrays = send_numbers(
-            operator, ("x", "indices"), (data, positions), of_numbers, {"out": out}
-        )
-        data, positions = arrays
+        names, arrays = ("x", "indices"), (data, positions)
+        data, positions = send_numbers(operator, names, arrays, of_numbers, {"out": out})
     return data, positions
 
 
 def require_operands(operator: str, x: Array, indices: Array, least: int) -> None:
-    """Raise DTypeError unless x may be copied, ArgumentError for too few or many dimensions."""
+    """Raise DTypeError for an x of another dtype, ArgumentError for wrong numbers of dimensions."""
     require_dtype(operator, "x", x.dtype, copyable_dtypes())
     native.require_rank(operator, "x", x, 1)
     native.require_rank(operator, "indices", indices, least)
 
 
 class Lookup:
-    """What gather and gather_nd do with their operands, once these are known.
+    """The work of gather or gather_nd on operands that have been checked.
 
-    ``option`` is the parameter that gives the first axis. ``rows_of`` makes the problem of the
+    ``option`` is the parameter that gives the first axis. ``rows_of`` returns the problem for the
     layouts of x, indices and out, the first axis, the type that kernels read indices as, the mode
     and the fill pattern.
     """
@@ -71,8 +69,8 @@ class Lookup:
     def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
         """Return what is selected, in ``out`` if given.
 
-        ArgumentError tells that the call would wait for the GPU while a graph is captured,
-        BindingError that an array does not fit; IndexRangeError is raised as the mode demands.
+        Raises ArgumentError if the call would wait for the GPU while a graph is captured,
+        BindingError if an array does not fit, and IndexRangeError as the mode demands.
         """
         if selection.mode == "raise":
             requirement = "must not be 'raise', which waits for the GPU,"
@@ -94,20 +92,18 @@ class Lookup:
     ) -> Work:
         x, indices, out = arrays
         shape, reason = selection.shape(x, indices), f"for {self._option}={selection.first}"
-        kind = index_type(indices, selection.negative)
         native.check_output(self._operator, "out", out, shape, x.dtype, device, reason)
         extents = selection.extents(x.shape)
         if 0 in extents:
             return Work(before=partial(self._fill, selection) if out.size else None)
-        source, where, result = layouts
-        mode, fill = selection.mode, selection.fill
-        problem = self._rows_of(source, where, result, selection.first, kind, mode, fill)
-        launch = self._plan(problem)
-        checks = selection.mode == "raise" and extents and out.size
-        return Work(launch, partial(self._check, selection) if checks else None)
+        kind, mode = index_type(indices, selection.negative), selection.mode
+        source, where, to = layouts
+        problem = self._rows_of(source, where, to, selection.first, kind, mode, selection.fill)
+        checks = mode == "raise" and extents and out.size
+        return Work(self._plan(problem), partial(self._check, selection) if checks else None)
 
     def _fill(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
-        """Fill the result where x has nothing to select from."""
+        """Fill the result if x has an empty axis."""
         x, indices, out = arrays
         if selection.mode != "fill":
             require_extents(self._operator, selection, x.shape, indices.size)

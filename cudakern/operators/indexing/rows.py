@@ -1,7 +1,7 @@
-"""Planning shared by the operators that copy rows of x picked by indices.
+"""Planning for the operators that copy rows of x selected by indices.
 
 A problem has up to three merged parts: outer dimensions, the dimensions of the indices, and inner
-dimensions, which make a row. A stream is a problem whose output is packed, row after row.
+dimensions, which form a row. A stream is a problem whose output is packed, row after row.
 """
 
 from __future__ import annotations
@@ -16,25 +16,16 @@ from cudakern.operators.indexing.indices import compares_wide
 from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD, specialise
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
-from cudakern.values.layout import (
-    MULTIPROCESSORS,
-    VECTOR_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-    reach,
-    round_up,
-)
+from cudakern.values.layout import VECTOR_BYTES, Dimension, Layout, alignment, merge
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided kernel, by whether
-# offsets are wide; from 8 on they are a loop; few kernels; estimate
+# offsets are wide; a loop from 8 on; few kernels; estimate
 TILE_BYTES = 16 * 1024  # bytes of a tile: the output that a block splices at a time; estimate
 SHORT_TILE_BYTES = 8 * 1024  # bytes of a tile whose rows take more room than TILE_BYTES; limit
 MIN_TILE_BYTES = 4 * 1024  # bytes of a tile at least, where there are not TILES; estimate
 MEDIUM_ROWS = range(64, 5462)  # bytes of rows: a tile of TILE_BYTES fits shared memory; limit
-TILES = 2 * MULTIPROCESSORS  # tiles to have; estimate
+TILES = 2 * layout.MULTIPROCESSORS  # tiles to have; estimate
 
 
 @dataclass(frozen=True)
@@ -49,8 +40,7 @@ class RowProblem:
     outer: tuple[Dimension, ...]
     index: tuple[Dimension, ...]
     inner: tuple[Dimension, ...]
-    #: Extent and byte stride of x along the axis that each component of an index tuple selects
-    #: from.
+    #: Extent and byte stride of x along the axis of each component of an index tuple.
     axes: tuple[tuple[int, int], ...]
     component_stride: int  # byte stride of the indices from one component to the next
     #: Names in INDEX_TYPES and MODES.
@@ -65,7 +55,7 @@ class RowProblem:
 
     @cached_property
     def planes(self) -> int:
-        """How many outer positions there are."""
+        """Outer positions."""
         return prod(d.size for d in self.outer)
 
     @cached_property
@@ -95,7 +85,7 @@ class RowProblem:
 
     def is_wide(self, items: int, per_block: int, *dimensions: Dimension) -> bool:
         """Return whether 64-bit offsets are needed: by work items, byte offsets or an extent."""
-        reaches = [reach(dimensions, operand) for operand in range(3)]
+        reaches = [layout.reach(dimensions, operand) for operand in range(3)]
         reaches[0] += sum((extent - 1) * abs(stride) for extent, stride in self.axes)
         reaches[1] += (len(self.axes) - 1) * abs(self.component_stride)
         return (
@@ -161,17 +151,17 @@ class Splice:
     def shared_bytes(self, *, wide: bool) -> int:
         """Return the dynamic shared memory of a block: the table, then the stage."""
         table = self._entries * (4 + (8 if wide else 4))
-        return round_up(table, VECTOR_BYTES) + self.segments * self.words * VECTOR_BYTES
+        return layout.round_up(table, VECTOR_BYTES) + self.segments * self.words * VECTOR_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How the rows of a packed output are moved."""
+    """How the rows of a packed output are copied."""
 
     variant: str  # "rows", "spliced" or "packed"
-    width: int  # bytes of a load; but for spliced rows, of a piece
+    width: int  # bytes of a load; of spliced rows, bytes of a piece
     unit: int  # bytes of a piece, in which the output is counted
-    #: Pieces between a 16-byte boundary and the output, of the output, of a block and turn.
+    #: Pieces between a 16-byte boundary and the output, of the output, of a block in a turn.
     lead: int
     pieces: int
     tile: int
@@ -180,7 +170,7 @@ class Stream:
 
     @classmethod
     def for_problem(cls, problem: RowProblem) -> Stream:
-        """Return how to move the rows of a problem that is a stream."""
+        """Return how to copy the rows of a problem that is a stream."""
         row_bytes = problem.row_bytes
         steps = [d.strides[0] for d in problem.outer] + [stride for _, stride in problem.axes]
         width = alignment(problem.x.phase, row_bytes, *steps)
@@ -201,7 +191,7 @@ class Stream:
         return cls(variant, width, unit, lead, pieces, tile, wide, splice)
 
     def table_rows(self, problem: RowProblem) -> int:
-        """Return how many rows a tile can have a part of."""
+        """Return the most rows that a tile can have a part of."""
         return min((self.tile * self.unit - 1) // problem.row_bytes + 2, problem.total_rows)
 
     @property
@@ -219,7 +209,7 @@ def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
     steps = [stride for _, stride in problem.axes]
     fixed = (problem.x.phase, problem.out.phase, *steps, *rest)
     if inner is not None and inner.strides == (itemsize, 0, itemsize):
-        # The innermost run is contiguous in x and out: move it in the widest pieces that fit.
+        # The innermost run is contiguous in x and out: copy it in the widest pieces that fit.
         width = alignment(*fixed, inner.size * itemsize)
         run = Dimension(inner.size * itemsize // width, (width, 0, width))
         dimensions = merge((*dimensions[:-1], run))
@@ -248,7 +238,7 @@ def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
 def pack_axes(
     arguments: ArgumentPacker, problem: RowProblem, components: int, *, wide: bool
 ) -> None:
-    """Append extents, then strides of x, of as many axes as the kernel has room for."""
+    """Append the extents, then the strides of x, of as many axes as the kernel has room for."""
     axes = (*problem.axes, *[(1, 0)] * (components - len(problem.axes)))
     extents, strides = zip(*axes, strict=True)
     arguments.divisor(extent=extents, wide=compares_wide(problem.indices, wide=wide))

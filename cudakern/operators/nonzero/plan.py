@@ -10,16 +10,7 @@ from cudakern.engines.base import THREADS, KernelSpec, Launch
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
 from cudakern.values.dtypes import DataType
-from cudakern.values.layout import (
-    MULTIPROCESSORS,
-    VECTOR_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-    reach,
-    round_up,
-)
+from cudakern.values.layout import VECTOR_BYTES, Dimension, Layout, alignment, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +29,7 @@ _WARPS = THREADS // _WARP
 RANKS = (2, 4, 8)  # dimensions of a strided kernel; few kernels; estimate
 TILE_THREADS = THREADS + _WARP  # threads of a block: one warp works on no tile; limit
 TILE_BLOCKS = 3  # blocks of a multiprocessor, with 72 registers a thread; limit
-BLOCKS = TILE_BLOCKS * MULTIPROCESSORS  # blocks that a large GPU holds at once; limit
+BLOCKS = TILE_BLOCKS * layout.MULTIPROCESSORS  # blocks that a large GPU holds at once; limit
 TILES = 256  # tiles that a look-back reads at once; half as many rather than small ones; estimate
 TILE_BYTES = 64 * 1024  # bytes of x in a tile at most: shared memory has its bits twice; limit
 MIN_TILE_BYTES = 4 * 1024  # bytes of x in a tile at least: a look-back reads 8 each; estimate
@@ -127,7 +118,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     outer, rows, inner = dimensions[:along], dimensions[along].size, dimensions[along + 1 :]
     others = (d.strides[0] for d in (*outer, *inner))
     columns = prod(d.size for d in inner)
-    padded = round_up(columns, _WARP)
+    padded = layout.round_up(columns, _WARP)
     fits = max(len(outer), len(inner)) <= COLUMN_RANK and columns >= MIN_COLUMNS
     aligned = alignment(x.phase, rows * item, *others) == VECTOR_BYTES
     planes = prod(d.size for d in outer)
@@ -188,7 +179,7 @@ def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
     """Return whether 64-bit offsets are needed: by places or byte offsets."""
     return (
         x.size + MAX_PLACES >= layout.MAX_ITEMS_32
-        or reach(dimensions, 0) + VECTOR_BYTES >= layout.MAX_SPAN_32
+        or layout.reach(dimensions, 0) + VECTOR_BYTES >= layout.MAX_SPAN_32
     )
 
 
@@ -277,7 +268,7 @@ def shared_bytes(variant: str, width: int) -> int:
     masks = 2 * (MAX_PLACES if variant in {"columns", "parts"} else TILE_BYTES // width) // 8
     stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + GAP_BYTES + 2 * STAGED_PLACES)
     words = 8 * 3 + 4 * (2 + 2 * _WARPS)
-    return round_up(masks + stages + words, VECTOR_BYTES)
+    return layout.round_up(masks + stages + words, VECTOR_BYTES)
 
 
 def specialise(

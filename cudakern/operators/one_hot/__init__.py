@@ -1,1 +1,1 @@
-"""One-hot: indices become vectors that are on at one place."""
+"""One-hot: indices become vectors that are on at one position."""

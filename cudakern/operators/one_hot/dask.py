@@ -34,7 +34,7 @@ def one_hot(
     Parameters
     ----------
     indices, depth, axis, values, dtype, negative, out
-        As for `cudakern.one_hot`. Where values of a dask array do not fit ``dtype``, the error is
+        As for `cudakern.one_hot`. If values of a dask array do not fit ``dtype``, the error is
         raised when the result is computed.
 
     Returns
@@ -63,7 +63,7 @@ def one_hot(
     chunked = None
     if isinstance(values, da.Array):
         chunked = lazy.rechunk(lazy.as_lazy(name, "values", values), -1)
-        # Zeros fit every dtype; what there will be is checked when it is there.
+        # Zeros fit every dtype; the values are checked when they are computed.
         pair = off_on(np.broadcast_to(np.zeros((), chunked.dtype), chunked.shape), dtype)
     else:
         lazy.require_known(name, values=values)

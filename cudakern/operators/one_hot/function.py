@@ -1,4 +1,4 @@
-"""One-hot: indices become vectors that are on at one place."""
+"""One-hot: indices become vectors that are on at one position."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class OffOn:
 
 
 def off_on(values: object, dtype: object) -> OffOn:
-    """Return the values as they were given, of a dtype or of their own.
+    """Return the values that were given, in a dtype or in their own.
 
     Raises ArgumentError unless there are two; DTypeError for a dtype that is not supported, and
-    for a value that is no scalar or does not fit.
+    unless each value is a scalar that fits.
     """
     wanted = None if dtype is None else as_dtype(NAME, dtype, copyable_dtypes())
     if isinstance(values, list | tuple):
@@ -97,7 +97,7 @@ def _scalars(off: object, on: object, wanted: np.dtype[Any] | None, *_zeros: obj
 
 
 def _pattern(values: Iterable[object], dtype: np.dtype[Any]) -> bytes:
-    """Return off and on as bytes, each repeated; raise DTypeError where one does not fit."""
+    """Return off and on as bytes, each repeated; raise DTypeError if one does not fit."""
     elements = (as_bytes(NAME, f"values[{k}]", value, dtype) for k, value in enumerate(values))
     return b"".join(element * (VECTOR_BYTES // dtype.itemsize) for element in elements)
 
@@ -128,7 +128,7 @@ def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
 
 
 def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tuple[int, int]:
-    """Return how long the new axis is and where it is, or raise for what these cannot be."""
+    """Return the length and the position of the new axis; raise if these are not legal."""
     native.require_rank(NAME, "indices", indices, 0)
     length = as_extent(NAME, "depth", depth)
     axis = normalize_axis(NAME, axis, indices.ndim + 1)
@@ -137,13 +137,13 @@ def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tupl
 
 
 def result_shape(indices: Array, depth: int, axis: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
-    """Return the shape of a result, or raise ArgumentError if no memory could hold it."""
+    """Return the shape of a result; raise ArgumentError if no memory could hold it."""
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
     native.require_size(NAME, "depth", shape, dtype.itemsize)
     return shape
 
 
-#: Axis, depth, dtype and pattern of the result, and what a negative index is.
+#: Axis, depth, dtype and pattern of the result, and the meaning of negative indices.
 _Request = tuple[int, int, "np.dtype[Any]", bytes, str]
 
 
@@ -152,10 +152,9 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], d
     indices, _, out = arrays
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
     native.check_output(NAME, "out", out, shape, dtype, device, f"for axis={axis}, depth={depth}")
-    on_device, values, result = layouts
+    source, values, to = layouts
     kind = index_type(indices, negative)
-    problem = OneHotProblem(on_device, values, result, axis, kind, pattern)
-    return Work(plan_one_hot(problem))
+    return Work(plan_one_hot(OneHotProblem(source, values, to, axis, kind, pattern)))
 
 
 _binding = Binding(NAME, _NAMES, _bind, aligned=(0, 1))

@@ -16,19 +16,10 @@ from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD
 from cudakern.operators.indexing.rows import STRIDED_RANKS
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker, Arguments
-from cudakern.values.layout import (
-    VECTOR_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-    reach,
-    round_up,
-)
+from cudakern.values.layout import VECTOR_BYTES, Dimension, Layout, alignment, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 SHARED_BYTES = 16 * 1024  # bytes of shared memory of a block: four blocks fit; limit
@@ -60,8 +51,8 @@ class OneHotProblem:
     """``out[o, d, i] = on if d == indices[o, i] else off``."""
 
     indices: Layout  # of the output's shape without the axis
-    #: Where off and on are, on one step behind off along the last dimension that has one; of size 0
-    #: if they are in ``pattern``.
+    #: Where off and on are: on is one step behind off along the last dimension that has a step. Of
+    #: size 0 if they are in ``pattern``.
     values: Layout
     out: Layout  # with the axis
     axis: int  # of the output
@@ -80,9 +71,9 @@ class OneHotProblem:
         return self.out.shape[self.axis]
 
     def parts(self) -> tuple[tuple[Dimension, ...], Dimension, tuple[Dimension, ...]]:
-        """Return the dimensions outside of the axis, the axis, and the dimensions inside it.
+        """Return the dimensions outside of the axis, the axis, and the dimensions inside of it.
 
-        Outside and inside are meant in the order of out's memory. Each dimension has the strides of
+        Outside and inside refer to the order of out's memory. Each dimension has the strides of
         indices and out, its step along the depth, and its step along the bytes of an element.
         """
         out, axis = self.out, self.axis
@@ -129,7 +120,7 @@ def _is_wide(problem: OneHotProblem, items: int, dimensions: Sequence[Dimension]
     """Return whether 64-bit offsets are needed: by work items, byte offsets or the depth."""
     return (
         items >= layout.MAX_ITEMS_32
-        or reach(dimensions, 0) >= layout.MAX_SPAN_32
+        or layout.reach(dimensions, 0) >= layout.MAX_SPAN_32
         or problem.depth >= layout.MAX_SPAN_32
         or abs(problem.on_offset) + VECTOR_BYTES >= layout.MAX_SPAN_32
     )
@@ -163,7 +154,7 @@ def _plan_packed(
     if whole_rows:
         tile = _whole_rows(problem, row, columns, target)
     else:
-        # A tile that is less than a row reads all indices of its row, or of its two rows.
+        # A tile that is less than a row reads all indices of the one or two rows that it is in.
         tile = min(max(target, REREAD * columns * problem.indices.itemsize // itemsize), most)
         tile = tile // LINE_BYTES * LINE_BYTES
     tiles = -(-size // tile)
@@ -179,9 +170,9 @@ def _plan_packed(
 
 
 def _whole_rows(problem: OneHotProblem, row: int, columns: int, target: int) -> int:
-    """Return as many elements as the rows of a tile have, one row at least.
+    """Return the elements of a tile of whole rows, of one row at least.
 
-    If there is room, tiles begin where a line of the output and a sector of the indices do.
+    If there is room, tiles begin at lines of the output and at sectors of the indices.
     """
     line = LINE_BYTES // problem.out.itemsize
     sector = layout.SECTOR_BYTES // problem.indices.itemsize
@@ -202,18 +193,18 @@ def _plan_planes(
     depth, itemsize = problem.depth, problem.out.itemsize
     sector = layout.SECTOR_BYTES // itemsize
     margin = 2 * sector  # bits of a run beyond its columns: up to a sector before and behind
-    # First as many planes as make re-reading cheap, then as many columns as there is room for.
+    # First as many planes as make it cheap to read indices again, then as many columns as fit.
     least = MIN_RUN_BYTES // itemsize
     cheap = -(-REREAD * problem.indices.itemsize // itemsize)
-    planes = min(depth, cheap, TILE_BITS // round_up(least + margin, _WORD_BITS))
+    planes = min(depth, cheap, TILE_BITS // layout.round_up(least + margin, _WORD_BITS))
     # A part of a plane reads the indices of a sector that it shares with the next one.
     again = cheap * sector // planes if columns % sector or problem.out.phase else 0
     wanted = max(target // planes, RUN_BYTES // itemsize, again)
     room = TILE_BITS // planes // _WORD_BITS * _WORD_BITS - margin
     chunks = -(-columns // max(min(wanted, room) // _WORD_BITS * _WORD_BITS, least))
-    part = round_up(-(-columns // chunks), _WORD_BITS)
+    part = layout.round_up(-(-columns // chunks), _WORD_BITS)
     chunks = -(-columns // part)
-    run = round_up(part + margin, _WORD_BITS)
+    run = layout.round_up(part + margin, _WORD_BITS)
     larger = max(2 * TILE_BYTES // itemsize, problem.out.size // MIN_TILES)
     planes = min(depth, TILE_BITS // run, max(min(cheap, larger // part), target // part, 1))
     groups = -(-depth // planes)
@@ -259,7 +250,7 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
     per_block = THREADS * ITEMS_PER_THREAD
     wide = (
         _is_wide(problem, items + per_block * base.MAX_BLOCKS, dimensions)
-        or reach(dimensions, 1) + VECTOR_BYTES >= layout.MAX_SPAN_32
+        or layout.reach(dimensions, 1) + VECTOR_BYTES >= layout.MAX_SPAN_32
     )
     rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
     arguments = (

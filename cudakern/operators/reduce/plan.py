@@ -15,26 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cudakern.engines.base import THREADS, KernelSpec, Launch
-from cudakern.operators.reduce import tuning
+from cudakern.operators.reduce import shares, tuning
 from cudakern.operators.reduce.reduction import Reduction, column_shared_bytes
-from cudakern.operators.reduce.shares import (
-    column_splits,
-    even_share,
-    grid_splits,
-    row_splits,
-    warps_are_faster,
-)
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker, Arguments
-from cudakern.values.layout import (
-    SECTOR_BYTES,
-    VECTOR_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-    reach,
-)
+from cudakern.values.layout import SECTOR_BYTES, VECTOR_BYTES, Dimension, Layout, alignment, merge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +95,8 @@ class ReduceProblem:
     @cached_property
     def is_wide(self) -> bool:
         """Whether offsets need 64 bits."""
-        spans = (reach(self.kept, 0) + reach(self.along, 0), reach(self.kept, 1))
+        spans = [layout.reach(self.kept, operand) for operand in range(2)]
+        spans[0] += layout.reach(self.along, 0)
         return (
             max(spans) + VECTOR_BYTES >= layout.MAX_SPAN_32
             or max(self.length, self.results) + tuning.SLACK >= layout.MAX_ITEMS_32
@@ -220,7 +206,7 @@ def _plan_stream(problem: ReduceProblem) -> Launch | None:
         return None
     by_blocks = pieces == 1 or piece_bytes >= tuning.BLOCK_PIECE_BYTES
     if by_blocks:
-        by_warps = row_bytes <= tuning.MAX_WARP_BYTES and warps_are_faster(rows, row_bytes)
+        by_warps = row_bytes <= tuning.MAX_WARP_BYTES and shares.warps_are_faster(rows, row_bytes)
     else:
         by_warps = rows >= (
             tuning.MIN_WARPS if row_bytes <= tuning.MAX_WARP_BYTES else tuning.BLOCKS * WARPS
@@ -229,7 +215,7 @@ def _plan_stream(problem: ReduceProblem) -> Launch | None:
             return None
     wide = problem.is_wide
     state = problem.reduction.state_bytes(wide=wide)
-    splits = 1 if by_warps else row_splits(rows, row_bytes)
+    splits = 1 if by_warps else shares.row_splits(rows, row_bytes)
     parts = -(-splits // pieces)
     part = -(-length // parts)
     part = min(length, -(-part * item // tuning.MIN_PIECE_BYTES) * tuning.MIN_PIECE_BYTES // item)
@@ -290,7 +276,7 @@ def _plan_grid(
         width = _width_for(units, unit_bytes, state)
         width = max(width, THREADS // power_above(min(length, THREADS)))
     tiles = -(-units // width)
-    splits = grid_splits(tiles, width * unit_bytes, width * state)
+    splits = shares.grid_splits(tiles, width * unit_bytes, width * state)
     share = -(-length // splits)
     splits = -(-length // share)
     rank = rank_of(kept, along)
@@ -311,7 +297,7 @@ def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
     """Return how many units a block has if neighbouring threads have neighbouring units."""
     if units >= tuning.BLOCKS * THREADS:
         return THREADS
-    even = even_share(units * unit_bytes)
+    even = shares.even_share(units * unit_bytes)
     width = WARP
     while width > tuning.MIN_WIDTH and units < width * tuning.BLOCKS:
         if even >= tuning.SHARE_OF_STATES * width * state_bytes:
@@ -345,7 +331,7 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
     if threads.period == 0 and rows < tuning.COLUMN_MIN_ROWS:
         return None
     ranges = -(-columns // threads.width)
-    splits = column_splits(slabs * ranges, rows * threads.width * item)
+    splits = shares.column_splits(slabs * ranges, rows * threads.width * item)
     share = -(-rows // min(splits, rows))
     splits = -(-rows // share)
     across = min(threads.width, THREADS)
