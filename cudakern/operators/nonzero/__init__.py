@@ -1,1 +1,1 @@
-"""Nonzero-coordinates: where elements are not zero."""
+"""Nonzero-coordinates: the positions of elements that are not zero."""

@@ -44,8 +44,8 @@ def argwhere(x: Any) -> Lazy:  # noqa: ANN401  arrays of many libraries
 
     Notes
     -----
-    Only chunks of consecutive elements have their coordinates in order: x is rechunked to such, of
-    about as many bytes, unless it has them. Each task waits for its count.
+    Only chunks of consecutive elements have their coordinates in order: x is rechunked to such
+    chunks, of about the same size, unless it has them. Each task waits for its count.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def argwhere(x: Any) -> Lazy:  # noqa: ANN401  arrays of many libraries
     array([[0, 1],
            [1, 0]])
     """
-    return _rows(_searched("argwhere", x, 0))
+    return _rows(_as_input("argwhere", x, 0))
 
 
 def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Lazy, ...]:  # noqa: ANN401
@@ -84,7 +84,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[L
     (array([ 0,  1, -1]), array([ 1,  0, -1]))
     """
     lazy.require_known("nonzero", size=size, fill_value=fill_value)
-    x = _searched("nonzero", x, 1)
+    x = _as_input("nonzero", x, 1)
     if size is None:
         rows = _rows(x)
     else:
@@ -117,7 +117,7 @@ def nonzero_coordinates(
     Notes
     -----
     As for `nonzero` with ``size``. Without one, a single chunk has room for the coordinates of all
-    elements. Compute count and coordinates in one call, lest x is computed twice.
+    elements. Compute count and coordinates in one call; otherwise x is computed twice.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def nonzero_coordinates(
            [1, 0]], dtype=uint32))
     """
     lazy.require_known(eager.NAME, out, size=size, dtype=dtype)
-    x = _searched(eager.NAME, x, 0)
+    x = _as_input(eager.NAME, x, 0)
     kind, wanted = eager.as_table(x, size, dtype)
     pair, of_count = _first(x, wanted), eager.count_type(x)
     meta = lazy.meta_like(x, 1, of_count)
@@ -139,7 +139,7 @@ def nonzero_coordinates(
     return NonzeroCoordinates(count, _table(pair, x, wanted, kind, None))
 
 
-def _searched(operator: str, value: object, least: int) -> Lazy:
+def _as_input(operator: str, value: object, least: int) -> Lazy:
     """Return x as a dask array of a supported dtype and ``least`` to 8 dimensions."""
     x = lazy.as_lazy(operator, "x", value)
     eager.require_input(operator, x, least)
@@ -147,7 +147,7 @@ def _searched(operator: str, value: object, least: int) -> Lazy:
 
 
 def _consecutive(x: Lazy) -> Lazy:
-    """Return x in chunks of consecutive elements, of about as many as before.
+    """Return x in chunks of consecutive elements, of about the same number as before.
 
     Such a chunk has size 1 along the first axes, a part of one axis, and all of the others.
     """
@@ -164,23 +164,21 @@ def _consecutive(x: Lazy) -> Lazy:
 
 
 def _rows(x: Lazy) -> Lazy:
-    """Return the coordinates of what is not zero, chunk by chunk."""
+    """Return the coordinates of elements that are not zero, chunk by chunk."""
     return _of_each(x, _coordinates, "rows", (x.ndim,), lazy.meta_like(x, 2, _INT64))
 
 
 def _first(x: Lazy, wanted: int) -> Lazy:
-    """Return how many elements are not zero, and so many of their coordinates, as a pair."""
-    pairs = _of_each(x, partial(_found, wanted), "chunk", (), lazy.meta_of_states(1))
-    combine = partial(_combined, wanted)
-    return lazy.tree(
-        eager.NAME, pairs, (0,), combine, combine, lazy.meta_of_states(1), keepdims=True
-    )
+    """Return a pair: how many elements are not zero, and their first coordinates."""
+    meta, combine = lazy.meta_of_states(1), partial(_combine, wanted)
+    pairs = _of_each(x, partial(_find, wanted), "chunk", (), meta)
+    return lazy.tree(eager.NAME, pairs, (0,), combine, combine, meta, keepdims=True)
 
 
 def _of_each(
     x: Lazy, take: Callable[..., object], word: str, rest: tuple[int, ...], meta: Array
 ) -> Lazy:
-    """Return what a function makes of each consecutive chunk and its start, one after the other."""
+    """Return the results of a function for each consecutive chunk and its start, in order."""
     x = _consecutive(x)
     name = f"cudakern-{eager.NAME}-{word}-{tokenize(x.name, take)}"
     starts = [lazy.starts_of(sizes) for sizes in x.chunks]
@@ -197,7 +195,7 @@ def _of_each(
 
 
 def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
-    """Return the coordinates of what is not zero in a chunk that starts there."""
+    """Return the coordinates of elements that are not zero in a chunk from ``start`` on."""
     rows = eager.argwhere(chunk)
     with native.use_device(native.device_of(rows)):
         for d, first in enumerate(start):
@@ -206,24 +204,24 @@ def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
     return rows
 
 
-def _found(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Array]:
-    """Return the count of a chunk that starts there, and its first coordinates."""
+def _find(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Array]:
+    """Return the count of a chunk from ``start`` on, and its first coordinates."""
     chunk = as_array(eager.NAME, "x", chunk)
     if not start:
         start, chunk = (0,), chunk.reshape(1)
     rows = _coordinates(start, chunk)
-    return _combined(wanted, [(len(rows), rows)])
+    return _combine(wanted, [(len(rows), rows)])
 
 
-def _combined(wanted: int, pairs: list[tuple[int, Array]]) -> tuple[int, Array]:
-    """Return the count of several chunks, and no more of their coordinates than are wanted."""
+def _combine(wanted: int, pairs: list[tuple[int, Array]]) -> tuple[int, Array]:
+    """Return the count of several chunks, and the first coordinates, at most ``wanted``."""
     counts, rows = zip(*pairs, strict=True)
     together = lazy.concatenate(rows, 0)
     return sum(counts), native.copy_array(together[:wanted]) if len(together) > wanted else together
 
 
 def _count(pair: object, kind: np.dtype[Any]) -> Array:
-    """Return the count where the coordinates are."""
+    """Return the count as an array on the device of the coordinates."""
     ((number, rows),) = lazy.flatten(pair)
     count = native.empty((1,), kind, native.device_of(rows))
     native.fill_elements(count, np.array(number, kind).tobytes())
@@ -231,7 +229,7 @@ def _count(pair: object, kind: np.dtype[Any]) -> Array:
 
 
 def _table(pair: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | None) -> Lazy:
-    """Return the coordinates, in as many rows as are wanted; ``fill`` goes where there are none."""
+    """Return the coordinates in ``wanted`` rows, with ``fill`` in those without coordinates."""
     shape, meta = (wanted, max(1, x.ndim)), lazy.meta_like(x, 2, kind)
     more: Any = {"new_axes": dict(zip("rc", shape, strict=True)), "shape": shape, "kind": kind}
     name = f"{eager.NAME}-table"
@@ -241,7 +239,7 @@ def _table(pair: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | 
 def _table_of(
     pair: object, shape: tuple[int, int], kind: np.dtype[Any], fill: bytes | None
 ) -> Array:
-    """Return the coordinates of a pair in rows of the shape."""
+    """Return the coordinates of a pair as a table of the shape."""
     ((_, rows),) = lazy.flatten(pair)
     table = native.empty(shape, kind, native.device_of(rows))
     native.copy_elements(table[: len(rows)], native.convert(rows, kind))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import Launch
 
-#: What the input may be. Unlike the copy operators, this one has no 64-bit types in DirectML.
+#: Types of the input. Unlike the copy operators, this one has no 64-bit types in DirectML.
 _DATA_TYPES = (
     (FeatureLevel.EXTENDED, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS),
     (FeatureLevel.LEVEL_3_0, dtypes.UP_TO_32_BITS),

@@ -41,9 +41,10 @@ NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
 _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
 _KINDS = (_UINT32, _INT64)
-#: Elements at most: more than any memory holds, and few enough for the words that blocks exchange.
+#: The most elements: more than any memory holds, and few enough for the words that blocks
+#: exchange.
 MAX_COUNTED = 2**40
-#: Rows that are shown at most, and of more at either end, as NumPy does.
+#: The most rows that are shown; of more, as many at either end, as NumPy does.
 _SHOWN, _EDGE = 10, 3
 
 A = TypeVar("A")
@@ -145,7 +146,7 @@ def nonzero_coordinates(
     x : array, shape (...)
         Of 0 to 8 dimensions, any supported dtype and any strides.
     size : int, optional
-        How many coordinates there is room for; None means as many as elements.
+        Rows for coordinates; None means one for each element.
     dtype : dtype, optional
         Of the coordinates: uint32, or int64, which more than 2^32 - 1 elements need.
     out : (count, coordinates), optional
@@ -220,7 +221,7 @@ def as_table(x: Array, size: object, dtype: object) -> tuple[np.dtype[Any], int]
 
 
 def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
-    """Return how many coordinates were asked for."""
+    """Return the number of coordinates that a caller asks for."""
     rows = as_extent(operator, "size", size)
     native.require_size(operator, "size", (rows, max(1, x.ndim)), kind.itemsize, str(rows))
     return rows
@@ -230,13 +231,13 @@ def as_input(operator: str, value: object, least: int) -> Array:
     """Return x as an array of a supported dtype and ``least`` to 8 dimensions."""
     x = as_array(operator, "x", value)
     require_input(operator, x, least)
-    if x.size > MAX_COUNTED:  # one whose strides are zero
+    if x.size > MAX_COUNTED:  # some strides are zero
         raise ArgumentError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
     return x
 
 
 def require_input(operator: str, x: Array, least: int) -> None:
-    """Raise DTypeError or ArgumentError unless x is of a supported dtype and dimensions."""
+    """Raise DTypeError or ArgumentError unless dtype and dimensions of x are supported."""
     require_dtype(operator, "x", x.dtype, known_dtypes())
     native.require_rank(operator, "x", x, least)
 
@@ -251,8 +252,8 @@ def count_type(x: Array) -> np.dtype[Any]:
     return _UINT64 if x.size > MAX_ELEMENTS else _UINT32
 
 
-#: Dtype of the rows that are written besides the count; what stands where no coordinates belong,
-#: if anything; how many rows of the caller's own there must be.
+#: Dtype of the rows; the value of rows without coordinates, or None; how many rows the caller's own
+#: output must have, or None.
 _Request = tuple["np.dtype[Any]", int | None, int | None]
 
 
@@ -263,13 +264,13 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], d
         reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
         native.check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, device, reason)
     if not x.size:
-        return Work(before=lambda arrays: _find_nothing(arrays, fill, device))
+        return Work(before=lambda arrays: _write_nothing(arrays, fill, device))
     kind_of_x, count_bytes = DataType.from_numpy(x.dtype), count.dtype.itemsize
     problem = NonzeroProblem(layouts[0], layouts[2], kind_of_x, count_bytes, fill)
     return Work(plan_nonzero(problem))
 
 
-def _find_nothing(arrays: tuple[Array, ...], fill: int | None, device: int) -> None:
+def _write_nothing(arrays: tuple[Array, ...], fill: int | None, device: int) -> None:
     """Write the results for an x without elements."""
     _, count, rows = arrays
     with native.use_device(device):
@@ -327,7 +328,7 @@ def argwhere(x: Any) -> Array:
     x = as_input("argwhere", x, 0)
     requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
     native.require_eager("argwhere", "x", requirement, native.device_of(x))
-    return _trimmed(x)[:, : x.ndim]
+    return _find_all(x)[:, : x.ndim]
 
 
 @overload
@@ -383,7 +384,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     if size is None:
         requirement = "must be given, as without it the call waits for the GPU,"
         native.require_eager("nonzero", "size", requirement, native.device_of(x))
-        return tuple(_trimmed(x, by_axis=True).T)
+        return tuple(_find_all(x, by_axis=True).T)
     rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(as_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
     device = native.device_of(x)
@@ -393,8 +394,8 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     return tuple(axes)
 
 
-def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
-    """Return as many rows of int64 as there are; ``by_axis``, in memory column after column."""
+def _find_all(x: Array, *, by_axis: bool = False) -> Array:
+    """Return all coordinates as rows of int64; ``by_axis``, in memory column after column."""
     device, columns = native.device_of(x), max(1, x.ndim)
 
     def table(rows: int) -> Array:
@@ -414,6 +415,6 @@ def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
     nonzeros = int(count[0])
     if 2 * nonzeros > x.size:
         return rows[:nonzeros]
-    exact = table(nonzeros)  # so that the memory of the other rows is free
+    exact = table(nonzeros)  # so the memory of the other rows becomes free
     native.copy_elements(exact, rows[:nonzeros])
     return exact

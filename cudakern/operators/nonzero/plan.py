@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 WIDTHS = (1, 2, 4, 8, 16)
-#: Types of coordinates: name in entry points, and in device code.
+#: Types of coordinates: names in entry points and in device code.
 COORDINATE_TYPES = {4: ("u32", "ck::uint32"), 8: ("i64", "ck::int64")}
 _FORMS = {"rows": 0, "axes": 1, "scattered": 2}
 _WARP = 32
@@ -50,7 +50,7 @@ ALIGNED_ROWS = 8  # rows that a warp's part is rounded to, so it ends with a sec
 UNCOUNTED_BYTES = 64 * 2**20  # bytes at most allocated before elements are counted; estimate
 STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit
 #
-# What kernels are told of these as macros.
+# Those of these that kernels get as macros.
 _MACROS = {
     "CK_TILE_BYTES": TILE_BYTES,
     "CK_MAX_PLACES": MAX_PLACES,
@@ -71,11 +71,11 @@ class NonzeroProblem:
     coordinates: Layout
     kind: DataType  # of x
     count_bytes: int = 4  # of the count: 4 or 8
-    fill: int | None = None  # what the rows behind the last coordinate get; None leaves them alone
+    fill: int | None = None  # the value of rows behind the last coordinate; None: not written
 
     @property
     def value_bits(self) -> tuple[int, int]:
-        """Bits of an element that count, repeated to two words: the signs of floats do not."""
+        """Bits of an element that make it nonzero, as two words: all but the signs of floats."""
         is_complex = self.kind.name.startswith("COMPLEX")
         is_float = is_complex or "FLOAT" in self.kind.name
         bits = self.kind.bits // 2 if is_complex else self.kind.bits
@@ -184,7 +184,7 @@ def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
 
 
 def _moved(problem: NonzeroProblem) -> int:
-    """Return the bytes of x and of coordinates at most."""
+    """Return the bytes of x and the most bytes of coordinates."""
     elements, (capacity, columns) = problem.x.size, problem.coordinates.shape
     written = min(capacity, elements) * columns * problem.coordinates.itemsize
     return elements * problem.x.itemsize + written
@@ -203,7 +203,7 @@ def _tiling(problem: NonzeroProblem, items: int, item_bytes: int, words: int) ->
 
 
 def _size_of_tile(units: int, least: int, most: int) -> int:
-    """Return how many units a tile has, between ``least`` and ``most``."""
+    """Return the units of a tile, between ``least`` and ``most``."""
     if units <= TILES * most:
         small = min(2 * least, -(-units // (TILES // 2)))
         return min(most, max(least, small, -(-units // TILES)))
@@ -218,7 +218,7 @@ def _common(
     out = problem.coordinates
     capacity, columns = out.shape
     form, rows, step = _form_of(out)
-    # Of an empty x there is nothing to decompose.
+    # An empty x has no coordinates to compute.
     sizes = problem.x.shape[::-1][: columns - 1] if problem.x.size else ()
     row_step, axis_step = out.strides
     return (
@@ -250,7 +250,7 @@ def _form_of(out: Layout) -> tuple[str, int, int]:
 
 
 def slots_for(tiles: int) -> int:
-    """Return how many tiles a workspace for ``tiles`` has room for; 0 for a single tile."""
+    """Return the tiles that a workspace for ``tiles`` has room for; 0 for a single tile."""
     return 0 if tiles == 1 else max(MIN_SLOTS, 1 << (tiles - 1).bit_length())
 
 

@@ -32,11 +32,9 @@ if TYPE_CHECKING:
     from cudakern.operators.annotations import Axes, Flag, Function, NanRule, Scalar
 
 _INT64 = np.dtype(np.int64)
-
-
 _SUM, _MAX, _MIN = ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.MIN
 _AVERAGE, _L2 = ReduceFunction.AVERAGE, ReduceFunction.L2
-#: The functions that give partial results of those whose own cannot be combined.
+#: The functions of chunks, for functions whose own results cannot be combined.
 _PARTIAL = {_AVERAGE: _SUM, _L2: ReduceFunction.SUM_SQUARE, ReduceFunction.LOG_SUM: _SUM}
 #: Functions whose partial results are added up.
 _ADDED = {*_PARTIAL, ReduceFunction.L1, ReduceFunction.SUM_SQUARE}
@@ -118,7 +116,7 @@ def reduce(
 
 @dataclass(frozen=True)
 class _States:
-    """Partial results, whose reduced axes have size 1; of an empty chunk, 0 along the first."""
+    """Partial results with reduced axes of size 1; for an empty chunk, the first has size 0."""
 
     call: ReduceCall
     initial: bytes | None  # one element of the result
@@ -139,7 +137,7 @@ class _States:
         return self.reduce(x, function, dtype=dtype, keepdims=self.keepdims, **options)
 
     def of_whole(self, chunk: object) -> Array:
-        """Return the result for a chunk that has all that is reduced."""
+        """Return the result for a chunk with all elements that are reduced."""
         return self.result(
             only_chunk(chunk), self.call.function, last_index=self.call.reduction.last_index
         )
@@ -150,7 +148,7 @@ class _States:
         return "ignore" if self.call.reduction.ignore_nan else "propagate"
 
     def of_nothing(self, chunk: Array, dtype: np.dtype[Any]) -> Array | None:
-        """Return the state of a chunk without an element for a result; None if there are some."""
+        """Return the state of a chunk whose results have no element; None for other chunks."""
         axes = self.call.axes
         if all(chunk.shape[d] for d in axes):
             return None
@@ -164,7 +162,7 @@ class _Values(_States):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What values are kept in until the last step."""
+        """The dtype of values until the last step."""
         call = self.call
         if call.function in EXTREMES:
             return self.kind
@@ -174,7 +172,7 @@ class _Values(_States):
         return Reduction(call.function, *kinds).accumulator.numpy
 
     def partial(self, x: Array, function: ReduceFunction) -> Array:
-        """Return x reduced to a state. Sums begin with -0.0 if the initial value is that."""
+        """Return x reduced to a state. Sums begin with -0.0 if that is the initial value."""
         options: dict[str, Any] = {}
         if self.initial is not None and self.call.function is _SUM and self.dtype.kind in "fc":
             value = complex(np.frombuffer(self.initial, self.call.dtype)[0])
@@ -214,7 +212,7 @@ class _Values(_States):
     def _average_or_root(self, state: Array) -> Array:
         """Return sums divided by the number of elements, or their square roots.
 
-        In float64, as CuPy makes subnormal float32 zero; kernels of ours convert.
+        In float64, as CuPy treats subnormal float32 as zero; kernels of this package convert.
         """
         total = self.reduce(state, _SUM, dtype=self.dtype, keepdims=self.keepdims)
         widest = np.complex128 if self.dtype.kind == "c" else np.float64
@@ -233,7 +231,7 @@ class _Exponentials(_Values):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What states are kept in."""
+        """The dtype of states."""
         return self.call.reduction.state.numpy
 
     def partial(self, x: Array, function: ReduceFunction) -> Array:  # noqa: ARG002  the call's
@@ -254,18 +252,18 @@ class _Positions(_States):
 
     @property
     def extreme(self) -> ReduceFunction:
-        """What the value is."""
+        """The function that gives the values."""
         return _MAX if self.call.function is ReduceFunction.ARGMAX else _MIN
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of values: double for floats, which CuPy compares without making subnormals zero."""
+        """The dtype of values: double for floats, since CuPy treats subnormal float32 as zero."""
         if self.kind.kind in "iub":
             return self.kind
         return np.dtype(np.complex128 if self.kind.kind == "c" else np.float64)
 
     def of_chunk(self, chunk: Array, *starts: int) -> tuple[Array, Array]:
-        """Return the state of a chunk that starts there along the reduced axes."""
+        """Return the state of a chunk that begins at ``starts`` along the reduced axes."""
         chunk = as_array(NAME, "x", chunk)
         call = self.call
         values = self.of_nothing(chunk, self.dtype)

@@ -35,7 +35,7 @@ class AxisDirection(IntEnum):
 
 
 class _ReducingDesc(OperatorDesc):
-    """What the descriptors have in common."""
+    """The common part of the descriptors."""
 
     input_tensor: TensorDesc
     output_tensor: TensorDesc
@@ -51,7 +51,7 @@ class _ReducingDesc(OperatorDesc):
 
     @abstractmethod
     def _function(self) -> ReduceFunction:
-        """Return the function; raise DescriptorError if there is no such one (R1)."""
+        """Return the function; raise DescriptorError if there is none (R1)."""
 
     def _last_index(self) -> bool:
         return False
@@ -88,7 +88,7 @@ class _ReducingDesc(OperatorDesc):
 
     @property
     def type_tables(self) -> tuple[tuple[str, str, TypeTable], ...]:
-        """What the data types of tensors may be, which depends on the function."""
+        """The legal data types of tensors, which depend on the function."""
         function = self._function()
         of_input = ("R10", "input_tensor", types.input_data_types(function))
         if function not in types.ARG_FUNCTIONS:
@@ -96,7 +96,7 @@ class _ReducingDesc(OperatorDesc):
         return of_input, ("R10", "output_tensor", types.INDEX_DATA_TYPES)
 
     def constant(self) -> complex | None:
-        """Return what the output is full of if the input has no element, and None otherwise."""
+        """Return the output's elements if the input is empty, and None otherwise."""
         if 0 not in self.input_tensor.sizes:
             return None
         return types.of_nothing(self._function(), self.output_tensor.data_type)
@@ -173,14 +173,14 @@ class ReduceOperatorDesc(_ReducingDesc):
         function = types.function_of(self.function)
         if function is None:
             requirement = types.requirement_of(self.function)
-            requirement = requirement.replace(" with nan='ignore'", "")  # which it is here always
+            requirement = requirement.replace(" with nan='ignore'", "")  # always so here
             raise DescriptorError(self.operator, "function", requirement, "R1")
         return function
 
 
 @dataclass(frozen=True)
 class _ArgDesc(_ReducingDesc):
-    """What argmax and argmin have in common."""
+    """The common part of argmax and argmin."""
 
     input_tensor: TensorDesc
     output_tensor: TensorDesc

@@ -61,14 +61,14 @@ _OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReduceCall:
-    """What the arguments of a call mean for x of a dtype and shape."""
+    """The meaning of a call's arguments for x of a dtype and shape."""
 
     reduction: Reduction  # what is computed
     axes: tuple[int, ...]  # the axes that are reduced, ascending
     #: Of the result; an initial value has this dtype, too.
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    #: What all of the result is if x is empty and there is no initial value.
+    #: Each element of the result if x is empty and there is no initial value.
     constant: complex | None
 
     @property
@@ -94,7 +94,7 @@ def _as_axes(axis: object) -> int | tuple[int, ...]:
 
 
 def _as_flags(**flags: object) -> Iterator[bool]:
-    """Yield flags as Python's; ArgumentError tells that a value is none."""
+    """Yield flags as Python's; raise ArgumentError for any other value."""
     for name, value in flags.items():
         if not is_flag(value):
             raise ArgumentError(NAME, name, f"must be True or False; got {shown(value)}")
@@ -115,7 +115,7 @@ def call_of(
     initial: object,
     out: object = None,
 ) -> tuple[ReduceCall, bytes | None, Array | None]:
-    """Return what a call means, the bytes of its initial value and its output, if there are any.
+    """Return the meaning of a call, the bytes of its initial value and its output, if any.
 
     Its arguments are checked once for equal facts of x and out.
     """
@@ -131,13 +131,13 @@ def call_of(
         dtype = target.dtype
     if type(keepdims) is not bool or type(last_index) is not bool:
         keepdims, last_index = _as_flags(keepdims=keepdims, last_index=last_index)
-    # No two values of different meaning are equal here: 1.0 is no axis, 1 no flag.
+    # Values of different meaning are never equal here: 1.0 is not an axis, 1 is not a flag.
     key = (
         function, axis, keepdims, dtype, nan, last_index, initial is None, x.dtype, x.shape
     )  # fmt: skip
     try:
         call = _calls.find(key)
-    except Exception:  # noqa: BLE001  nan is not hashable, or equal to nothing
+    except Exception:  # noqa: BLE001  nan is not hashable, or cannot be compared
         call = None
     if call is None:
         call = _calls.add(key, _new_call(x, *key[:6], initial, of_out=of_out))
@@ -158,7 +158,7 @@ def _new_call(
     *,
     of_out: bool,
 ) -> ReduceCall:
-    """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
+    """Check the arguments of a call and return their meaning; ``of_out``: dtype is that of out."""
     types.require_order(x, name)
     require_dtype(NAME, "x", x.dtype, known_dtypes())
     native.require_rank(NAME, "x", x, 0)
@@ -207,8 +207,8 @@ def _result_of(
 ) -> DataType:
     """Return the data type of results of ``count`` elements each.
 
-    Raises DTypeError if the function takes no such elements or gives no such results,
-    BindingError if it gives none of the dtype that out has.
+    Raises DTypeError if the function does not take such elements or give such results,
+    BindingError if its results cannot have the dtype of out.
     """
     requested = None if dtype is None or of_out else DataType.from_numpy(dtype)
     result = types.result_type(function, kind, requested)
@@ -379,7 +379,7 @@ def reduce(
         A dtype is not supported, or not for this function and x; x is a tuple of arrays; an axis
         is no integer; or ``initial`` is no scalar that fits the result's dtype.
     BindingError
-        ``out`` does not fit, x overlaps it, or it is in another place.
+        ``out`` does not fit, x overlaps it, or it is on another device.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 """Planning of reduce: which dimensions are kept, which are reduced, and by which kernel.
 
-How work is divided depends on the shape and the types alone, never on the device: so do the bits
-of the result.
+The division of work depends on the shape and the types alone, never on the device. The same holds
+for the bits of the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WARP = 32
 WARPS = THREADS // WARP
 BANK_BYTES = 4
 
-#: No dimension: of what is kept or reduced, and of pieces.
+#: For no dimensions: those that are kept or reduced, and those of pieces.
 POINT = (Dimension(1, (0, 0)),)
 PIECE = (Dimension(1, (0,)),)
 
@@ -43,10 +43,10 @@ class ReduceProblem:
     out: Layout
     axes: tuple[int, ...]  # those axes, ascending
     initial: bytes | None = None  # the initial value, of out's type; None if there is none
-    #: What is kept, with the strides of x and out: as x is walked best.
+    #: The dimensions that are kept, with the strides of x and out, in the best order for x.
     kept: tuple[Dimension, ...] = field(init=False)
-    #: What is reduced, with the strides of x and of places: in the order of places, and as x is
-    #: walked best.
+    #: The dimensions that are reduced, with the strides of x and of places: in the order of places,
+    #: and in the best order for x.
     logical: tuple[Dimension, ...] = field(init=False)
     along: tuple[Dimension, ...] = field(init=False)
 
@@ -69,7 +69,7 @@ class ReduceProblem:
 
     @property
     def rest(self) -> bytes:
-        """What ``finish`` of the function takes in device code: elements, or an initial value."""
+        """The argument of ``finish`` in device code: the number of elements or an initial value."""
         if self.initial is None:
             return struct.pack("=Q", self.length)
         element = np.frombuffer(self.initial, self.reduction.result.numpy)
@@ -79,12 +79,12 @@ class ReduceProblem:
 
     @cached_property
     def in_order(self) -> bool:
-        """Whether walking x like this meets places in ascending order, if they matter."""
+        """Whether the best order for x has places in ascending order, if they matter."""
         return not self.reduction.has_places or self.along == self.logical
 
     @cached_property
     def length(self) -> int:
-        """Elements of x for one of out."""
+        """Elements of x for each of out."""
         return prod(d.size for d in self.along)
 
     @cached_property
@@ -119,7 +119,7 @@ class ReduceProblem:
         return columns % SECTOR_BYTES == 0 and alignment(self.x.phase, *others) == VECTOR_BYTES
 
     def slab(self) -> tuple[int, int, int] | None:
-        """Return x as a contiguous array of (slabs, rows, columns) reduced along rows, if it is."""
+        """Return (slabs, rows, columns) of an x that is contiguous and reduced along rows."""
         item, out_item = self.x.itemsize, self.out.itemsize
         if len(self.along) > 1 or len(self.kept) > 2 or not self.in_order:  # noqa: PLR2004
             return None
@@ -174,7 +174,7 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         room, of_sector = tuning.STAGE_ROOM, 1
     tile_slabs = min(slabs, max(of_sector, room // slab_bytes // of_sector * of_sector))
     lanes = min(WARP, power_below(max(1, THREADS // (tile_slabs * columns))))
-    if columns == 1:  # neighbours that read a row together do not meet in banks
+    if columns == 1:  # lanes that read a row together use different banks
         step = slab_bytes // (VECTOR_BYTES if by_vectors else BANK_BYTES)
         lanes = max(lanes, min(step & -step, tuning.MOST_LANES) if step else 1)
     lanes = min(lanes, power_above(units))
@@ -294,7 +294,7 @@ def _plan_grid(
 
 
 def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
-    """Return how many units a block has if neighbouring threads have neighbouring units."""
+    """Return the units of a block if neighbouring threads have neighbouring units."""
     if units >= tuning.BLOCKS * THREADS:
         return THREADS
     even = shares.even_share(units * unit_bytes)
@@ -354,7 +354,7 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
 
 
 def _column_threads(columns: int, item: int, vector: int) -> _ColumnThreads:
-    """Return how the threads of a block lie over rows of so many columns."""
+    """Return how the threads of a block lie over rows of ``columns`` columns."""
     common = gcd(columns * item, vector)
     span, period, items = columns * item // common, vector // common, vector // item
     if span <= THREADS and columns <= tuning.COLUMN_MOST_WHOLE:

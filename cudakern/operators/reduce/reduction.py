@@ -1,4 +1,4 @@
-"""What a reduction computes, and the kernels that do: function, types, rules of NaN and ties."""
+"""Reductions and their kernels: function, types, rules for NaN and ties."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cudakern.values.layout import VECTOR_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: What kernels are told of the tuning constants.
+#: Tuning constants that kernels get as macros.
 _MACROS = {
     "CK_COUNTERS": tuning.COUNTER_BYTES // 4,
     "CK_GROUP_BLOCKS": tuning.GROUP_BLOCKS,
@@ -23,7 +23,7 @@ _MACROS = {
     "CK_GATHERED_BYTES": tuning.GATHERED_BYTES,
 }
 
-#: Data types: name in entry points, and in device code.
+#: Data types: names in entry points and in device code.
 INPUT_TYPES = {
     DataType.BOOL: ("b8", "ck::Bool"),
     DataType.INT8: ("i8", "ck::int8"),
@@ -57,7 +57,7 @@ _DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What a kernel computes: the function, its types and its rules."""
+    """The computation of a kernel: a function, its types and its rules."""
 
     function: ReduceFunction  # what is computed
     #: Of x and of out.
@@ -68,13 +68,13 @@ class Reduction:
     #: Whether argmax and argmin give the last of equal positions, instead of the first.
     last_index: bool = False
     has_initial: bool = False  # whether there is an initial value
-    #: Whether the result of log_sum_exp is its state, two numbers as a complex one, instead. States
-    #: are what its complex inputs are.
+    #: Whether the result of log_sum_exp is its state, two numbers as a complex one. Complex inputs
+    #: are states.
     keeps_state: bool = False
 
     @property
     def number(self) -> DataType:
-        """What is computed with; for complex numbers, their parts."""
+        """The type of the arithmetic; for complex numbers, that of their parts."""
         kind, result = self.kind, self.result
         if self.function in types.NAN_FUNCTIONS:
             if kind in {DataType.INT64, DataType.UINT64}:
@@ -89,24 +89,24 @@ class Reduction:
 
     @property
     def is_long(self) -> bool:
-        """Whether taking an element is long code: ``kIsLong`` of the function in device code."""
+        """Whether the code for an element is long: ``kIsLong`` of the function in device code."""
         return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
 
     @property
     def is_pair(self) -> bool:
-        """Whether a state is two numbers, or is made of two."""
+        """Whether a state is a pair, or is computed from pairs."""
         of_pairs = self.function is ReduceFunction.LOG_SUM_EXP or self.kind in types.PARTS
         return self.has_places or of_pairs
 
     @property
     def is_complex(self) -> bool:
-        """Whether complex numbers are computed with."""
+        """Whether the arithmetic is complex."""
         parted = {*types.NORMS, ReduceFunction.LOG_SUM_EXP}
         return self.kind in types.PARTS and self.function not in parted
 
     @property
     def accumulator(self) -> DataType:
-        """What sums and products are kept in."""
+        """The type of sums and products."""
         return _COMPLEX_OF[self.number] if self.is_complex else self.number
 
     @property
@@ -117,12 +117,12 @@ class Reduction:
 
     @property
     def state(self) -> DataType:
-        """What a state of log_sum_exp is as one number."""
+        """The type of a state of log_sum_exp as one number."""
         return _COMPLEX_OF[self.number]
 
     @property
     def initial(self) -> DataType:
-        """What an initial value is combined in: results of max and min, otherwise numbers."""
+        """The type in which an initial value is combined: for max and min, that of results."""
         if self.function in types.EXTREMES:
             return self.result
         return _COMPLEX_OF[self.number] if self.result in types.PARTS else self.number
@@ -210,9 +210,9 @@ class Reduction:
 
 
 def _column_pad(state: int, items: int) -> int:
-    """Return how many states columns leaves unused behind an element's states of all threads.
+    """Return the unused states behind the states that all threads have of an element.
 
-    So neither neighbouring threads nor neighbouring elements meet in a bank.
+    So neighbouring threads and neighbouring elements use different banks.
     """
     return 128 // state // items if items > 1 else 0
 

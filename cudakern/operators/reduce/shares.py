@@ -9,7 +9,7 @@ from cudakern.operators.reduce import tuning
 def column_splits(columns: int, nbytes: int) -> int:
     """Return how many blocks share each range of columns; a range has ``nbytes``.
 
-    A wave that is full is best; several are where one would leave much of a GPU idle.
+    A full wave is best; several waves are better than one that leaves much of a GPU idle.
     """
     most = nbytes // tuning.COLUMN_MIN_SHARE_BYTES
     if nbytes <= tuning.GROUP_BLOCKS * tuning.COLUMN_GROUP_SHARE_BYTES:
@@ -64,7 +64,7 @@ def warps_are_faster(rows: int, row_bytes: int) -> bool:
 
 
 def _cost(rows: int, row_bytes: int, splits: int) -> int:
-    """Return the cost of so many blocks for each row: few do not reach the rate of memory."""
+    """Return the cost of ``splits`` blocks a row: few blocks do not reach the rate of memory."""
     share = -(-row_bytes // splits)
     exchanges = (splits > 1) + (splits > THREADS)
     return max(rows * splits, tuning.FULL) * share + exchanges * tuning.EXCHANGE

@@ -42,9 +42,9 @@ SHARE_OF_STATES = 112  # bytes of a share for a byte of states: these stay 2 % o
 ONE_BLOCK_BYTES = 64 * 1024  # bytes of x that one block reads sooner than it counts in; estimate
 MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
 #
-# How many blocks share a row: no more than run at once, since another wave begins while the last
-# blocks of one before leave memory idle. A time is given as the bytes that 132 multiprocessors of 4
-# blocks read meanwhile, at 4.3 TB/s. Smaller GPUs run several waves of the same blocks.
+# How many blocks share a row: no more than run at once, since the last blocks of a wave leave
+# memory idle. A time is given as the bytes that BLOCKS blocks read meanwhile, at 4.3 TB/s. Smaller
+# GPUs run several waves of the same blocks.
 FULL = 256  # blocks that reach the rate of memory: two on a multiprocessor; measured
 BLOCK_TURN = THREADS * 8 * 16  # bytes of a block in flight: 8 vectors a thread; limit
 WARP_TURN = BLOCK_TURN * 32 // THREADS  # bytes of a warp in flight; limit

@@ -1,4 +1,4 @@
-"""The twelve functions of reduce, and the data types they give.
+"""The twelve functions of reduce, and the data types of their results.
 
 Source: DirectML reference, ``DML_REDUCE_FUNCTION`` and ``DML_REDUCE_OPERATOR_DESC``.
 """
@@ -60,13 +60,13 @@ EXTREMES = frozenset({ReduceFunction.MAX, ReduceFunction.MIN})
 NAN_FUNCTIONS = ARG_FUNCTIONS | EXTREMES
 #: Functions that may have an initial value.
 INITIAL_FUNCTIONS = EXTREMES | {ReduceFunction.MULTIPLY, ReduceFunction.SUM}
-#: Functions whose result is no integer, whatever the input is.
+#: Functions whose result is a float or complex number, whatever the input is.
 FLOAT_FUNCTIONS = frozenset(
     {ReduceFunction.AVERAGE, ReduceFunction.L2, ReduceFunction.LOG_SUM, ReduceFunction.LOG_SUM_EXP}
 )
 
 BY_LABEL = {function.label: function for function in ReduceFunction}
-#: What other libraries call functions; ONNX has "Reduce" in front, and "nan" there means "ignore".
+#: Names in other libraries; those of ONNX begin with "Reduce". A leading "nan" means "ignore".
 _OTHER_NAMES = {
     **dict.fromkeys(("mean", "avg"), "'average'"),
     **dict.fromkeys(("prod", "product", "mul"), "'multiply'"),
@@ -94,7 +94,7 @@ _OTHER_NAMES = {
     "logsoftmax": "x - reduce(x, 'log_sum_exp', axis, keepdims=True)",
     **{f"nan{f.label}": f"'{f.label}' with nan='ignore'" for f in NAN_FUNCTIONS},
 }
-#: Functions of NumPy and CuPy that are none of these, nor made of them.
+#: Functions of NumPy and CuPy that neither are these nor can be composed of them.
 _ABSENT = frozenset({
     "argsort", "bincount", "cumprod", "cumsum", "histogram", "median", "nanmedian",
     "nanpercentile", "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "sort", "unique",
@@ -109,7 +109,7 @@ PARTS = {DataType.COMPLEX64: DataType.FLOAT32, DataType.COMPLEX128: DataType.FLO
 _COMPLEX = frozenset(PARTS)
 _SMALL = dtypes.UP_TO_32_BITS
 _WIDE = dtypes.FLOATS_16_32 | _INT32 | _INT64
-#: Data types by what they hold: nothing that one can express is lost in those behind it.
+#: Categories of data types: a later one can express all values of an earlier one.
 _CATEGORIES = {
     "bool": frozenset({DataType.BOOL}),
     "integer": _INTEGERS,
@@ -118,7 +118,7 @@ _CATEGORIES = {
 }
 _EARLY = ((FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32),)
 _FROM_2_1 = ((FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | _INT32), *_EARLY)
-#: What the input may be at DirectML's levels, newest first, where that is not floats always.
+#: Types of the input at DirectML's levels, newest first, unless these are floats at all levels.
 _INPUT_DATA_TYPES: dict[ReduceFunction, TypeTable] = {
     **dict.fromkeys(
         ARG_FUNCTIONS,
@@ -136,7 +136,7 @@ _INPUT_DATA_TYPES: dict[ReduceFunction, TypeTable] = {
         (ReduceFunction.L1, ReduceFunction.SUM_SQUARE), ((FeatureLevel.LEVEL_5_0, _WIDE), *_EARLY)
     ),
 }
-#: What the output of ARGMAX and ARGMIN may be.
+#: Types of the output of ARGMAX and ARGMIN.
 INDEX_DATA_TYPES: TypeTable = (
     (FeatureLevel.EXTENDED, _INTEGERS),
     (FeatureLevel.LEVEL_3_0, _INT32 | _INT64),
@@ -159,7 +159,7 @@ _OF_NOTHING = {
 
 
 def function_of(value: object) -> ReduceFunction | None:
-    """Return a function by name, as a member of the enumeration or by its value; None for none."""
+    """Return a function given by name, as a member or by its value; None if there is none."""
     if isinstance(value, str):
         return BY_LABEL.get(value)
     try:
@@ -171,7 +171,7 @@ def function_of(value: object) -> ReduceFunction | None:
 def as_function(value: object, x: object = None) -> ReduceFunction:
     """Return a function given by name, as a member or by its value, or raise ArgumentError.
 
-    ``x`` is what stands before it.
+    ``x`` is the argument in front of it.
     """
     function = function_of(value)
     if function is None:
@@ -181,7 +181,7 @@ def as_function(value: object, x: object = None) -> ReduceFunction:
 
 
 def requirement_of(value: object) -> str:
-    """Return what a function must be, and what is there in place of the one that was given."""
+    """Return the requirement for a function, and what replaces the one that was given."""
     name: object = value
     if not isinstance(value, str):
         name = None
@@ -193,7 +193,7 @@ def requirement_of(value: object) -> str:
 
 
 def require_order(x: object, function: object) -> None:
-    """Raise ArgumentError if x is a name and the function none, or x a scalar and it an array."""
+    """Raise ArgumentError if x and the function are swapped: a name or scalar, and an array."""
     if type(x) is np.ndarray and x.ndim == 0:
         x = x.item()
     swapped = isinstance(function, list | tuple | range) or _has_axes(function)
@@ -217,13 +217,13 @@ def takes(function: ReduceFunction, kind: DataType) -> bool:
 
 
 def input_data_types(function: ReduceFunction) -> TypeTable:
-    """Return what the input of a function may be at each feature level."""
+    """Return the legal types of a function's input at each feature level."""
     legal = frozenset(k for kinds in _CATEGORIES.values() for k in kinds if takes(function, k))
     return (FeatureLevel.EXTENDED, legal), *_INPUT_DATA_TYPES.get(function, _EARLY)
 
 
 def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozenset[DataType]]:
-    """Return what the result of a function of a data type may be: in words, and as a set."""
+    """Return the legal types of a function's result for a data type: in words, and as a set."""
     if function in ARG_FUNCTIONS:
         return "integer", _INTEGERS
     names = list(_CATEGORIES)
@@ -242,8 +242,8 @@ def result_type(
 ) -> DataType:
     """Return the data type of a function's result: the requested one, or the function's choice.
 
-    Raises DTypeError if the function has no meaning for inputs of this kind, or if the
-    requested type holds less than the input's.
+    Raises DTypeError if the function has no meaning for inputs of this kind, or if the requested
+    type holds less than the input's.
     """
     if not takes(function, kind):
         required = f"must be real for {function.label}"
@@ -271,7 +271,7 @@ def holds_indices(function: ReduceFunction, result: DataType, count: int) -> boo
 
 
 def of_nothing(function: ReduceFunction, result: DataType) -> complex | None:
-    """Return what a function is of no elements at all; None if it is nothing."""
+    """Return the value of a function for no elements; None if it has none."""
     if function is ReduceFunction.AVERAGE and result in _COMPLEX:
         return complex(nan, nan)
     return _OF_NOTHING.get(function)

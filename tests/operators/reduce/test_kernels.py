@@ -9,7 +9,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.operators.reduce import plan as reduce_plan
+from cudakern.operators.reduce import shares
 from cudakern.operators.reduce.tuning import COUNTER_BYTES
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, get, put, same_bytes
@@ -81,7 +81,7 @@ def test_every_order_gives_the_same_bits(plans, name, function):
 
 
 def test_more_blocks_than_one_has_threads_are_folded_in_groups(plans, monkeypatch):
-    monkeypatch.setattr(reduce_plan, "row_splits", lambda _rows, _nbytes: 300)
+    monkeypatch.setattr(shares, "row_splits", lambda _rows, _nbytes: 300)
     x = np.random.default_rng(3).random((2, 50_000), np.float32)
     results = []
     for order in ORDERS[1:]:
