@@ -34,10 +34,10 @@ exit status: 0 if nothing was found, 1 if something was or nothing was launched 
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with arguments."""
+    """Reports wrong arguments in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Say it, and exit."""
+        """Write the message, and exit."""
         self.exit(USAGE, f"{self.prog}: error: {message}\n")
 
 
@@ -149,13 +149,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"cudakern {options.command}: stopped\n")
         return SIGNALLED + signal.SIGINT
-    except BrokenPipeError:  # who reads has seen enough; nothing is left to be written at the end
+    except BrokenPipeError:  # the reader has gone, so nothing is written at the end either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
 def _run(options: argparse.Namespace) -> int:
-    from cudakern.errors import CudakernError  # noqa: PLC0415  NumPy comes with it, which takes time
+    from cudakern.errors import CudakernError  # noqa: PLC0415  it imports NumPy, which --help need not wait for
 
     try:
         name = options.command.replace("-", "_")

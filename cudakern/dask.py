@@ -3,7 +3,7 @@
 An operand may be a dask array, chunked in any way: of arrays of NumPy, which the simulator runs on,
 or of CuPy. ``out`` must be None, since results are lazy.
 
-Nothing is computed while a graph is built, but whatever the arguments and shapes decide is checked
+Nothing is computed while a graph is built, but all that arguments and shapes decide is checked
 then, and the same errors are raised; also ArgumentError for an operand whose chunks have unknown
 sizes. Equal calls have equal keys. The graphs work on every scheduler; for one worker per GPU, as
 dask-cuda documents it::

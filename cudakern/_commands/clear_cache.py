@@ -1,4 +1,4 @@
-"""``python -m cudakern clear-cache``: delete compiled kernels, when no process compiles."""
+"""``python -m cudakern clear-cache``: delete compiled kernels while no process compiles any."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say what is deleted from each folder; return 1 if something of the cache stays."""
+    """Delete the cache's files, and say from which folders; return 1 if some of them remain."""
     del options
     status = 0
     for folder, files, nbytes, problem in clear():

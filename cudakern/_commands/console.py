@@ -1,4 +1,4 @@
-"""What commands print: plain text; on a terminal, with the package rich, colours and tables."""
+"""Output of commands: plain text; on a terminal with the package rich, colours and tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _write(text: str) -> None:
 
 
 def _encodable(text: str) -> str:
-    """Return a text with escape sequences for what standard output cannot encode."""
+    """Return a text with escape sequences for characters that standard output cannot encode."""
     coding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(coding, "backslashreplace").decode(coding)
 
@@ -67,7 +67,7 @@ def _encodable(text: str) -> str:
 def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
     """Print rows of cells, which may have several lines; no word is broken.
 
-    There are borders where the terminal is wide enough for them, with the last column wrapped.
+    There are borders if the terminal is wide enough for them, with the last column wrapped.
     """
     lines = [
         line
@@ -95,10 +95,10 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
 
 @contextmanager
 def progress(title: str, total: int, units: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal how much of some work is done; takes the name of each part that is.
+    """Show on a terminal how much work is done; yield a function for the name of each part done.
 
-    Elsewhere, say on standard error that it goes on if it takes long, and every ten seconds how
-    many of the ``units``, such as kernels, are done.
+    Elsewhere, say on standard error that the work goes on if it takes long, and every ten seconds
+    how many of the ``units``, such as kernels, are done.
     """
     console = _rich_console()
     if console is not None or sys.stdout.isatty():

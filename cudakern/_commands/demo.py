@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cudakern.operators.tensor import TensorDesc
 
-#: Elements that are all printed; of larger arrays, the first and the last few.
+#: Larger arrays are printed without their middle.
 _SHOWN = 64
 
 
@@ -41,7 +41,7 @@ def _run(example: Example, engine: str) -> bool:
     library = import_cupy() if engine == "cuda" else np
     outputs = compile_operator(example.desc)(*map(library.asarray, example.inputs))
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    # What lies outside of an expected array is undefined, so neither compared nor shown.
+    # Elements outside of an expected array are undefined, so they are neither compared nor shown.
     results = [
         (output if engine == "simulator" else output.get())[tuple(map(slice, expected.shape))]
         for output, expected in zip(outputs, example.expected, strict=True)

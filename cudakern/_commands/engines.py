@@ -1,4 +1,4 @@
-"""Which engine a command uses."""
+"""The engine that a command uses."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Example:
     title: str
     desc: OperatorDesc  #: as documented, or as corrected
     inputs: tuple[np.ndarray[Any, Any], ...]
-    #: Of each output. The last may hold fewer rows than the descriptor: the others are undefined.
+    #: Of each output. The last may hold fewer rows than the descriptor says: others are undefined.
     expected: tuple[np.ndarray[Any, Any], ...]
     remark: str = ""  #: what is odd about the documented form
     rejected: OperatorDesc | None = None  #: as printed, where that breaks a rule
@@ -68,13 +68,13 @@ def _gather(x: Sizes, indices: Sizes, out: Sizes, axis: int, dimensions: int) ->
 
 
 def _numbered(operator: str, *rows: tuple[Any, ...]) -> Iterator[Example]:
-    """Yield the numbered examples of an operator: what `_example` takes, without the title."""
+    """Yield the numbered examples of an operator, from arguments of `_example` without titles."""
     for number, row in enumerate(rows, 1):
         yield _example(f"{operator}, example {number}", *row)
 
 
 def _gather_examples() -> Iterator[Example]:
-    """Return those of ``DML_GATHER_OPERATOR_DESC``."""
+    """Return the examples of ``DML_GATHER_OPERATOR_DESC``."""
     six, nine = range(1, 7), range(1, 10)
     remark = (
         "printed with IndexDimensions = 2, for which the output would be {3,1,2}; "
@@ -150,7 +150,7 @@ def _one_hot(
 
 
 def _one_hot_examples() -> Iterator[Example]:
-    """Return those of ``DML_ONE_HOT_OPERATOR_DESC``."""
+    """Return the examples of ``DML_ONE_HOT_OPERATOR_DESC``."""
     three, four, two, out = (1, 1, 3, 1), (1, 1, 1, 4), (1, 1, 1, 2), (1, 1, 3, 4)
     signed = _one_hot(three, two, out, 3, DataType.INT32)
     unused = "the third value is not used"
@@ -183,7 +183,7 @@ def _nonzero(title: str, x: np.ndarray[Any, Any], rows: Iterable[Sizes], remark:
 
 
 def _nonzero_examples() -> Iterator[Example]:
-    """Yield those of ``DML_NONZERO_COORDINATES_OPERATOR_DESC``."""
+    """Yield the examples of ``DML_NONZERO_COORDINATES_OPERATOR_DESC``."""
     yield _nonzero(
         "nonzero_coordinates, example 1",
         np.array([[[[1, 0, 0, 2], [-0.0, 3.5, 0, -5.2]]]], np.float32),
@@ -205,7 +205,7 @@ def _reduced(sizes: Sizes, axes: Sizes) -> Sizes:
 
 
 def _reduce_examples() -> Iterator[Example]:
-    """Yield those of ``DML_REDUCE_OPERATOR_DESC``."""
+    """Yield the examples of ``DML_REDUCE_OPERATOR_DESC``."""
     x, sizes = [1, 2, 3, 3, 0, 4, 2, 4, 2], (3, 3)
     results = [((0,), [6, 6, 9]), ((1,), [6, 7, 8]), ((0, 1), [21])]
     remarks = ["", "", "the comment beside the printed result has a 5 where the input has a 4"]
@@ -220,7 +220,7 @@ def _arg_examples(
     results: Iterable[tuple[Sizes, list[float]]],
     ties: list[float],
 ) -> Iterator[Example]:
-    """Yield those of ``DML_ARGMAX_OPERATOR_DESC`` or ``DML_ARGMIN_OPERATOR_DESC``."""
+    """Yield the examples of ``DML_ARGMAX_OPERATOR_DESC`` or ``DML_ARGMIN_OPERATOR_DESC``."""
     name = desc_type.operator
     x, sizes = [1, 2, 3, 3, 0, 4, 2, 5, 2], (3, 3)
     for number, (axes, expected) in enumerate(results, 1):

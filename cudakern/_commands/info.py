@@ -1,4 +1,4 @@
-"""``python -m cudakern info``: what is installed, what was found, where things are cached."""
+"""``python -m cudakern info``: installed packages, devices, compilers, and the cache."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-#: The extras that bring what the package uses; others are for its developers.
+#: The extras for users of the package; others are for its developers.
 _EXTRAS = ("cuda12", "cuda13", "dask", "profile", "simulator")
 _EXTRA = re.compile(r"extra == ['\"]([\w.-]+)")
-#: Besides what those name: CuPy as its source installs it, and whose arrays are taken.
+#: Packages besides those of the extras: CuPy built from source, and libraries of arrays.
 _PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _VARIABLES = [
@@ -63,7 +63,7 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> dict[str, str | None]:
-    """Return the versions of all that cudakern can use."""
+    """Return the versions of all packages that cudakern can use."""
     named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in _required()}
     versions = {name: _version(name) for name in sorted(named.union(_PACKAGES))}
     versions["cudakern"] = versions["cudakern"] or "not installed"
@@ -71,7 +71,7 @@ def _packages() -> dict[str, str | None]:
 
 
 def _required() -> list[str]:
-    """Return what cudakern requires with its extras: as installed, or as its checkout says."""
+    """Return the requirements of cudakern with its extras: as installed, or of its checkout."""
     with suppress(metadata.PackageNotFoundError):
         lines = metadata.requires("cudakern") or []
         of_extra = [(line, _EXTRA.search(line)) for line in lines]
@@ -85,8 +85,8 @@ def _required() -> list[str]:
     return [*project["dependencies"], *chain(*(extras[name] for name in _EXTRAS))]
 
 
-def _found(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what a function finds, or the reason why that is not there."""
+def _look_for(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the result of a function, or the reason why it has none."""
     try:
         return {"available": True, **look()}
     except (CudakernError, RuntimeError, OSError, ImportError) as error:
@@ -124,7 +124,7 @@ def _nvrtc() -> dict[str, Any]:
 
 
 def _simulator() -> dict[str, Any]:
-    """Return what the simulator uses besides NVRTC, which it needs."""
+    """Return the compiler and the architecture of the simulator, which also needs NVRTC."""
     nvrtc.library_path()
     toolchain = find_toolchain()
     return {
@@ -135,9 +135,9 @@ def _simulator() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    """Return where compiled kernels lie and how much that is, and what this process keeps."""
+    """Return the folder and the size of compiled kernels, and the caches of this process."""
     for name in dir(cudakern):
-        getattr(cudakern, name)  # imports the module, which may have a cache
+        getattr(cudakern, name)  # imports its module, which may have a cache
     caches = {name: size._asdict() for name, size in sizes().items()}
     try:
         choice = survey()
@@ -157,7 +157,7 @@ def _cache() -> dict[str, Any]:
 
 
 def collect() -> dict[str, Any]:
-    """Return everything ``info`` shows, ready for JSON."""
+    """Return all that ``info`` shows, ready for JSON."""
     return {
         "cudakern": cudakern.__version__,
         "python": platform.python_version(),
@@ -165,9 +165,9 @@ def collect() -> dict[str, Any]:
         "kernels": str(kernel_folder()),
         "packages": _packages(),
         **_cache(),
-        "cuda": _found(_cuda),
-        "nvrtc": _found(_nvrtc),
-        "simulator": _found(_simulator),
+        "cuda": _look_for(_cuda),
+        "nvrtc": _look_for(_nvrtc),
+        "simulator": _look_for(_simulator),
         "environment": {name: os.environ.get(name) for name in _VARIABLES},
     }
 

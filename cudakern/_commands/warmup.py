@@ -1,4 +1,4 @@
-"""``python -m cudakern warmup``: compile kernels ahead, so that no first call waits."""
+"""``python -m cudakern warmup``: compile kernels ahead, so no first call waits for them."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     #: The name of a kernel, and what returns its file, compiling it unless it is there.
     _Work = tuple[str, Callable[[], Path]]
 
-#: What the common specialisations have in common: signed indices where an operator has indices, the
-#: default mode, 32-bit offsets. Of reduce: these functions, data types and variants.
+#: Common specialisations have signed indices if the operator has indices, the default mode and
+#: 32-bit offsets. Of reduce, these functions, data types and variants are common.
 _RARE_INDEX_TYPES = {"ck::uint32", "ck::uint64"}
 _COMMON_RANKS = {"2", "4"}
 _COMMON_FUNCTIONS = {"sum", "max", "argmax", "average"}
 _COMMON_KINDS = {DataType.FLOAT32, DataType.FLOAT16, DataType.INT32, DataType.INT64}
 _COMMON_VARIANTS = {"stream", "warps", "tiles", "vectors"}
-#: What to type where no GPU is visible, as in the build of an image.
+#: Advice if no GPU is visible, as in the build of an image.
 ELSEWHERE = "there is no GPU here; for one elsewhere: python -m cudakern warmup --arch sm_90"
 
 
@@ -74,7 +74,7 @@ def kernels(*, everything: bool) -> Iterator[KernelSpec]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compile on as many threads as asked for, and say for which engine; return the exit status."""
+    """Compile on the given number of threads, say for which engine, and return the exit status."""
     refusal = _refusal(options)
     if refusal:
         sys.stderr.write(f"cudakern warmup: {refusal}\n")
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _refusal(options: argparse.Namespace) -> str:
-    """Return why nothing can be compiled, if the arguments say so."""
+    """Return what is wrong with the arguments, or an empty string."""
     if not options.arch:
         return ""
     known = [f"sm_{capability}" for capability in nvrtc.capabilities()]
@@ -111,7 +111,7 @@ def _refusal(options: argparse.Namespace) -> str:
 
 
 def _work(options: argparse.Namespace) -> tuple[list[_Work], str, str]:
-    """Return what compiles each kernel, what for, and advice to somebody without a GPU."""
+    """Return functions that compile the kernels, their target, and advice if there is no GPU."""
     specs = list(kernels(everything=options.all))
     work: list[_Work] = []
     if options.arch:
@@ -122,14 +122,14 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], str, str]:
     name = choose(options.engine)
     device = 0 if name == "cuda" else HOST
     if device == HOST:
-        find_toolchain()  # no signal would end this once kernels are compiled
+        find_toolchain()  # here a signal can still end it
     engine = engine_for(device)
     work += [(spec.entry, partial(engine.compile, spec, device)) for spec in specs]
     return work, f"the {name} engine", "" if device_count() else f"; {ELSEWHERE}"
 
 
 def _compile(work: Sequence[_Work], jobs: int, choice: Choice) -> int:
-    """Compile until all is done, or to stop; return how many kernels are compiled and cached."""
+    """Compile until all is done or must stop; return how many kernels are compiled and cached."""
     ended: SimpleQueue[Future[Path]] = SimpleQueue()
     pool = ThreadPoolExecutor(jobs)
     names = {}
@@ -149,7 +149,7 @@ def _compile(work: Sequence[_Work], jobs: int, choice: Choice) -> int:
 
 
 def _until_stopped(ended: SimpleQueue[Future[Path]], number: int) -> Iterator[Future[Path]]:
-    """Yield a number of jobs as they end, unless all work is to stop."""
+    """Yield jobs as they end, until ``number`` have ended or all work must stop."""
     while number and not stopping:
         with suppress(Empty):
             job = ended.get(timeout=PATIENCE)
@@ -160,14 +160,14 @@ def _until_stopped(ended: SimpleQueue[Future[Path]], number: int) -> Iterator[Fu
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[list[int]]:
-    """Have signals that would end the process end its work; yield a list of those that come."""
+    """Have signals stop the work instead of the process; yield a list of those that come."""
     came: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         came.append(number)
         stopping.cancel()
 
-    usual = (signal.SIG_DFL, signal.default_int_handler)  # others are somebody's choice
+    usual = (signal.SIG_DFL, signal.default_int_handler)  # other handlers stay
     handlers = {n: signal.getsignal(n) for n in SIGNALS if signal.getsignal(n) in usual}
     for number in handlers:
         signal.signal(number, stop)
