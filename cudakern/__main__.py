@@ -23,7 +23,6 @@ COMMANDS = {
     "clear-cache": "delete compiled kernels from the cache folder",
 }
 
-
 CHECK = """\
 Run a Python script with every kernel checked that it runs in the simulator: RawKernel and RawModule
 of cudakern.simulator, and operators on NumPy arrays. What is found comes last, on standard output,

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 _SHOWN = 64
 
 
-def _sizes(tensor: TensorDesc) -> str:
-    return f"{{{','.join(map(str, tensor.sizes))}}} {tensor.data_type.name}"
-
-
 def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[str, str, str]:
     text = np.array2string(
         array if array.size <= _SHOWN else array.ravel(),
@@ -33,7 +29,7 @@ def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[st
         formatter={"float_kind": lambda v: f"{v:g}"},
         threshold=_SHOWN,
     )
-    return name, _sizes(tensor), text
+    return name, f"{{{','.join(map(str, tensor.sizes))}}} {tensor.data_type.name}", text
 
 
 def _run(example: Example, engine: str) -> bool:

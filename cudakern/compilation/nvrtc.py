@@ -3,6 +3,8 @@
 Nothing else of the package compiles CUDA C++, and nothing adds to the options. So what is tested
 and measured is what is launched. CuPy compiles with ``-ftz=true``, which would treat subnormal
 numbers as zero.
+
+The functions raise EngineUnavailableError if cuda.bindings or NVRTC is not installed.
 """
 
 from __future__ import annotations
@@ -83,8 +85,7 @@ def compile(program: Program) -> tuple[bytes, str]:  # noqa: A001  always nvrtc.
     PTX begins with comments that hold the symbols of name expressions: see `lowered_names`.
     A fork waits for NVRTC, whose locks would stay held in the forked process.
 
-    Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
-    not installed.
+    Raises KernelCompileError with NVRTC's log.
     """
     doing = f"compiling {PurePath(program.name).name}"
     with _first_parsing:
@@ -205,8 +206,8 @@ def cached_file(
     The file's name starts with ``stem``. ``more`` is what the result depends on besides the
     program; ``finish`` turns the result into the file's bytes. ``compiling`` replaces `compile`.
 
-    Raises KernelCompileError with NVRTC's log, EngineUnavailableError if NVRTC is not installed, or
-    the folder cannot be written.
+    Raises KernelCompileError with NVRTC's log, EngineUnavailableError if the folder cannot be
+    written.
     """
     name = file_name(stem, program, more)
     file = find_file(name)
@@ -219,18 +220,12 @@ def cached_file(
 
 @cache
 def capabilities() -> tuple[int, ...]:
-    """Return the compute capabilities, such as 90, that NVRTC compiles the package's kernels for.
-
-    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
-    """
+    """Return the compute capabilities, such as 90, for which NVRTC compiles our kernels."""
     return tuple(capability for capability in supported() if capability >= MIN_CAPABILITY)
 
 
 def supported() -> tuple[int, ...]:
-    """Return the compute capabilities that NVRTC compiles any kernels for.
-
-    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
-    """
+    """Return the compute capabilities that NVRTC compiles any kernels for."""
     return tuple(_answer(_nvrtc().nvrtcGetSupportedArchs()))
 
 
@@ -247,10 +242,7 @@ def file_name(stem: str, program: Program, more: str = "") -> str:
 @cache
 @resources()
 def version() -> str:
-    """Return NVRTC's version, such as ``"13.5.37"``, which is loaded only if no package has it.
-
-    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
-    """
+    """Return NVRTC's version, such as ``"13.5.37"``, which is loaded only if no package has it."""
     try:
         return _installed(_DISTRIBUTIONS[_installed("cuda-bindings").split(".")[0]])
     except (metadata.PackageNotFoundError, KeyError):
@@ -273,10 +265,7 @@ def _installed(distribution: str) -> str:
 
 
 def library_path() -> str:
-    """Return where the library of NVRTC lies.
-
-    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
-    """
+    """Return where the library of NVRTC lies."""
     _nvrtc()
     from cuda import pathfinder  # noqa: PLC0415  optional
 

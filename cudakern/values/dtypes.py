@@ -89,18 +89,10 @@ class DataType(IntEnum):
         return data_type
 
 
-_BITS = {
-    0: "UNKNOWN",
-    4: "UINT4 INT4",
-    8: "UINT8 INT8 BOOL",
-    16: "FLOAT16 UINT16 INT16 BFLOAT16",
-    32: "FLOAT32 UINT32 INT32",
-    64: "FLOAT64 UINT64 INT64 COMPLEX64",
-    128: "COMPLEX128",
-}
-for _bits, _names in _BITS.items():
-    for _member in map(DataType.__getitem__, _names.split()):
-        _member.bits, _member.itemsize = _bits, (_bits + 7) // 8
+for _member in DataType:
+    _digits = "".join(filter(str.isdigit, _member.name))
+    _member.bits = int(_digits or 8 * (_member is DataType.BOOL))
+    _member.itemsize = (_member.bits + 7) // 8
 
 FLOATS_16_32 = frozenset({DataType.FLOAT32, DataType.FLOAT16})
 INTEGERS_8_TO_32 = frozenset(

@@ -6,6 +6,7 @@ Everything here is pure integer arithmetic on static facts; strides are in bytes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ class Layout:
     @property
     def size(self) -> int:
         """Number of elements."""
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
+        return prod(self.shape)
 
     @property
     def span(self) -> tuple[int, int]:

@@ -43,7 +43,7 @@ def as_array(operator: str, name: str, value: object) -> Array:
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
-    with _refused(operator, name, value):
+    with _reading(operator, name, value):
         if isinstance(value, list | tuple):
             _require_no_arrays(operator, name, value)
         return _shared(operator, name, value)
@@ -104,7 +104,7 @@ def as_output(operator: str, name: str, value: object) -> Array:
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
-    with _refused(operator, name, value):
+    with _reading(operator, name, value):
         if isinstance(value, np.ndarray):
             return value.view(np.ndarray)
         exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
@@ -117,7 +117,7 @@ def as_output(operator: str, name: str, value: object) -> Array:
 
 
 @contextmanager
-def _refused(operator: str, name: str, value: object) -> Iterator[None]:
+def _reading(operator: str, name: str, value: object) -> Iterator[None]:
     """Raise an error of this package for a value that cannot be read."""
     try:
         _require_plain(operator, name, value)
@@ -125,7 +125,14 @@ def _refused(operator: str, name: str, value: object) -> Iterator[None]:
     except (CudakernError, MemoryError):
         raise
     except Exception as error:
-        raise _refusal(operator, name, value, error) from error
+        translated = translate(error) if isinstance(error, RuntimeError) else None
+        if translated is not None:
+            raise translated from error
+        text = reason(error)
+        requirement = f"must be an array; got {kind_of(value)}" + (f" ({text})" if text else "")
+        if isinstance(error, ValueError):
+            raise BindingError(operator, name, requirement) from error
+        raise dtype_error(operator, name, requirement) from error
 
 
 def _require_plain(operator: str, name: str, value: object) -> None:
@@ -293,18 +300,6 @@ def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
         raise TypeError("it requires grad; use detach()")
     library = sys.modules[type(value.dtype).__module__.partition(".")[0]]
     return value.view(getattr(library, f"uint{8 * value.dtype.itemsize}"))
-
-
-def _refusal(operator: str, name: str, value: object, error: Exception) -> CudakernError:
-    """Return the error for a value whose reading raises another error."""
-    translated = translate(error) if isinstance(error, RuntimeError) else None
-    if translated is not None:
-        return translated
-    text = reason(error)
-    requirement = f"must be an array; got {kind_of(value)}" + (f" ({text})" if text else "")
-    if isinstance(error, ValueError):
-        return BindingError(operator, name, requirement)
-    return dtype_error(operator, name, requirement)
 
 
 def kind_of(value: object) -> str:

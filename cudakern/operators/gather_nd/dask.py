@@ -55,8 +55,8 @@ def gather_nd(
     array([3, 2])
     """
     name = "gather_nd"
-    rest: Any = {"mode": mode, "fill_value": fill_value, "negative": negative}
-    require_known(name, out, batch_dims=batch_dims, **rest)
+    require_known(name, out, batch_dims=batch_dims, mode=mode)
+    require_known(name, fill_value=fill_value, negative=negative)
     check_mode(name, mode, negative, fill_value)
     x, positions, at_hand = lazy_operands(name, x, indices, 1)
     selection = eager.select(x, positions, batch_dims, mode, fill_value, negative)

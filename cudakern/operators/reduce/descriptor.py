@@ -203,6 +203,9 @@ class _ArgDesc(_ReducingDesc):
             requirement = f"must be INCREASING or DECREASING; got {shown(direction)}"
             raise DescriptorError(self.operator, "axis_direction", requirement)
 
+    def _function(self) -> ReduceFunction:
+        return types.BY_LABEL[self.operator]
+
     def _last_index(self) -> bool:
         return self.axis_direction is AxisDirection.DECREASING
 
@@ -248,9 +251,6 @@ class ArgmaxOperatorDesc(_ArgDesc):
 
     operator: ClassVar[str] = "argmax"
 
-    def _function(self) -> ReduceFunction:
-        return ReduceFunction.ARGMAX
-
 
 @dataclass(frozen=True)
 class ArgminOperatorDesc(_ArgDesc):
@@ -272,6 +272,3 @@ class ArgminOperatorDesc(_ArgDesc):
     """
 
     operator: ClassVar[str] = "argmin"
-
-    def _function(self) -> ReduceFunction:
-        return ReduceFunction.ARGMIN

@@ -76,12 +76,6 @@ class ReduceCall:
         """What is computed."""
         return self.reduction.function
 
-    def of_nothing(self, initial: bytes | None) -> bytes:
-        """Return one element of the result if x is empty."""
-        if initial is None:
-            return np.array(self.constant, self.dtype).tobytes()
-        return initial
-
 
 def _as_axes(axis: object) -> int | tuple[int, ...]:
     """Return axes as an int or a tuple of those."""
@@ -241,7 +235,7 @@ def _bind(
     if not out.size:
         return Work()
     if not x.size:
-        element = call.of_nothing(initial)
+        element = np.array(call.constant, call.dtype).tobytes() if initial is None else initial
         return Work(before=lambda arrays: native.fill_elements(arrays[1], element))
     source, result = layouts
     return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
