@@ -52,7 +52,7 @@ CK_DEVICE Counts sum_counts(const uint32* counts) {
   return sum;
 }
 
-/// Looks back for the row at which a tile begins, and tells it to the block and to other blocks.
+/// Looks back for the row at which a tile begins, and publishes it to the block and to others.
 CK_DEVICE void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
                               const NonzeroArguments& a, uint64* prefix) {
   const Offset before = tile == 0 ? Offset{0} : tiles.template sum_before<Offset>(tile);
@@ -89,8 +89,8 @@ CK_DEVICE void write_coordinates(const Input& input, char* memory) {
     }
   }
   __syncthreads();
-  // While a tile is written, the next one is loaded. There are two of everything, lest a warp that
-  // is ahead writes what another still reads.
+  // While a tile is written, the next one is loaded. There are two of everything, so a warp that is
+  // ahead does not overwrite what another still reads.
   uint32 tile = a.tiles, next = s.ticket[1];
   Counts counts = {0, 0};
   for (uint32 turn = 0; tile < a.tiles || next < a.tiles; turn ^= 1) {

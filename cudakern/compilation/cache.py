@@ -117,8 +117,8 @@ def make(
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
     The finished file is moved to the cache folder. So processes can share that, and nothing is left
-    of a file that fails. ``write`` is told when nobody waits for it any more. A fork waits for its
-    end. ``late`` is called if it takes long, ``meanwhile`` while it is written.
+    of a file that fails. ``write`` can ask whether somebody still waits for it. A fork waits for
+    its end. ``late`` is called if it takes long, ``meanwhile`` while it is written.
 
     Raises EngineUnavailableError if it cannot be written.
     """

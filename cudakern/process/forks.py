@@ -20,7 +20,7 @@ T = TypeVar("T")
 _STACK_BYTES = 16 << 20
 #: Seconds after which a thread that waits looks for signals, which do not always wake it.
 PATIENCE = 0.1
-#: Seconds after which whoever waits wants to know what for.
+#: Seconds after which a thread that waits says what for.
 LATE = 2.0
 
 
@@ -99,7 +99,7 @@ def undivided(
 
     It runs on a thread of its own, where no handler runs, and a fork waits until it has ended. So a
     forked process has all of the work or nothing of it. The caller calls ``meanwhile``, then waits
-    and runs handlers; if a handler raises, the work is told to stop. The caller calls ``late`` if
+    and runs handlers; if a handler raises, the work must stop. The caller calls ``late`` if
     the work takes long. If all work is to stop, it still waits for what has begun.
 
     Raises what the function raises, OSError if there is no room for a thread, and KeyboardInterrupt

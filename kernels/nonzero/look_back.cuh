@@ -23,7 +23,7 @@
 //                                    status: 0 none, 1 value is the aggregate, 2 the prefix
 //
 // Each launch is an epoch. A word of another epoch counts as empty, so words are cleared in one of
-// 2^18 launches only. Each block draws until its ticket is no tile, so the number of draws is
+// 2^18 launches only. Each block draws until its ticket is not a tile. So the number of draws is
 // known: the block that draws last starts the next epoch.
 #pragma once
 
@@ -96,7 +96,7 @@ struct LookBack {
       unrolled<kReads>([&](uint32 r) {
         word[r] = r < reads ? 0 : static_cast<uint64>(aggregate) << kValueBits;
       });
-      // Twice the distance of the nearest word that is no aggregate, plus one if it is empty. Words
+      // Twice the distance of the nearest word but aggregates, plus one if it is empty. Words
       // beyond a prefix are not needed. Words in front of tile 0, which has a prefix, stay empty.
       uint32 nearest;
       do {

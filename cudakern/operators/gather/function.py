@@ -104,7 +104,7 @@ def gather(
         ``axis`` is out of range, ``mode``, ``negative`` and ``fill_value`` do not go together, or
         there are too many dimensions.
     DTypeError
-        A dtype is not supported, ``axis`` is no integer, an operand is a tuple of arrays, or
+        A dtype is not supported, ``axis`` is not an integer, an operand is a tuple of arrays, or
         ``fill_value`` does not fit.
     BindingError
         ``out`` does not fit, an array overlaps it, or arrays are on different devices.

@@ -110,8 +110,8 @@ def gather_nd(
         ``batch_dims`` or t is out of range, the batches differ, ``mode``, ``negative`` and
         ``fill_value`` do not go together, or there are too many dimensions.
     DTypeError
-        A dtype is not supported, ``batch_dims`` is no integer, an operand is a tuple of arrays, or
-        ``fill_value`` does not fit.
+        A dtype is not supported, ``batch_dims`` is not an integer, an operand is a tuple of arrays,
+        or ``fill_value`` does not fit.
     BindingError
         ``out`` does not fit, an array overlaps it, or arrays are on different devices.
     IndexRangeError

@@ -23,7 +23,7 @@ STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided
 # offsets are wide; a loop from 8 on; few kernels; estimate
 TILE_BYTES = 16 * 1024  # bytes of a tile: the output that a block splices at a time; estimate
 SHORT_TILE_BYTES = 8 * 1024  # bytes of a tile whose rows take more room than TILE_BYTES; limit
-MIN_TILE_BYTES = 4 * 1024  # bytes of a tile at least, where there are not TILES; estimate
+MIN_TILE_BYTES = 4 * 1024  # bytes of a tile at least, if there are fewer than TILES; estimate
 MEDIUM_ROWS = range(64, 5462)  # bytes of rows: a tile of TILE_BYTES fits shared memory; limit
 TILES = 2 * layout.MULTIPROCESSORS  # tiles to have; estimate
 

@@ -166,7 +166,7 @@ def nonzero_coordinates(
     ArgumentError
         There are too many dimensions, too many elements for uint32, or ``size`` is negative.
     DTypeError
-        A dtype is not supported, ``size`` is no integer, or x is a tuple of arrays.
+        A dtype is not supported, ``size`` is not an integer, or x is a tuple of arrays.
     BindingError
         ``out`` does not fit, or its arrays overlap x or each other.
 
@@ -363,13 +363,13 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     ArgumentError
         There are too many dimensions or none, or ``size`` is negative.
     DTypeError
-        The dtype is not supported, ``size`` is no integer, ``fill_value`` is no int64, or x is a
-        tuple of arrays.
+        The dtype is not supported, ``size`` is not an integer, ``fill_value`` is not an int64, or
+        x is a tuple of arrays.
 
     Notes
     -----
     Synchronization: none with ``size``; else one, as for `argwhere`. JAX's ``size`` is the same,
-    its ``fill_value`` 0 unless given, which cannot be told from a coordinate.
+    its ``fill_value`` 0 unless given, which may be a coordinate.
     Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 
     Examples

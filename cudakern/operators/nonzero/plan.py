@@ -45,7 +45,7 @@ HEADER_WORDS = 2  # words of 8 bytes in front of the tiles' own; limit
 #
 # Writing coordinates
 BUFFER_BYTES = 1536  # bytes in which a warp puts rows together; limit
-GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes of gaps there, lest rows meet in banks; limit
+GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes of gaps there, so rows use different banks; limit
 ALIGNED_ROWS = 8  # rows that a warp's part is rounded to, so it ends with a sector; limit
 UNCOUNTED_BYTES = 64 * 2**20  # bytes at most allocated before elements are counted; estimate
 STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit

@@ -228,11 +228,11 @@ def one_hot(
     Raises
     ------
     ArgumentError
-        ``axis`` or ``depth`` is out of range, ``negative`` is no such word, there are too many
+        ``axis`` or ``depth`` is out of range, ``negative`` is not a legal word, there are too many
         dimensions, or not two values.
     DTypeError
-        A dtype is not supported, ``depth`` or ``axis`` is no integer, the indices are a tuple of
-        arrays, or a value does not fit.
+        A dtype is not supported, ``depth`` or ``axis`` is not an integer, the indices are a tuple
+        of arrays, or a value does not fit.
     BindingError
         ``out`` does not fit, an array overlaps it, or arrays are on different devices.
 

@@ -366,12 +366,12 @@ def reduce(
     ------
     ArgumentError
         There is no such function, or no such axis, or it is named twice; there are too many
-        dimensions; ``keepdims`` or ``last_index`` is no flag; ``nan``, ``last_index`` or
+        dimensions; ``keepdims`` or ``last_index`` is not a flag; ``nan``, ``last_index`` or
         ``initial`` is not for this function; or x has no elements where max, min, argmax or argmin
         need one.
     DTypeError
         A dtype is not supported, or not for this function and x; x is a tuple of arrays; an axis
-        is no integer; or ``initial`` is no scalar that fits the result's dtype.
+        is not an integer; or ``initial`` is not a scalar that fits the result's dtype.
     BindingError
         ``out`` does not fit, x overlaps it, or it is on another device.
 
