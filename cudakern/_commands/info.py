@@ -117,12 +117,6 @@ def _cuda() -> dict[str, Any]:
     }
 
 
-def _nvrtc() -> dict[str, Any]:
-    """Return the version and the path of NVRTC."""
-    path = nvrtc.library_path()
-    return {"version": nvrtc.version(), "path": path}
-
-
 def _simulator() -> dict[str, Any]:
     """Return the compiler and the architecture of the simulator, which also needs NVRTC."""
     nvrtc.library_path()
@@ -166,7 +160,7 @@ def collect() -> dict[str, Any]:
         "packages": _packages(),
         **_cache(),
         "cuda": _look_for(_cuda),
-        "nvrtc": _look_for(_nvrtc),
+        "nvrtc": _look_for(lambda: {"version": nvrtc.version(), "path": nvrtc.library_path()}),
         "simulator": _look_for(_simulator),
         "environment": {name: os.environ.get(name) for name in _VARIABLES},
     }

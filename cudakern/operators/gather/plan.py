@@ -7,15 +7,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from cudakern.engines.base import KernelSpec, Launch
-from cudakern.operators.indexing import kernels
+from cudakern.operators.indexing import kernels, rows
 from cudakern.operators.indexing.indices import INDEX_TYPES, compares_wide
-from cudakern.operators.indexing.rows import (
-    STRIDED_RANKS,
-    RowProblem,
-    Stream,
-    plan_strided,
-    rows_of_tuples,
-)
+from cudakern.operators.indexing.rows import STRIDED_RANKS, RowProblem, Stream
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
 from cudakern.values.layout import MULTIPROCESSORS, VECTOR_BYTES, Layout, alignment, round_up
@@ -57,7 +51,7 @@ def rows_of(
     # Tuples of one component, the same for all outer positions.
     shape, strides = (*x.shape[:axis], *indices.shape, 1), ((0,) * axis + indices.strides + (0,))
     tuples = Layout(shape, strides, indices.itemsize, indices.phase)
-    return rows_of_tuples(x, tuples, out, axis, index_type, mode, fill)
+    return rows.rows_of_tuples(x, tuples, out, axis, index_type, mode, fill)
 
 
 def plan_gather(problem: RowProblem) -> Launch | None:
@@ -66,7 +60,7 @@ def plan_gather(problem: RowProblem) -> Launch | None:
         return None
     if problem.is_merged() and not problem.inner and _suits_last_axis(problem):
         return _plan_last_axis(problem)
-    return _plan_stream(problem) if problem.is_stream() else plan_strided("gather", problem, 1)
+    return _plan_stream(problem) if problem.is_stream() else rows.plan_strided("gather", problem, 1)
 
 
 def _plan_stream(problem: RowProblem) -> Launch:

@@ -7,15 +7,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from cudakern.engines.base import KernelSpec, Launch
-from cudakern.operators.indexing import kernels
+from cudakern.operators.indexing import kernels, rows
 from cudakern.operators.indexing.indices import INDEX_TYPES
-from cudakern.operators.indexing.rows import (
-    STRIDED_RANKS,
-    RowProblem,
-    Stream,
-    pack_axes,
-    plan_strided,
-)
+from cudakern.operators.indexing.rows import STRIDED_RANKS, RowProblem, Stream
 from cudakern.values.argument_struct import ArgumentPacker
 from cudakern.values.layout import VECTOR_BYTES, round_up
 
@@ -39,7 +33,7 @@ def plan_gather_nd(problem: RowProblem) -> Launch | None:
         return None
     if problem.axes and problem.is_stream():
         return _plan_stream(problem)
-    return plan_strided(OPERATOR, problem, MAX_TUPLE)
+    return rows.plan_strided(OPERATOR, problem, MAX_TUPLE)
 
 
 def _plan_stream(source: RowProblem) -> Launch:
@@ -55,7 +49,7 @@ def _plan_stream(source: RowProblem) -> Launch:
     tuples_at = round_up(table_rows * (8 if stream.wide else 4), VECTOR_BYTES)
     shared = tuples_at + round_up(turn * tuple_bytes, VECTOR_BYTES)
     arguments = ArgumentPacker(wide=stream.wide).raw(fill=source.fill)
-    pack_axes(arguments, source, MAX_TUPLE, wide=stream.wide)
+    rows.pack_axes(arguments, source, MAX_TUPLE, wide=stream.wide)
     arguments.offset(pieces=stream.pieces, lead=stream.lead)
     arguments.divisor(row=source.row_bytes // stream.unit)
     arguments.offset(batch_stride=outer[0], index_batch_stride=outer[1])

@@ -21,14 +21,7 @@ from cudakern.engines import HOST
 from cudakern.errors import dtype_error
 from cudakern.operators.arrays import lazy, native
 from cudakern.operators.arrays.foreign import as_array
-from cudakern.operators.arrays.lazy import (
-    Lazy,
-    as_lazy,
-    map_chunks,
-    meta_like,
-    only_chunk,
-    starts_of,
-)
+from cudakern.operators.arrays.lazy import Lazy, as_lazy, map_chunks, meta_like
 from cudakern.operators.arrays.native import Array
 from cudakern.operators.indexing.check import raise_if_outside, require_extents
 from cudakern.operators.indexing.indices import Selection, as_indices, widen
@@ -101,7 +94,7 @@ class LazyLookup:
     def of_whole(self, x: object, indices: object) -> Array:
         """Return the result if each axis that indices select from is in one chunk."""
         mode, negative = self.selection.mode, self.selection.negative
-        return self.look_up(only_chunk(x), only_chunk(indices), mode, negative)
+        return self.look_up(lazy.only_chunk(x), lazy.only_chunk(indices), mode, negative)
 
     def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
         """Return what indices select from a chunk that begins at ``starts``; others give 0."""
@@ -183,7 +176,7 @@ def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[i
         if at_hand is not None:
             positions = call.positions(at_hand[column], extent)
             inside = positions[(positions >= 0) & (positions < extent)]
-            chunks = np.unique(np.searchsorted(starts_of(sizes), inside, "right") - 1).tolist()
+            chunks = np.unique(np.searchsorted(lazy.starts_of(sizes), inside, "right") - 1).tolist()
         hit.append(chunks or [0])
     return hit
 
@@ -196,7 +189,7 @@ def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[l
     """
     first, stop = call.selection.first, call.selection.stop
     name = f"cudakern-{call.operator}-chunk-{tokenize(call, x.name, indices.name, hit)}"
-    starts = [starts_of(sizes) for sizes in x.chunks[first:stop]]
+    starts = [lazy.starts_of(sizes) for sizes in x.chunks[first:stop]]
     chunks = x.chunks[:first] + indices.chunks[new] + x.chunks[stop:]
     behind, last = len(chunks) - (x.ndim - stop), (0,) * call.selection.tuples
     of_batch = first if call.selection.tuples else 0

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 
 from cudakern.errors import ArgumentError, BindingError
-from cudakern.operators.arrays import native
-from cudakern.operators.arrays.foreign import (
-    as_array,
-    as_output,
-    is_of_numbers,
-    kind_of,
-    send_numbers,
-)
+from cudakern.operators.arrays import foreign, native
+from cudakern.operators.arrays.foreign import as_array, as_output
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.nonzero import plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
@@ -110,9 +104,9 @@ def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa
     if any(map(is_cupy, (count, coordinates))):
         return "<on the device>", None
     if not (isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)):
-        return f"<{kind_of(count)}>", None
+        return f"<{foreign.kind_of(count)}>", None
     if count.shape != (1,) or count.dtype.kind != "u" or coordinates.ndim != len("ij"):
-        return f"<{kind_of(count)}>", None  # of somebody's own
+        return f"<{foreign.kind_of(count)}>", None  # of somebody's own
     rows = coordinates[: int(count[0])]
     if len(rows) <= _SHOWN:
         return str(count[0]), rows.tolist()
@@ -203,7 +197,9 @@ def nonzero_coordinates(
         raise BindingError(NAME, "out", requirement)
     count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
     if x is not given:
-        (x,) = send_numbers(NAME, ("x",), (x,), (is_of_numbers(given),), {_NAMES[1]: count})
+        (x,) = foreign.send_numbers(
+            NAME, ("x",), (x,), (foreign.is_of_numbers(given),), {_NAMES[1]: count}
+        )
     _find((kind, None, rows), (x, count, coordinates))
     return pair
 

@@ -10,14 +10,7 @@ import numpy as np
 
 from cudakern.operators.arrays import lazy
 from cudakern.operators.arrays.foreign import as_array
-from cudakern.operators.arrays.lazy import (
-    Lazy,
-    concatenate,
-    map_chunks,
-    only_chunk,
-    require_known,
-    tree,
-)
+from cudakern.operators.arrays.lazy import Lazy, concatenate, map_chunks, only_chunk
 from cudakern.operators.arrays.native import Array, device_of, empty, use_device
 from cudakern.operators.reduce import function as eager
 from cudakern.operators.reduce import types
@@ -92,8 +85,8 @@ def reduce(
     array([2, 2])
     """
     types.require_order(x, function)
-    require_known(NAME, out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
-    require_known(NAME, nan=nan, last_index=last_index, initial=initial)
+    lazy.require_known(NAME, out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
+    lazy.require_known(NAME, nan=nan, last_index=last_index, initial=initial)
     x = lazy.as_lazy(NAME, "x", x)
     call, start, _ = call_of(x, function, axis, keepdims, dtype, nan, last_index, initial)
     keepdims = bool(keepdims)
@@ -111,7 +104,7 @@ def reduce(
     parts = map_chunks(
         name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=ones
     )
-    return tree(NAME, parts, call.axes, states.combine, states.finish, meta, keepdims=keepdims)
+    return lazy.tree(NAME, parts, call.axes, states.combine, states.finish, meta, keepdims=keepdims)
 
 
 @dataclass(frozen=True)

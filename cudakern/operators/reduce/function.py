@@ -18,15 +18,9 @@ from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import NAME, ReduceFunction
 from cudakern.process.caches import Table, register
+from cudakern.values import validation
 from cudakern.values.dtypes import DataType, as_dtype, known_dtypes, require_dtype, way_out
-from cudakern.values.validation import (
-    AXIS_WORDS,
-    as_bytes,
-    integer_of,
-    is_flag,
-    normalize_axes,
-    require_word,
-)
+from cudakern.values.validation import AXIS_WORDS, integer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +84,7 @@ def _as_axes(axis: object) -> int | tuple[int, ...]:
 def _as_flags(**flags: object) -> Iterator[bool]:
     """Yield flags as Python's; raise ArgumentError for any other value."""
     for name, value in flags.items():
-        if not is_flag(value):
+        if not validation.is_flag(value):
             raise ArgumentError(NAME, name, f"must be True or False; got {shown(value)}")
         yield bool(value)
 
@@ -137,7 +131,7 @@ def call_of(
         call = _calls.add(key, _new_call(x, *key[:6], initial, of_out=of_out))
     if initial is None:
         return call, None, target
-    return call, as_bytes(NAME, "initial", initial, call.dtype), target
+    return call, validation.as_bytes(NAME, "initial", initial, call.dtype), target
 
 
 def _new_call(
@@ -157,7 +151,7 @@ def _new_call(
     require_dtype(NAME, "x", x.dtype, known_dtypes())
     native.require_rank(NAME, "x", x, 0)
     function = types.as_function(name)
-    require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
+    validation.require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
     ignored = nan == "ignore"
     if ignored and function not in types.NAN_FUNCTIONS:
         requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
@@ -168,7 +162,7 @@ def _new_call(
     if initial is not None and function not in types.INITIAL_FUNCTIONS:
         requirement = f"must be None for {function.label}; got {shown(initial)}"
         raise ArgumentError(NAME, "initial", requirement)
-    axes = normalize_axes(NAME, axis, x.ndim)
+    axes = validation.normalize_axes(NAME, axis, x.ndim)
     count = prod([x.shape[d] for d in axes])
     shape = _shape_of(x, axes, keepdims=keepdims)
     kind = known_dtypes()[x.dtype]
