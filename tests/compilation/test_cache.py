@@ -257,7 +257,7 @@ def test_a_file_that_the_disk_does_not_take(folder):
 
 
 def assert_not_used(folder, reason):
-    """Check that nothing is taken from a folder, which a warning tells once, and all works."""
+    """Check that nothing is loaded from a folder, that one warning says so, and that all works."""
     forget()
     before = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
 
@@ -291,7 +291,7 @@ def test_a_folder_that_others_can_write_is_not_used(folder, mode):
     if not mode & 0o1000:
         folder.parent.chmod(mode)
         assert_not_used(folder, f"{folder.parent} can be written by ")
-    folder.parent.chmod(0o1777)  # nobody else can rename in it
+    folder.parent.chmod(0o1777)  # nobody else can rename its entries
     assert find_file(NAME).path.parent == folder
 
 

@@ -287,7 +287,7 @@ def test_the_version_is_that_of_the_library(monkeypatch, tmp_path):
         raise metadata.PackageNotFoundError(name)
 
     link, told = tmp_path / f"libnvrtc.so.{major}", []
-    with monkeypatch.context() as patch:  # a toolkit's, which no package tells of
+    with monkeypatch.context() as patch:  # a toolkit's, which is in no package
         patch.setattr(metadata, "distribution", absent)
         patch.setattr(nvrtc, "library_path", lambda: str(link))
         for name in ("libnvrtc.so.old", f"libnvrtc.so.{major}.{minor}.99"):

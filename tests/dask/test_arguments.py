@@ -34,7 +34,7 @@ class Stubborn:
     __hash__ = None
 
 
-#: What may stand where something else should.
+#: Values of wrong kinds.
 ANYTHING = [
     Stubborn(), True, None, 0, 1, -1, 2, 7, -(2**40), 2**63, 1.5, float("nan"), 1j, "", "sum",
     "fill", "clamp",
@@ -108,7 +108,7 @@ def good_call(name):
 
 
 def wrong_calls(name):
-    """Yield operands and options, of which one or two are something else than they should be."""
+    """Yield operands and options, of which one or two are of a wrong kind."""
     required, optional, count = FUNCTIONS[name]
     places, rng = [*range(count), *required, *optional], random.Random(5)  # noqa: S311
     wrong = [[(where, value)] for where in places for value in sample(ANYTHING, 2)]

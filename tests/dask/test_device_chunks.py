@@ -1,4 +1,4 @@
-"""Chunks on a GPU: what is computed stays there, and what tells dask of chunks says so."""
+"""Chunks on a GPU: results stay there, and the arrays that describe chunks to dask say so."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CALLS = {
     "nonzero of a size": (lambda m, x: m.nonzero(x, size=20), X),
     "nonzero_coordinates": (lambda m, x: m.nonzero_coordinates(x, size=7), X),
 }  # fmt: skip
-#: Functions, what they reduce, and axes. What tells subnormal numbers from zero gets such.
+#: Functions, operands and axes. Functions that distinguish subnormal numbers from zero get some.
 REDUCTIONS = [
     *[
         (f, LEAST if f in EXTREMES | {"average", "sum"} else abs(X[:2].ravel()) + 1, None)

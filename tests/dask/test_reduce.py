@@ -26,7 +26,7 @@ BFLOAT16 = bfloat16() or np.dtype("float16")
 #: Of each kind one, unless thorough: to chunks, types of a kind are the same.
 KINDS = ["int8", "float16", "float32", "complex64"]
 KINDS += ["bool", "uint64", BFLOAT16, "float64"] if is_thorough() else []
-#: A result of another type for each kind, which every function may give that is no position.
+#: A result of another type for each kind, which all functions but argmax and argmin can give.
 OTHERS = {"int8": "int32", "float16": "float32", "float32": "float16", "complex64": "complex128"}
 
 

@@ -1,4 +1,4 @@
-"""What a GPU must do before all else. ``python -m tests.gpu.checks NAME ...``.
+"""The first checks of a GPU. ``python -m tests.gpu.checks NAME ...``.
 
 launch      one launch of each operator
 subnormal   reductions of subnormal numbers, which are no zeros

@@ -1,4 +1,4 @@
-"""What a GPU can tell in half an hour, in three calls. ``python -m tests.gpu.first_run``.
+"""Half an hour of measurements on a GPU, in three calls. ``python -m tests.gpu.first_run``.
 
 correctness  a launch of each operator, subnormal numbers, the simulator's bits, CUDA graphs,
              numbers beside arrays, misaligned arrays, the programs of the pages, stress, what
@@ -36,9 +36,9 @@ GRACE = 20
 KEPT = 2 << 20
 #: Lines that are shown of a step that did not pass.
 SHOWN = 8
-#: The last word of a command that is to be told its time, and seconds that it takes besides.
+#: The last word of a command that takes a time limit, and the seconds that it needs besides.
 MINUTES, BESIDES = "--minutes", 30
-#: Cases of all operators: some of each, and those whose counters tell most, of 21 kernels.
+#: Cases of all operators: some of each, and those with the most useful counters, of 21 kernels.
 CHECKED = ("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
 PROFILED = ("R-3", "R-4", "R-7", "R-8", "Z-2", "G-3", "G-6", "G-8", "O-1", "O-6")
 SWEPT = ("reduce", "nonzero_coordinates", "gather", "gather_nd", "one_hot")

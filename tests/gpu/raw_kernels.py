@@ -127,7 +127,7 @@ ONLY_HERE_REFUSED = """
     kernel((1,), (1,), (x, 7), shared_mem=True) | kernel((1,), (1,), (x, 7), shared_mem=1.5)
     kernel((1,), (1,), (x, np.int64(7)))
 """
-#: What only a driver tells.
+#: Results that only a driver gives.
 COMPILED = {
     None: """
     RawKernel(C, "f")((1,), (1,), (x, 7)) | RawKernel(CPP, "_Z1fPii")((1,), (1,), (x, 7))

@@ -1,4 +1,4 @@
-"""The first run on a GPU: no step can lose another, and all phases run where there is no GPU."""
+"""The first run on a GPU: no step can lose another, and all phases run without a GPU."""
 
 from __future__ import annotations
 

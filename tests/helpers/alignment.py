@@ -59,7 +59,7 @@ def layout(where, shape, dtype):
 def written(there, values):
     """Return the bytes of a poisoned buffer whose view has these values."""
     data = np.full(there.nbytes, POISON, np.uint8)
-    raw = f"V{values.itemsize}"  # bytes, lest NumPy tidies them up
+    raw = f"V{values.itemsize}"  # bytes, which NumPy does not normalise
     view = np.ndarray(there.shape, raw, data, there.offset, there.strides)
     view[...] = np.frombuffer(values.tobytes(), raw).reshape(values.shape)
     return data

@@ -64,7 +64,7 @@ def strided_view(buffer, sizes, strides):
 
 
 def assert_refused(operator, arrays, field, rule):
-    """The call raises, and neither out nor an input has changed."""
+    """The call raises, and leaves out and the inputs unchanged."""
     before = [np.array(array) for array in arrays]
     with pytest.raises(ck.BindingError) as caught:
         operator(*arrays[:-1], out=arrays[-1])

@@ -1,4 +1,4 @@
-"""Arrays of libraries that nobody has installed: each offers its memory in one way alone."""
+"""Arrays of made-up libraries: each exports its memory in one way alone."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ KINDS = ["any"] * 5 + ["rows", "rows", "spliced", "spliced", "packed", "packed",
 
 def gather_nd(x, indices, batch_dims=0, mode="clamp", fill_value=0):
     """Return what gather_nd returns, tuple by tuple."""
-    raw = f"V{x.itemsize}"  # bytes, lest NumPy tidies up bools
+    raw = f"V{x.itemsize}"  # bytes, since NumPy normalises bools
     fill = np.array(fill_value, x.dtype).view(raw)
     extents = x.shape[batch_dims : batch_dims + indices.shape[-1]]
     source = x.view(raw)

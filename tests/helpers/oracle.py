@@ -29,7 +29,7 @@ def options(mode: str, fill_value: object) -> dict[str, object]:
 def gather(x, indices, axis, mode="clamp", fill_value=0):
     """Return what gather returns."""
     extent = x.shape[axis]
-    raw = f"V{x.itemsize}"  # bytes, lest NumPy tidies up bools
+    raw = f"V{x.itemsize}"  # bytes, since NumPy normalises bools
     fill = np.array(fill_value, x.dtype).view(raw)
     positions = [resolve(int(i), extent, mode) for i in indices.ravel()]
     filled = np.array([p is None for p in positions], bool)

@@ -1,4 +1,4 @@
-"""What stands on a page of HTML, and that it is valid as far as its tags tell."""
+"""Read a page of HTML, and check that its tags are valid."""
 
 from __future__ import annotations
 

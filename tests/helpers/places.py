@@ -10,7 +10,7 @@ from cudakern.values.layout import Layout, packed_strides
 
 HOST = "host"
 CUDA = "cuda"
-#: The arrays of ``cudakern.simulator.in_place_of_cupy``: on a device, as far as anybody can tell.
+#: The arrays of ``cudakern.simulator.in_place_of_cupy``: they look like arrays on a device.
 DEVICE = "device"
 
 POISON = 0xA5

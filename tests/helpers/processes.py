@@ -19,7 +19,7 @@ shown, typed = b"", False
 while True:
     try:
         shown += os.read(terminal, 1024)
-    except OSError:  # nobody has the terminal any more
+    except OSError:  # the terminal is free
         break
     if not typed and sys.argv[1].encode() in shown:
         typed = os.write(terminal, b"\\x03")

@@ -35,7 +35,7 @@ from tests.helpers.foreign_arrays import host_array
 def on_device(array, device=0):
     """Return an array on a device that shares the memory of one of NumPy's."""
     cupy, (low, high) = import_cupy(), span_of(array)
-    there = cupy.cuda.UnownedMemory(low, high - low, [array], device)  # a list is no view
+    there = cupy.cuda.UnownedMemory(low, high - low, [array], device)  # a list is not a view
     pointer = cupy.cuda.MemoryPointer(there, address_of(array) - low)
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
 
@@ -102,7 +102,7 @@ class Placed(dict):
     def __setitem__(self, key, placed):
         super().__setitem__(key, placed)
         owner, record = placed[0](), self.record
-        if owner.flags.owndata:  # else it is somebody else's
+        if owner.flags.owndata:  # otherwise another array owns it
             record.require_safe()
             record.allocations.append(owner.nbytes)
             self.sizes[key] = owner.nbytes

@@ -18,7 +18,7 @@ DTYPES = [
 ]  # fmt: skip
 #: One dtype for each number of bytes: what copies elements is compiled for widths alone.
 OF_EACH_WIDTH = ["float32", "uint8", "float16", "complex64", "complex128"]
-#: Bytes of an array's buffer, about, from which on there are no more gaps in it.
+#: The approximate bytes of an array's buffer from which on it has no gaps.
 LARGEST = 2**22
 FLOATS = [dtype for dtype in DTYPES if np.dtype(dtype).kind in "fcV"]
 INDEX_DTYPES = ["int32", "int64", "uint32", "uint64"]

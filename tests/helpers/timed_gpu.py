@@ -51,7 +51,7 @@ class Memory:
 
 
 class MemoryPool:
-    """As CuPy's from 14.1 on: the device gets free blocks back when told so, at no other time."""
+    """As CuPy's from 14.1 on: the device gets free blocks back on request alone."""
 
     def __init__(self, cuda):
         self.cuda, self.used, self.free = cuda, 0, 0

@@ -31,7 +31,7 @@ NAMES = sorted(MORE | {"UNKNOWN", "UINT4", "INT4"})
 
 
 def expected_rule(kind, allowed, rule, level):
-    """T2 for what is no data type of a tensor at the level, else the operator's own rule."""
+    """T2 for a type that no tensor has at the level, and otherwise the operator's own rule."""
     if kind in allowed:
         return None
     return rule if kind in (MORE if level == "EXTENDED" else ALL) else "T2"

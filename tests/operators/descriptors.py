@@ -17,7 +17,7 @@ def change(desc, field, **values):
 
 
 def verdict(desc, level=FeatureLevel.LEVEL_6_4):
-    """Return the broken rule that is reported, or the field where no rule is named; else None."""
+    """Return the rule that is reported as broken, the field of an error without a rule, or None."""
     try:
         desc.validate(level)
     except ck.DescriptorError as error:
@@ -76,7 +76,7 @@ class Tensors:
         return memory[~layout.touched(out.dtype.itemsize)]
 
     def assert_written(self, expected):
-        """The output holds these elements, and nothing else has been written."""
+        """The output holds these elements, and all other memory is unchanged."""
         np.testing.assert_array_equal(get(self.arrays[-1]), expected)
         assert (self.outside() == POISON).all()
 

@@ -71,7 +71,7 @@ class Mutation(NamedTuple):
     call: str  # one of CALLS
     file: str  # below kernels/
     change: str  # as in tests/planted_faults.py; its text stands in the file once
-    #: Whether strict launches alone find it: a barrier follows, which serves as a fence else.
+    #: Whether strict launches alone find it: in others a barrier that follows serves as a fence.
     strict: bool = False
 
     def __str__(self):

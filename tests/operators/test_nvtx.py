@@ -1,4 +1,4 @@
-"""NVTX ranges: around every public call where a tool listens, else nothing at all."""
+"""NVTX ranges: around each public call if a tool listens, and otherwise none."""
 
 from __future__ import annotations
 

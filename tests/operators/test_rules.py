@@ -79,7 +79,7 @@ def test_number_of_dimensions(room, level):
 @EACH_LEVEL
 @each("room", [r for r in ROOMS.values() if hasattr(r, "of_type")])
 def test_types_of_each_level(room, level):
-    """T2 for what is no data type of a tensor at the level, else the operator's own rule."""
+    """T2 for a type that no tensor has at the level, and otherwise the operator's own rule."""
     for kind in NAMES:
         for desc, legal, rule in room.of_type(kind, level):
             expected = expected_rule(kind, legal, rule, level.name)
@@ -115,7 +115,7 @@ SINCE = {
 @EACH_LEVEL
 @each("since", SINCE)
 def test_an_operator_that_a_level_does_not_have(since, level):
-    """Whatever else is wrong: the level is reported first. It may be given as a number."""
+    """The level is reported first, whatever else is wrong. It may be given as a number."""
     for desc in SINCE[since]:
         for given in (level, int(level)):
             if level >= FeatureLevel[f"LEVEL_{since}"]:

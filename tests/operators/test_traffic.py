@@ -246,7 +246,7 @@ ONE_HOT = [
     Case("stream", 1.01, one_hot((10_003,), 2), out=misaligned),
     Case("stream", 1.01, one_hot((10_003,), 31, U1, I8), out=misaligned),
     # Whole planes of a row, or parts of them. Indices are read once, but for the sector in which
-    # two parts of a plane that is no multiple of 32 bytes meet.
+    # two parts of a plane that is not a multiple of 32 bytes meet.
     Case("planes", 1.00, one_hot((4, 4096), 21, U1, I8, axis=1)),
     Case("planes", 1.01, one_hot((4, 3843), 21, U1, I8, axis=1)),
     Case("planes", 1.01, one_hot((4, 3843), 21, U1, I8, axis=1), out=misaligned),
@@ -290,7 +290,7 @@ REDUCE = [
     Case("columns", 1.10, reduce((8, 200, 333), (1,))),
     # Few elements of a row are read one by one.
     Case("strided", 1.13, reduce((2**16, 8), ()), x=misaligned),
-    # Short pieces are no whole sectors, and are read element by element or with few lanes.
+    # Short pieces are less than sectors, and are read element by element or with few lanes.
     Case("strided", 1.15, reduce((48, 64, 14, 14), (0, 2, 3))),
     Case("warps", 1.21, reduce((32, 256, 7, 7), (0, 2, 3))),
     *rare(
@@ -313,7 +313,7 @@ def packed(density, shape, dtype=U1, kind=U4, **layouts):
 
 
 LINE, SPACE = (MEGA,), (16, 256, 256)
-# Without what blocks tell each other.
+# Without the words that blocks exchange.
 NONZERO = [
     *(packed(d, LINE) for d in (0, 0.01, 0.5)),
     *(packed(d, SPACE) for d in (0.01, 1)),
@@ -397,7 +397,7 @@ def test_searches(case):
     kernel, written = run(case)
     arrays = of_arrays(kernel, "load", "store").sectors
     assert arrays <= case.figure * least(case)
-    # What blocks tell each other stays in the L2 cache.
+    # The words that blocks exchange stay in the L2 cache.
     read = nbytes(case.workload.operands[0])
     assert kernel.sectors - arrays <= max(512, read / SECTOR_BYTES / 4)
     if case not in NONZERO:

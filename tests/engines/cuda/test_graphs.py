@@ -98,7 +98,7 @@ REFUSED = {
 
 
 def test_drivers_functions_are_called_as_they_are():
-    """The stand-in leaves them out: the bindings take these arguments, as far as can be told."""
+    """The bindings, which the stand-in leaves out, have parameters for these arguments."""
     driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings are not installed")
     assert int(driver.CUhostFn(1234)) == 1234
     ours = graphs.NO_DESTRUCTOR_SYNC, graphs.MOVE, graphs.RELAXED

@@ -45,7 +45,7 @@ class Tensor:
 
 
 class Opaque(Tensor):
-    """An array of a library whose stream nobody knows."""
+    """An array of a library whose stream is unknown."""
 
 
 class Bound:

@@ -150,7 +150,7 @@ def test_every_rank_in_any_order_of_axes(place, rank):
 
 @each("dtype", ["float32", "bool", *sample(["int16", "complex64", "complex128"], 4, 3)])
 def test_every_address(place, dtype):
-    """Also such as are no multiple of the element's size, which only a host has."""
+    """Also those that are not multiples of the element's size, which occur on the host alone."""
     dtype = np.dtype(dtype)
     step = 1 if place == HOST else min(dtype.itemsize, 8)
     for size in (1, 7, 16, 77, TILE // dtype.itemsize + 2):

@@ -1,4 +1,4 @@
-"""Which kernel a problem gets, and what it is told: pinned, no engine involved."""
+"""The kernel and the arguments that each problem gets: pinned, without an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernel a reduction gets, and what it is told: no engine involved."""
+"""The kernel and the arguments that each reduction gets, without an engine."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_places_follow_an_x_that_is_walked_in_another_order():
     # So do those of complex extremes, of which the first is found.
     first = problem((1000, 2000), None, "COMPLEX64", "MAX", strides=(8, 8000))
     assert plan_reduce(first).kernel.entry == "ck_reduce_strided_max_c64_c64_r3_w8_o32"
-    # Where places ascend in memory, or nobody asks for them, x is one row.
+    # If places ascend in memory or do not matter, x is one row.
     assert plan_reduce(problem((1000, 2000), function="ARGMAX")).variant == "stream"
     assert plan_reduce(replace(swapped, reduction=problem((1,)).reduction)).variant == "stream"
 
@@ -257,12 +257,12 @@ def test_blocks_share_results_within_the_limits(wanted):
         counters = -(-splits // THREADS) if plan.variant == "stream" else folds
         counters += counters > 1
         assert groups * counters <= COUNTER_BYTES // 4  # that count arrivals
-        assert wanted.x.size * wanted.x.itemsize >= plan.grid[0] * 4 * KIB  # a share is no trifle
+        assert wanted.x.size * wanted.x.itemsize >= plan.grid[0] * 4 * KIB  # a share is large
         room = plan.workspace - COUNTER_BYTES
         state = wanted.reduction.state_bytes(wide=wide)
         assert room >= max(64 * KIB, groups * (splits + folds) * states_of(plan, state))
         assert room & (room - 1) == 0
-        # Engines tell workspaces by their sizes: none is that of another operator.
+        # Engines distinguish workspaces by their sizes, so no other operator has this size.
         slots = plan.workspace // 8 - nonzero_plan.HEADER_WORDS
         assert nonzero_plan.slots_for(slots) != slots
     spans = wanted.x.span, wanted.out.span

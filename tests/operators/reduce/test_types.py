@@ -1,4 +1,4 @@
-"""What reduce, argmax and argmin may be told: data types at every level, functions, axes, order."""
+"""Legal arguments of reduce, argmax and argmin: data types at each level, functions, axes."""
 
 from __future__ import annotations
 
