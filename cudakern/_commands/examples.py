@@ -67,7 +67,7 @@ def _gather(x: Sizes, indices: Sizes, out: Sizes, axis: int, dimensions: int) ->
     return GatherOperatorDesc(*tensors, axis, dimensions)
 
 
-def _numbered(operator: str, *rows: tuple[Any, ...]) -> Iterator[Example]:
+def _number(operator: str, *rows: tuple[Any, ...]) -> Iterator[Example]:
     """Yield the numbered examples of an operator, from arguments of `_example` without titles."""
     for number, row in enumerate(rows, 1):
         yield _example(f"{operator}, example {number}", *row)
@@ -81,7 +81,7 @@ def _gather_examples() -> Iterator[Example]:
         "IndexDimensions = 1 gives the printed output"
     )
     third, printed = (_gather((3, 2), (1, 2), (3, 2), 1, dimensions) for dimensions in (1, 2))
-    return _numbered(
+    return _number(
         "gather",
         (
             _gather((4,), (5,), (5,), 0, 1),
@@ -106,7 +106,7 @@ def _gather_nd(x: Sizes, indices: Sizes, out: Sizes, *counts: int) -> GatherNDOp
 
 def _gather_nd_examples() -> Iterator[Example]:
     """Yield those of ``DML_GATHER_ND1_OPERATOR_DESC`` and ``DML_GATHER_ND_OPERATOR_DESC``."""
-    yield from _numbered(
+    yield from _number(
         "gather_nd",
         (_gather_nd((2, 2), (2, 1), (2, 2), 2, 2, 0), (range(4), [1, 0]), [2, 3, 0, 1]),
         (
@@ -154,7 +154,7 @@ def _one_hot_examples() -> Iterator[Example]:
     three, four, two, out = (1, 1, 3, 1), (1, 1, 1, 4), (1, 1, 1, 2), (1, 1, 3, 4)
     signed = _one_hot(three, two, out, 3, DataType.INT32)
     unused = "the third value is not used"
-    return _numbered(
+    return _number(
         "one_hot",
         (_one_hot(three, two, out, 3), ([0, 3, 2], [0, 1]), [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0]),
         (_one_hot(four, two, out, 2), ([0, 2, 1, 0], [0, 1]), [1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]),
@@ -200,7 +200,7 @@ def _nonzero_examples() -> Iterator[Example]:
     )
 
 
-def _reduced(sizes: Sizes, axes: Sizes) -> Sizes:
+def _reduced_sizes(sizes: Sizes, axes: Sizes) -> Sizes:
     return tuple(1 if axis in axes else n for axis, n in enumerate(sizes))
 
 
@@ -210,7 +210,7 @@ def _reduce_examples() -> Iterator[Example]:
     results = [((0,), [6, 6, 9]), ((1,), [6, 7, 8]), ((0, 1), [21])]
     remarks = ["", "", "the comment beside the printed result has a 5 where the input has a 4"]
     for number, ((axes, expected), remark) in enumerate(zip(results, remarks, strict=True), 1):
-        tensors = _tensor(sizes), _tensor(_reduced(sizes, axes))
+        tensors = _tensor(sizes), _tensor(_reduced_sizes(sizes, axes))
         desc = ReduceOperatorDesc(ReduceFunction.SUM, *tensors, axes)
         yield _example(f"reduce, example {number}", desc, (x,), expected, remark)
 
@@ -224,7 +224,7 @@ def _arg_examples(
     name = desc_type.operator
     x, sizes = [1, 2, 3, 3, 0, 4, 2, 5, 2], (3, 3)
     for number, (axes, expected) in enumerate(results, 1):
-        tensors = _tensor(sizes), _tensor(_reduced(sizes, axes), DataType.UINT32)
+        tensors = _tensor(sizes), _tensor(_reduced_sizes(sizes, axes), DataType.UINT32)
         desc = desc_type(*tensors, axes, AxisDirection.INCREASING)
         yield _example(f"{name}, example {number}", desc, (x,), expected)
     for direction, position in ((AxisDirection.INCREASING, 0), (AxisDirection.DECREASING, 4)):

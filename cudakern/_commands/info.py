@@ -64,13 +64,13 @@ def _version(package: str) -> str | None:
 
 def _packages() -> dict[str, str | None]:
     """Return the versions of all packages that cudakern can use."""
-    named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in _required()}
+    named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in _requirements()}
     versions = {name: _version(name) for name in sorted(named.union(_PACKAGES))}
     versions["cudakern"] = versions["cudakern"] or "not installed"
     return versions
 
 
-def _required() -> list[str]:
+def _requirements() -> list[str]:
     """Return the requirements of cudakern with its extras: as installed, or of its checkout."""
     with suppress(metadata.PackageNotFoundError):
         lines = metadata.requires("cudakern") or []

@@ -139,7 +139,7 @@ def _compile(work: Sequence[_Work], jobs: int, choice: Choice) -> int:
                 job = pool.submit(compile_one)
                 names[job] = name
                 job.add_done_callback(ended.put)
-            for job in _until_stopped(ended, len(work)):
+            for job in _ended_jobs(ended, len(work)):
                 if job.result().parent not in choice.readable:
                     raise EngineUnavailableError(choice.problem)  # it goes with this process
                 tell(names[job])
@@ -148,7 +148,7 @@ def _compile(work: Sequence[_Work], jobs: int, choice: Choice) -> int:
     return sum(not job.cancelled() and job.exception() is None for job in names)
 
 
-def _until_stopped(ended: SimpleQueue[Future[Path]], number: int) -> Iterator[Future[Path]]:
+def _ended_jobs(ended: SimpleQueue[Future[Path]], number: int) -> Iterator[Future[Path]]:
     """Yield jobs as they end, until ``number`` have ended or all work must stop."""
     while number and not stopping:
         with suppress(Empty):

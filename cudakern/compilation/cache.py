@@ -49,7 +49,7 @@ _OURS = re.compile(
 )
 
 
-class Kept(NamedTuple):
+class CachedFile(NamedTuple):
     """A file that is whole and trusted."""
 
     path: Path
@@ -61,7 +61,7 @@ class Kept(NamedTuple):
         return self.marked[:-_MARK_BYTES]
 
 
-class Cleared(NamedTuple):
+class ClearedFolder(NamedTuple):
     """What `clear` has deleted from a folder."""
 
     folder: Path
@@ -96,12 +96,12 @@ class Choice:
         )
 
 
-def find_file(name: str) -> Kept | None:
+def find_file(name: str) -> CachedFile | None:
     """Return the file of a name, or None if none is there that is whole and trusted."""
     choice = survey()
     if choice.distrusted:
         _warn(choice.problem)
-    for folder in [*choice.readable, *_process_folder.made()]:
+    for folder in [*choice.readable, *_process_folder.find()]:
         kept = _read_whole(folder / name)
         if kept is not None:
             return kept
@@ -113,7 +113,7 @@ def make(
     write: Callable[[Path, Cancelled], object],
     late: Callable[[], None] | None = None,
     meanwhile: Callable[[], object] | None = None,
-) -> Kept:
+) -> CachedFile:
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
     The finished file is moved to the cache folder. So processes can share that, and nothing is left
@@ -123,7 +123,7 @@ def make(
     Raises EngineUnavailableError if it cannot be written.
     """
 
-    def work(cancelled: Cancelled) -> Kept:
+    def work(cancelled: Cancelled) -> CachedFile:
         folder = _build_folder()
         try:
             with _writing_to(folder.parent):
@@ -135,7 +135,7 @@ def make(
     return undivided(work, late, meanwhile)
 
 
-def keep(made: Path) -> Kept:
+def keep(made: Path) -> CachedFile:
     """Move a file from a build's folder to the cache folder, whole or not at all."""
     content = made.read_bytes()
     mark = _mark(made.name, content)
@@ -143,7 +143,7 @@ def keep(made: Path) -> Kept:
     with made.open("ab", buffering=0) as file:
         file.write(mark)
         os.fchmod(file.fileno(), 0o644)
-        if _shared():
+        if _trusts_group():
             with suppress(PermissionError):  # then it is this user's alone
                 os.fchown(file.fileno(), -1, folder.stat().st_gid)
         os.fsync(file.fileno())
@@ -159,7 +159,7 @@ def keep(made: Path) -> Kept:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-    return Kept(target, content + mark)
+    return CachedFile(target, content + mark)
 
 
 def note(name: str, content: bytes) -> None:
@@ -185,7 +185,7 @@ def cache_folder() -> Path:
     Raises EngineUnavailableError if no folder can be written.
     """
     choice = survey()
-    return choice.writable or _process_folder.of(choice.problem)
+    return choice.writable or _process_folder.create(choice.problem)
 
 
 def compiler_folder(build: Path) -> Path:
@@ -213,7 +213,7 @@ def survey() -> Choice:
     return choice
 
 
-def clear() -> Iterator[Cleared]:
+def clear() -> Iterator[ClearedFolder]:
     """Delete compiled kernels, and the remains of builds, from each folder of the cache.
 
     Files of other names stay, and so do files that a link leads to.
@@ -222,10 +222,10 @@ def clear() -> Iterator[Cleared]:
         if not os.path.lexists(folder):
             continue
         try:
-            problem = reason_not_trusted(folder, group=_shared())
-            yield Cleared(folder, 0, 0, problem) if problem else _clear_folder(folder)
+            problem = reason_not_trusted(folder, group=_trusts_group())
+            yield ClearedFolder(folder, 0, 0, problem) if problem else _clear_folder(folder)
         except OSError as error:
-            yield Cleared(folder, 0, 0, error.strerror or str(error))
+            yield ClearedFolder(folder, 0, 0, error.strerror or str(error))
 
 
 def content_of(folder: Path) -> tuple[int, int]:
@@ -284,7 +284,7 @@ def _candidates() -> list[Path]:
     return folders
 
 
-def _shared() -> bool:
+def _trusts_group() -> bool:
     """Return whether the members of a group trust each other in the folder that is named."""
     value = os.environ.get("CUDAKERN_CACHE_SHARED")
     if value and value != "group":
@@ -296,7 +296,7 @@ def _shared() -> bool:
 def _reason_not_trusted(folder: Path) -> str:
     """Return why a folder is not trusted, or an empty string."""
     try:
-        return reason_not_trusted(folder, group=_shared())
+        return reason_not_trusted(folder, group=_trusts_group())
     except OSError as error:
         return f"{folder}: {error.strerror}"
 
@@ -315,7 +315,7 @@ def _create(folder: Path) -> str:
         return error.strerror or str(error)
 
 
-def _clear_folder(folder: Path) -> Cleared:
+def _clear_folder(folder: Path) -> ClearedFolder:
     before = _contents(folder)
     for name in before:
         path = folder / name
@@ -330,7 +330,7 @@ def _clear_folder(folder: Path) -> Cleared:
         for k in range(2)
     )
     left = f"{len(after)} cannot be deleted" if after else ""
-    return Cleared(folder, files, nbytes, left)
+    return ClearedFolder(folder, files, nbytes, left)
 
 
 class _ProcessFolder:
@@ -343,7 +343,7 @@ class _ProcessFolder:
         self._lock = Lock()
         self._path: Path | None = None
 
-    def made(self) -> list[Path]:
+    def find(self) -> list[Path]:
         """Return a list of the folder, which is empty without one that is still ours."""
         path = self._path
         if path is None:
@@ -354,12 +354,12 @@ class _ProcessFolder:
             return []
         return [path] if stat.S_ISDIR(status.st_mode) and not fault(status) else []
 
-    def of(self, reason: str) -> Path:
+    def create(self, reason: str) -> Path:
         """Return the folder, creating it, and warn of the reason."""
         with self._lock:
-            made = self.made() or [self._make()]
+            folders = self.find() or [self._make()]
         _warn(reason)
-        return made[0]
+        return folders[0]
 
     def _make(self) -> Path:
         with _writing_to("a folder"):
@@ -398,7 +398,7 @@ def _build_folder() -> Path:
                 if error.errno not in _FORBIDDEN:
                     raise
                 choice.unwritable.append(f"{choice.writable}: {error.strerror}")
-    folder = _process_folder.of(choice.problem)
+    folder = _process_folder.create(choice.problem)
     with _writing_to(folder):
         return Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
 
@@ -413,7 +413,7 @@ def _sweep(folder: Path, prefix: str) -> None:
                     shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def _read_whole(path: Path) -> Kept | None:
+def _read_whole(path: Path) -> CachedFile | None:
     """Return a file if it is whole and trusted. What is checked is the file that is read."""
     try:
         with open(path, "rb", buffering=0, opener=_open) as file:
@@ -421,7 +421,7 @@ def _read_whole(path: Path) -> Kept | None:
             start = status.st_size - _MARK_BYTES
             if not stat.S_ISREG(status.st_mode):
                 return None
-            problem = fault(status, group=_shared())
+            problem = fault(status, group=_trusts_group())
             if problem:
                 _warn(
                     "cudakern: files in the cache folder must be this user's or root's, and nobody "
@@ -436,7 +436,7 @@ def _read_whole(path: Path) -> Kept | None:
             raise
         return None
     is_whole = marked.endswith(_mark(path.name, memoryview(marked)[:-_MARK_BYTES]))
-    return Kept(path, marked) if is_whole else None
+    return CachedFile(path, marked) if is_whole else None
 
 
 def _open(path: str, flags: int) -> int:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from cudakern.compilation.cache import Kept
+    from cudakern.compilation.cache import CachedFile
     from cudakern.process.forks import Cancelled
 
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
@@ -200,7 +200,7 @@ def cached_file(
     more: str = "",
     finish: Callable[[bytes], bytes] | None = None,
     compiling: Callable[[Program], tuple[bytes, str]] | None = None,
-) -> Kept:
+) -> CachedFile:
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
 
     The file's name starts with ``stem``. ``more`` is what the result depends on besides the
@@ -244,7 +244,7 @@ def file_name(stem: str, program: Program, more: str = "") -> str:
 def version() -> str:
     """Return NVRTC's version, such as ``"13.5.37"``, which is loaded only if no package has it."""
     try:
-        return _installed(_DISTRIBUTIONS[_installed("cuda-bindings").split(".")[0]])
+        return _installed_version(_DISTRIBUTIONS[_installed_version("cuda-bindings").split(".")[0]])
     except (metadata.PackageNotFoundError, KeyError):
         nvrtc = _nvrtc()
         status, *numbers = nvrtc.nvrtcVersion()
@@ -255,7 +255,7 @@ def version() -> str:
         return whole if whole.startswith(f"{short}.") else short
 
 
-def _installed(distribution: str) -> str:
+def _installed_version(distribution: str) -> str:
     """Return a distribution's version in 0.3 ms; `metadata.version` takes more than 1 ms."""
     text = metadata.distribution(distribution).read_text("METADATA") or ""
     match = _VERSION.search(text)

@@ -48,7 +48,7 @@ class _Tensors:
     def _fill(self, arrays: tuple[Array, ...]) -> None:
         """Write the result for an input without elements."""
         element = np.array(self._constant, self.dtypes[-1]).tobytes()
-        native.fill_elements(self.shaped(-1, arrays[-1]), element)
+        native.fill_elements(self.view(-1, arrays[-1]), element)
 
     def fit(self, i: int, array: Array) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
@@ -86,13 +86,13 @@ class _Tensors:
             for size, have, want in zip(sizes, array.strides, self.byte_strides(i), strict=True)
         )
 
-    def shaped(self, i: int, array: Array) -> Array:
+    def view(self, i: int, array: Array) -> Array:
         """Return an array, or a flat buffer, with the sizes and strides of tensor ``i``."""
         return native.as_strided(array, self.tensors[i].sizes, self.byte_strides(i))
 
     def like(self, i: int, array: Array) -> tuple[Array, Array]:
         """Return an array as tensor ``i``, and a new array for that tensor."""
-        return self.shaped(i, array), self.empty(i, native.device_of(array))
+        return self.view(i, array), self.empty(i, native.device_of(array))
 
     def empty(self, i: int, device: int) -> Array:
         """Return a new array with the sizes and strides of tensor ``i``."""
@@ -314,7 +314,7 @@ class CompiledOperator:
     def _call(self, inputs: tuple[Array, ...], out: Any) -> Any:  # noqa: ANN401
         """Run the operator with everything checked."""
         operator, names, count = self._desc.operator, self._tensors.names, self._tensors.inputs
-        given = self._with_owned(inputs)
+        given = self._add_owned(inputs)
         outputs = () if out is None else out if self._several else (out,)
         if out is not None and (not isinstance(outputs, _PAIRS) or len(outputs) != self._outputs):
             requirement = f"must be {self._outputs} tensors; got {shown(out)}"
@@ -338,7 +338,7 @@ class CompiledOperator:
         self._run(None, tuple(arrays))
         return out
 
-    def _with_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
+    def _add_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
         """Return all inputs in binding order."""
         tensors, operator, count = self._tensors, self._desc.operator, self._tensors.inputs
         for i in self._needs:

@@ -22,7 +22,7 @@ DOMAIN = "cudakern"
 _INJECTION = "NVTX_INJECTION64_PATH"
 
 
-def _listening() -> Any:  # noqa: ANN401  nvtx has no types
+def _find_domain() -> Any:  # noqa: ANN401  nvtx has no types
     """Return the domain that a tool listens to, or None."""
     if not os.environ.get(_INJECTION):
         return None
@@ -35,7 +35,7 @@ def _listening() -> Any:  # noqa: ANN401  nvtx has no types
     return None if domain.get_registered_string(DOMAIN) is None else domain
 
 
-_domain = _listening()
+_domain = _find_domain()
 
 
 @cache
@@ -43,7 +43,7 @@ def _attributes(operator: str) -> Any:  # noqa: ANN401
     return _domain.get_event_attributes(message=f"{DOMAIN}:{operator}")
 
 
-def _ranged(function: Callable[P, R], operator_of: Callable[..., str]) -> Callable[P, R]:
+def _make_range(function: Callable[P, R], operator_of: Callable[..., str]) -> Callable[P, R]:
     """Make each call of a function a range; ``operator_of`` takes its arguments."""
     if _domain is None:
         return function
@@ -61,12 +61,12 @@ def _ranged(function: Callable[P, R], operator_of: Callable[..., str]) -> Callab
 
 def nvtx_range(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that makes each call of a function a range ``cudakern:<operator>``."""
-    return lambda function: _ranged(function, lambda *_: operator)
+    return lambda function: _make_range(function, lambda *_: operator)
 
 
 def nvtx_range_of_method(method: Callable[P, R]) -> Callable[P, R]:
     """Make each call of a method a range named after the operator of its descriptor."""
-    return _ranged(method, lambda self, *_: str(self.desc.operator))
+    return _make_range(method, lambda self, *_: str(self.desc.operator))
 
 
 @contextmanager

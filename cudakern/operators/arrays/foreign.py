@@ -46,7 +46,7 @@ def as_array(operator: str, name: str, value: object) -> Array:
     with _reading(operator, name, value):
         if isinstance(value, list | tuple):
             _require_no_arrays(operator, name, value)
-        return _shared(operator, name, value)
+        return _view_of(operator, name, value)
 
 
 def is_of_numbers(value: object) -> bool:
@@ -108,7 +108,7 @@ def as_output(operator: str, name: str, value: object) -> Array:
         if isinstance(value, np.ndarray):
             return value.view(np.ndarray)
         exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
-        array = _shared_to_write(operator, name, value) if exported else None
+        array = _writeable_view_of(operator, name, value) if exported else None
     if not exported:
         requirement = f"must be a numpy.ndarray or cupy.ndarray; got {kind_of(value)}"
         raise BindingError(operator, name, requirement)
@@ -206,11 +206,11 @@ def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> st
     return f"must be one array; got a {kind} of arrays; use {use}"
 
 
-def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
+def _view_of(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
     """Return a value as an array, over the same memory if possible."""
     narrow = _narrow_float(value)
     if narrow is not None:
-        return _shared(operator, name, _as_unsigned(value)).view(narrow)
+        return _view_of(operator, name, _as_unsigned(value)).view(narrow)
     device_type = _device_type(value)
     if device_type in _CUDA_TYPES:
         return _on_device(operator, name, value)
@@ -236,7 +236,7 @@ def _require_64_bits(operator: str, name: str, array: np.ndarray[Any, Any]) -> N
             raise dtype_error(operator, name, f"must hold integers of at most 64 bits; got {found}")
 
 
-def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # noqa: ANN401
+def _writeable_view_of(operator: str, name: str, value: Any) -> Array | None:  # noqa: ANN401
     """Return a value as an array over the same memory; None unless it says that it is writeable.
 
     Arrays of JAX share their memory, but never change. Their CUDA array interface says so, which
@@ -244,9 +244,9 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
     """
     narrow = _narrow_float(value)
     if narrow is not None:
-        words = _shared_to_write(operator, name, _as_unsigned(value))
+        words = _writeable_view_of(operator, name, _as_unsigned(value))
         return None if words is None else words.view(narrow)
-    array = _shared(operator, name, value)
+    array = _view_of(operator, name, value)
     if is_cupy(array):
         interface = getattr(value, "__cuda_array_interface__", None)
         return None if interface is None or interface["data"][1] else array

@@ -153,7 +153,7 @@ def _rows_of_tile(
     if most < of_vector:  # parts: several tiles read the same vectors, each uses other rows of them
         return 1 << (most.bit_length() - 1) if most > 1 else 0
     most, of_column = most // of_vector, rows // of_vector
-    if planes > 1 or _moved(problem) > ONE_BLOCK_BYTES or of_column > most:
+    if planes > 1 or _bytes_moved(problem) > ONE_BLOCK_BYTES or of_column > most:
         if rows * columns * x.itemsize < MIN_TILE_BYTES:
             return 0  # a tile lies in one plane
         # A sector has two vectors of a column. Two tiles read it only where tiles are few.
@@ -183,7 +183,7 @@ def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
     )
 
 
-def _moved(problem: NonzeroProblem) -> int:
+def _bytes_moved(problem: NonzeroProblem) -> int:
     """Return the bytes of x and the most bytes of coordinates."""
     elements, (capacity, columns) = problem.x.size, problem.coordinates.shape
     written = min(capacity, elements) * columns * problem.coordinates.itemsize
@@ -195,7 +195,7 @@ def _tiling(problem: NonzeroProblem, items: int, item_bytes: int, words: int) ->
     per_turn = THREADS * words
     most = TILE_BYTES // (per_turn * item_bytes)
     needed = -(-items // per_turn)
-    if needed <= most and _moved(problem) <= ONE_BLOCK_BYTES:
+    if needed <= most and _bytes_moved(problem) <= ONE_BLOCK_BYTES:
         return needed, 1
     least = max(1, MIN_TILE_BYTES // (per_turn * item_bytes))
     turns = _size_of_tile(needed, least, most)
