@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING
 
-from cudakern.display.styled_text import Span, as_rich, as_text
 from cudakern.compilation.waits import KERNELS, announce, silence
+from cudakern.display.styled_text import Span, as_rich, as_text
 
 try:
     from rich.console import Console
