@@ -73,9 +73,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run every case of the tables: all kernels, compilers and orders of threads",
     )
     parser.addoption(
-        "--way",
-        choices=[way.value for way in execution_mode.Way],
-        help="run the threads of plain launches in the simulator in this way",
+        "--execution-mode",
+        choices=[mode.value for mode in execution_mode.ExecutionMode],
+        help="run the threads of plain launches in the simulator in this mode",
     )
 
 
@@ -98,8 +98,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     gc.disable()
     samples.choose(thorough=config.getoption("--thorough"))
-    way = config.getoption("--way")
-    execution_mode.chosen = execution_mode.Way(way) if way else None
+    mode = config.getoption("--execution-mode")
+    execution_mode.chosen = execution_mode.ExecutionMode(mode) if mode else None
     settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)
     settings.load_profile("cudakern")
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cudakern.compilation.cache import find_file
 from cudakern.process.lazy import load
 from cudakern.simulator.libraries import execution_mode
-from cudakern.simulator.libraries.execution_mode import Way
+from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.libraries.toolchain import runtime_parts
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def library(
 
 def _of_way(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
     """Return options of a plain library; what it is made of is told by macros, too."""
-    if execution_mode.chosen is Way.FIBERS:
+    if execution_mode.chosen is ExecutionMode.FIBERS:
         return ("-DCK_SIM_FIBERS",)
     options: tuple[str, ...] = _FAST if fast else ()
     if toolchain.is_gcc:
@@ -67,7 +67,7 @@ def _translated(ptx: Ptx, *, checked: bool, fast: bool) -> str:
     # What has its library does without the tables of instructions.
     module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
     translate = load("cudakern.simulator.ptx.translate").translate
-    fibers = "all shall be" if execution_mode.chosen is Way.FIBERS else ""
+    fibers = "all shall be" if execution_mode.chosen is ExecutionMode.FIBERS else ""
     text: str = translate(module, ptx.source, checked=checked, fast=fast, fibers=fibers)
     return text
 

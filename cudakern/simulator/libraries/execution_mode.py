@@ -1,7 +1,7 @@
 """How the threads of a block run in plain launches, where their kernel leaves a choice.
 
 A library that compiles fast serves launches of few threads; where there are many, one that runs
-fast is worth its compilation. Results are the same in each way; tests have all kernels run in one.
+fast is worth its compilation. Results are the same in each mode; tests run all kernels in one.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ if TYPE_CHECKING:
 _MANY = 1 << 15
 
 
-class Way(Enum):
-    """A way, the fastest first."""
+class ExecutionMode(Enum):
+    """How threads take turns; the fastest mode first."""
 
-    TOGETHER = "together"  # in loops, in which lanes go on together as long as they can
-    ALONE = "alone"  # in loops, but each thread by itself
+    WARP_LOOPS = "warp_loops"  # the lanes of a warp go on together as long as they can
+    THREAD_LOOPS = "thread_loops"  # each thread goes on by itself
     FIBERS = "fibers"
 
 
-#: The way of kernels that are loaded from now on; None leaves it to each launch.
-chosen: Way | None = None
+#: The mode of kernels that are loaded from now on; None leaves it to each launch.
+chosen: ExecutionMode | None = None
 
 
 def is_fast(grid: Grid, block: Grid) -> bool:
     """Return whether the library for a launch is one that runs fast."""
-    return chosen is Way.TOGETHER or (chosen is None and prod(grid) * prod(block) >= _MANY)
+    if chosen is None:
+        return prod(grid) * prod(block) >= _MANY
+    return chosen is ExecutionMode.WARP_LOOPS
 
 
 @contextmanager
-def forced(way: Way | None) -> Iterator[None]:
-    """Have kernels that are loaded inside of the context run in a way."""
+def force(mode: ExecutionMode | None) -> Iterator[None]:
+    """Run kernels that are loaded inside of the context in a mode."""
     global chosen  # noqa: PLW0603  a setting of the process
-    before, chosen = chosen, way
+    before, chosen = chosen, mode
     try:
         yield
     finally:

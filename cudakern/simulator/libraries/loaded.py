@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator.libraries import execution_mode
+from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.runtime import abi
 from cudakern.simulator.runtime.limits import (
     MAX_PARAMETER_BYTES,
@@ -178,7 +179,7 @@ class LoadedKernel:
             block=block,
             shared_bytes=shared_bytes,
             cooperative=cooperative,
-            apart=execution_mode.chosen is execution_mode.Way.ALONE,
+            apart=execution_mode.chosen is ExecutionMode.THREAD_LOOPS,
         )
 
 

@@ -14,7 +14,7 @@ from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked
 from cudakern.simulator.launching import observation
-from cudakern.simulator.libraries.execution_mode import Way, forced
+from cudakern.simulator.libraries.execution_mode import ExecutionMode, force
 from tests.helpers.bound import limit_blocks
 from tests.helpers.places import HOST, put, same_bytes
 from tests.helpers.rows import each
@@ -119,7 +119,8 @@ def test_every_order_gives_the_same(small, resident, variant, fills):
 def test_looking_back_over_hundreds_of_tiles(small):
     """More than a warp reads at once, where each block has one tile."""
     small.of(300)
-    with forced(Way.ALONE):  # the library of launches of few threads, which is there, runs
+    # The library of launches of few threads, which is there, runs.
+    with force(ExecutionMode.THREAD_LOOPS):
         for seed in SEEDS[:2]:
             assert_right(make(np.random.default_rng(seed), tiles=300))
 

@@ -1,4 +1,4 @@
-"""Threads compute the same in each way: in loops, together or alone, and as fibers."""
+"""Threads compute the same in each execution mode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawKernel
 from cudakern.simulator.libraries import execution_mode
-from cudakern.simulator.libraries.execution_mode import Way
+from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.ptx import suspension_points
 from cudakern.simulator.ptx.parse import parse
@@ -281,13 +281,17 @@ def require_results(rows) -> None:
             equal(arguments[position], wanted, err_msg=correct.name, **options)
 
 
-@pytest.mark.parametrize("way", Way, ids=lambda way: way.value)
-def test_nasty_kernels(way):
+@pytest.mark.parametrize("mode", ExecutionMode, ids=lambda mode: mode.value)
+def test_nasty_kernels(mode):
     """And rows of the table, which other tests run together; for fibers these are compiled anew."""
-    more = {Way.TOGETHER: [], Way.ALONE: TOGETHER, Way.FIBERS: sample(TOGETHER, 3)}
-    with execution_mode.forced(way):
+    more = {
+        ExecutionMode.WARP_LOOPS: [],
+        ExecutionMode.THREAD_LOOPS: TOGETHER,
+        ExecutionMode.FIBERS: sample(TOGETHER, 3),
+    }
+    with execution_mode.force(mode):
         require_results(NASTY)
-        require_results(more[way])
+        require_results(more[mode])
 
 
 #: Faults of thread 49, or of those before it that wait: kind, the thread that is named, and code.
@@ -322,13 +326,13 @@ def failing() -> str:
 
 
 @each("name", FAULTS)
-@each("way", Way)
-def test_fault_in_a_loop(way, name):
+@each("mode", ExecutionMode)
+def test_fault_in_a_loop(mode, name):
     kind, thread, _ = FAULTS[name]
     code, x = failing(), np.zeros(96, np.int32)
     line = next(i for i, text in enumerate(code.splitlines(), 1) if text.endswith(f"// {name}"))
     which = np.array([[*FAULTS].index(name)], np.int8)
-    with execution_mode.forced(way):
+    with execution_mode.force(mode):
         kernel = RawKernel(code, "k")
         with pytest.raises(ck.SimulatorError) as caught:
             kernel((1,), (96,), (which, np.int32(49), x, 0))
@@ -371,8 +375,8 @@ DECISIONS = {
 }
 
 
-@each("way", Way)
-def test_text_without_an_end(way):
+@each("mode", ExecutionMode)
+def test_text_without_an_end(mode):
     """What is read behind a barrier may have no value if nobody needs it; texts may lack a ret."""
     body = """mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
 setp.gt.u32 %p1, %r1, 99;
@@ -381,7 +385,7 @@ bar.sync 0;
 @%p1 bra V; bra W; V: bar.sync 0; st.global.u32 [%rd1], 7; W:"""
     text = PTX.replace("SIZE", "8").replace("MORE", "").replace("BODY\nret;", body)
     x = np.arange(96, dtype=np.int32)
-    with execution_mode.forced(way):
+    with execution_mode.force(mode):
         RawKernel(text, "k")((1,), (96,), (x,))
     np.testing.assert_array_equal(x, np.arange(96))
 
@@ -443,8 +447,8 @@ def test_most_points(monkeypatch):
     assert "// fibers: 3 points\n" in translate(parse(text, "k"), "k")
 
 
-@each("way", [None, *Way])
-def test_library_of_a_launch(monkeypatch, way):
+@each("mode", [None, *ExecutionMode])
+def test_library_of_a_launch(monkeypatch, mode):
     """Where nothing is forced, one that runs fast is for launches of many threads."""
     loaded, load = [], ModuleLoader.load
 
@@ -454,9 +458,9 @@ def test_library_of_a_launch(monkeypatch, way):
 
     monkeypatch.setattr(ModuleLoader, "load", told)
     x = np.zeros(1, np.int32)
-    code = f'// {way}\nextern "C" __global__ void k(int* x) {{ *x = 1; }}'
-    with execution_mode.forced(way):
+    code = f'// {mode}\nextern "C" __global__ void k(int* x) {{ *x = 1; }}'
+    with execution_mode.force(mode):
         kernel = RawKernel(code, "k")
         for blocks in (1, LARGE // 32 - 1, LARGE // 32, 1):
             kernel((blocks,), (32,), (x,))
-    assert loaded == {None: [False, True], Way.TOGETHER: [True]}.get(way, [False])
+    assert loaded == {None: [False, True], ExecutionMode.WARP_LOOPS: [True]}.get(mode, [False])

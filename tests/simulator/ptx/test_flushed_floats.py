@@ -13,7 +13,7 @@ import numpy as np
 
 from cudakern.simulator import RawModule
 from cudakern.simulator.libraries import execution_mode
-from cudakern.simulator.libraries.execution_mode import Way
+from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.ptx.instructions import compare, conversions, floats
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 CONTROL = "FloatControl control(true)"
 #: Enough threads for the library that runs fast.
 LARGE = 1 << 15
-#: How a kernel is launched: the way that is forced, and the least number of threads.
-LAUNCHES = {"few": (None, 1), "many": (None, LARGE), **{way.value: (way, 1) for way in Way}}
+#: How a kernel is launched: the execution mode that is forced, and the least number of threads.
+LAUNCHES = {"few": (None, 1), "many": (None, LARGE)}
+LAUNCHES |= {mode.value: (mode, 1) for mode in ExecutionMode}
 
 NAMES = """
 add.ftz.f32 add.rn.ftz.f32 add.rz.ftz.f32 add.ftz.sat.f32 sub.ftz.f32 sub.rm.ftz.f32
@@ -117,7 +118,7 @@ def spelling(name: str, count: int | None = None) -> Spelling:
 
 
 class Launched(Batch):
-    """A module of entries that are launched in each way."""
+    """A module of entries that are launched in each mode."""
 
     def __init__(self, spellings: Iterable[Spelling]) -> None:
         self.spellings = [*spellings]
@@ -126,8 +127,8 @@ class Launched(Batch):
 
     def check(self, launch: str) -> None:
         """Raise AssertionError where a result is not the oracle's."""
-        way, self.least = LAUNCHES[launch]
-        with execution_mode.forced(way):
+        mode, self.least = LAUNCHES[launch]
+        with execution_mode.force(mode):
             self.module = RawModule(code=self.text)
             for some in self.spellings:
                 check_spelling(self, some)
