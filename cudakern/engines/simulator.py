@@ -17,6 +17,7 @@ from cudakern.simulator.launching.operands import Operand
 from cudakern.simulator.libraries.execution_mode import is_fast
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
+from cudakern.simulator.runtime.limits import POINTER_BYTES
 from cudakern.simulator.sources.text_to_ptx import Ptx, ptx_of_program, target
 from cudakern.values.layout import MULTIPROCESSORS
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec, Launch, T, Tensor
     from cudakern.simulator.libraries.loaded import LoadedKernel
-
-#: Bytes that an operator's launch begins with for each array.
-_POINTER_BYTES = 8
 
 
 def ptx_of(spec: KernelSpec) -> Ptx:
@@ -45,7 +43,7 @@ def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> tuple[Op
             tensor.layout,
             # An address does not say where its allocation starts, so it is taken to be near.
             (address + tensor.layout.span[0]) % 16 - tensor.layout.span[0],
-            place=_POINTER_BYTES * i,
+            parameter_offset=POINTER_BYTES * i,
             read_only=not tensor.written,
             unwritten=tensor.written and not tensor.read,
             no_addresses=True,
@@ -116,7 +114,7 @@ class SimulatorEngine:
         def load(*, checked: bool) -> LoadedKernel:
             fast = not checked and is_fast(size[0], size[1])
             kernel = self.kernel(launch.kernel, checked=checked, fast=fast)
-            nbytes = _POINTER_BYTES * launch.pointers + len(tail)
+            nbytes = POINTER_BYTES * launch.pointers + len(tail)
             if kernel.parameter_sizes != (nbytes,):
                 requirement = f"must fill the kernel's parameters of {kernel.parameter_sizes} bytes"
                 raise BindingError(kernel.name, "arguments", f"{requirement}; got {nbytes}")

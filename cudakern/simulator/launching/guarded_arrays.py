@@ -1,4 +1,4 @@
-"""The arrays of plain launches that are worked on in guarded memory, where overruns are seen."""
+"""Arrays of plain launches that the runtime copies into guarded memory, which catches overruns."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 _MOST_BYTES = constant("runtime/guarded_arrays.hpp", "kMostGuardedBytes")
 
 
-def guarded(arguments: PackedArguments, module: LoadedModule) -> bytes | None:
-    """Return the arrays of a launch that the runtime may guard, as it takes them; None for none.
+def pack_guarded_arrays(arguments: PackedArguments, module: LoadedModule) -> bytes | None:
+    """Return the arrays of a launch that the runtime may guard, in its form; None for none.
 
-    An array counts with all of the allocation that it lies in, and only if NumPy made that.
+    It guards the whole allocation that an array lies in, and only one that NumPy made.
     """
     words: list[int] = []
-    for position, place, address, array in arguments.arrays:
+    for position, offset, address, array in arguments.arrays:
         owner, base = array, array.base
         while isinstance(base, np.ndarray):
             owner, base = base, base.base
         nbytes = owner.nbytes
         if nbytes <= _MOST_BYTES and base is None and owner.flags.owndata:
             start = address if owner is array else owner.__array_interface__["data"][0]
-            words += (position, place, start, nbytes)
+            words += (position, offset, start, nbytes)
     if not words:
         return None
     variables = ctypes.addressof(module.variable_table)

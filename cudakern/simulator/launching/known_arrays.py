@@ -1,4 +1,4 @@
-"""Arrays that launches reach by addresses in their memory, and not as arguments."""
+"""Arrays that launches reach by addresses in memory instead of by arguments."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cudakern.simulator.launching.launch_parameters import (
     span_of,
 )
 from cudakern.simulator.runtime import abi
+from cudakern.simulator.runtime.limits import POINTER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
     from cudakern.simulator.launching.operands import Operand
     from cudakern.simulator.libraries.loaded import LoadedModule
 
-#: What findings call an array that `empty` has made and that nobody has named.
+#: How findings name an array that `empty` has made and that has no other name.
 _EMPTY = "simulator.empty"
 
 
 def named(owner: str, arrays: Any) -> dict[str, np.ndarray]:  # noqa: ANN401
-    """Return arrays by the names that findings have for them; the error calls ``owner`` so.
+    """Return arrays by the names that findings have for them.
 
-    DTypeError or BindingError tells that they are no arrays that a kernel can reach.
+    DTypeError or BindingError, which name ``owner``, refuse anything but arrays that kernels reach.
     """
     try:
         if isinstance(arrays, np.ndarray | str):
@@ -53,7 +54,7 @@ def named(owner: str, arrays: Any) -> dict[str, np.ndarray]:  # noqa: ANN401
     return result
 
 
-def reached(
+def find_reached_arrays(
     module: LoadedModule,
     arguments: PackedArguments,
     arrays: Iterable[tuple[str, np.ndarray]],
@@ -62,8 +63,8 @@ def reached(
 ) -> Iterator[Operand]:
     """Yield the arrays that a launch reaches besides its arguments, as the checker lays them out.
 
-    They are among those that are given, by name, and those that `empty` has made. A sampled launch,
-    which looks at no more of its arrays than its blocks do, counts as one that reaches all.
+    They are among the given ones, with their names, and those that `empty` has made. A sampled
+    launch counts as one that reaches all: it looks only at what its blocks look at.
     """
     own = [(operand.start, operand.end) for operand in arguments.operands]
     given = [(span_of(array), name, array) for name, array in arrays]
@@ -80,7 +81,7 @@ def reached(
     if sampled:
         known["reached"] = 1
     else:
-        _mark(module, arguments, known)
+        _mark_reached(module, arguments, known)
     taken = {*own}
     for i in np.sort(order[known["reached"] != 0]).tolist():
         span = tuple(spans[i].tolist())
@@ -95,12 +96,12 @@ def reached(
             yield operand_of(name, array, None, looks=not sampled)
 
 
-def _mark(module: LoadedModule, arguments: PackedArguments, known: np.ndarray) -> None:
+def _mark_reached(module: LoadedModule, arguments: PackedArguments, known: np.ndarray) -> None:
     """Mark the arrays that a launch reaches."""
     words = bytearray(arguments.data)
     for operand in arguments.operands:
-        if operand.place is not None:
-            words[operand.place : operand.place + 8] = bytes(8)
+        if (start := operand.parameter_offset) is not None:
+            words[start : start + POINTER_BYTES] = bytes(POINTER_BYTES)
     variables = ctypes.byref(module.variable_table), len(module.variables)
     where = ctypes.c_void_p(known.ctypes.data)
     module.runtime.ck_sim_reach(where, len(known), bytes(words), len(words), *variables)

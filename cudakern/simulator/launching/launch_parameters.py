@@ -12,6 +12,7 @@ import numpy as np
 from cudakern.errors import BindingError, dtype_error, reason, shown
 from cudakern.simulator.launching.operands import Operand
 from cudakern.simulator.runtime.abi import ParameterKind
+from cudakern.simulator.runtime.limits import POINTER_BYTES
 from cudakern.values.dtypes import way_out
 from cudakern.values.layout import Layout
 
@@ -24,15 +25,14 @@ if TYPE_CHECKING:
     from cudakern.simulator.sources.parameter_types import Numbers
 
 
-_POINTER_BYTES = 8
-#: What arrays made by `empty` hold: bytes that still do count as unwritten.
+#: What arrays made by `empty` hold: bytes that still hold it count as unwritten.
 _PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
 _MAX_ALIGNMENT = 16
 _INTEGER_BYTES = (1, 2, 4, 8)
 #: Python's numbers. CuPy takes none of a class that is derived from them, such as an IntEnum.
 _SCALARS = (int, bool, float, complex)
-#: What a parameter must be given, by its kind, and the kinds of dtypes that are something else;
-#: A stands for arrays and None.
+#: What a parameter takes, by its kind, and the kinds of dtypes that it refuses; A stands for
+#: arrays and None.
 _KINDS = {
     ParameterKind.OTHER: ("", ""),
     ParameterKind.POINTER: ("an array or an address, since the parameter is a pointer", "bfc"),
@@ -44,10 +44,10 @@ _KINDS = {
     ),
 }
 
-#: Owners of memory made by `empty`, by their ids; and where they lie, those that are gone included.
+#: Owners of memory made by `empty`, by their ids; and where they lie, with those that are gone.
 _unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
 _spans: dict[int, tuple[int, int]] = {}
-#: Another one for each array that is made; and what `live_empties` returned last, as of which one.
+#: A new object for each array that is made; and what `live_empties` returned last, for which one.
 _latest = object()
 _table: tuple[object, list[int], np.ndarray] | None = None
 
@@ -59,7 +59,7 @@ class PackedArguments:
     data: bytes  # all of them
     offsets: tuple[int, ...]  # where each parameter starts
     operands: tuple[Operand, ...]  # the arrays whose addresses are among them, if asked for
-    #: The same arrays: position among the arguments, place among the bytes, address.
+    #: The same arrays: position among the arguments, offset among the bytes, address.
     arrays: tuple[tuple[int, int, int, np.ndarray], ...] = ()
     pointers_alone: bool = False  # whether no bytes but those of the operands are an address
 
@@ -102,7 +102,7 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     if array.dtype.hasobject or not array.itemsize:
         requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
         raise dtype_error("simulator.empty", "dtype", requirement)
-    _fill(_bytes_of(array))
+    _fill_pattern(_bytes_of(array))
     make_known(array)
     return array.view()
 
@@ -110,7 +110,7 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
 def make_known(array: np.ndarray) -> None:
     """Have launches reach an array by its address, wherever they have that from, while it lives.
 
-    It is no view of another one. What in it holds the pattern of `empty` counts as unwritten.
+    It must own its memory. Bytes of it that hold the pattern of `empty` count as unwritten.
     """
     global _latest  # noqa: PLW0603
     if _unwritten.get(id(array)) is not array:
@@ -119,7 +119,7 @@ def make_known(array: np.ndarray) -> None:
 
 
 def live_empties() -> tuple[list[int], np.ndarray]:
-    """Return the arrays that `empty` has made and that are in use: their ids, where they lie."""
+    """Return the ids of the arrays in use that `empty` has made, and where they lie."""
     global _table  # noqa: PLW0603
     latest, table = _latest, _table  # other threads may make arrays meanwhile
     if len(_spans) != len(_unwritten):
@@ -136,7 +136,7 @@ def live_empties() -> tuple[list[int], np.ndarray]:
 
 
 def empty_array(key: int) -> np.ndarray | None:
-    """Return the array of an id of `live_empties`; None if nobody uses it any more."""
+    """Return the array of an id of `live_empties`; None if it is no longer in use."""
     return _unwritten.get(key)
 
 
@@ -144,7 +144,7 @@ def _bytes_of(owner: np.ndarray) -> np.ndarray:
     return np.ndarray.view(owner, np.ndarray).reshape(-1).view(np.uint8)
 
 
-def _fill(flat: np.ndarray) -> None:
+def _fill_pattern(flat: np.ndarray) -> None:
     """Fill bytes with the pattern."""
     whole = flat.size - flat.size % _PATTERN.size
     flat[:whole].reshape(-1, _PATTERN.size)[...] = _PATTERN
@@ -152,7 +152,7 @@ def _fill(flat: np.ndarray) -> None:
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:
-    """Return the array that an array is a view of in the end, though it be `as_strided`."""
+    """Return the array that owns the memory of an array, through `as_strided` views, too."""
     while isinstance(base := _base(array.base), np.ndarray):
         array = base
     return array
@@ -174,22 +174,22 @@ def span_of(array: np.ndarray) -> tuple[int, int]:
     return address + low, address + high
 
 
-#: Sizes of elements, in bytes, too short for an address. One byte is not here: arrays of bytes are
-#: often memory for something else.
+#: Sizes of elements, in bytes, too short for an address. One byte is missing: arrays of bytes often
+#: are memory for other types.
 _SHORT = (2, 4)
 
 
 def operand_of(
     name: int | str,
     array: np.ndarray,
-    place: int | None,
+    parameter_offset: int | None,
     parameter: str = "",
     *,
     looks: bool = True,
 ) -> Operand:
     """Return an array as the checker lays it out: as far from its allocation's start as it is.
 
-    It looks for what nothing has written, unless told not to.
+    Unless ``looks`` is false, it looks for bytes that nothing has written.
     """
     owner = owner_of(array)
     address = address_of(array)
@@ -203,19 +203,19 @@ def operand_of(
         low, high = layout.span
         first = address + low - address_of(owner)
         held = _bytes_of(owner)
-        places = np.arange(first, first + high - low)
-        # Several bytes of the pattern, not one that happens to be the same.
+        offsets = np.arange(first, first + high - low)
+        # Several bytes of the pattern: one may be the same by chance.
         unit = _PATTERN.size if array.itemsize % 4 else 4
         pattern = np.empty_like(held)
-        _fill(pattern)
+        _fill_pattern(pattern)
         words = np.logical_and.reduceat(held == pattern, np.arange(0, held.size, unit))
-        unwritten = words[places // unit].astype(np.uint8)
+        unwritten = words[offsets // unit].astype(np.uint8)
     return Operand(
         name,
         address,
         layout,
         phase,
-        place,
+        parameter_offset,
         read_only=not array.flags.writeable,
         unwritten=unwritten,
         parameter=parameter,
@@ -224,22 +224,22 @@ def operand_of(
     )
 
 
-def pack(
+def pack_arguments(
     name: str,
     kernel: LoadedKernel,
     arguments: Sequence[Any],
-    pointed: Sequence[Numbers | None],
+    targets: Sequence[Numbers | None],
     parameter_names: Sequence[str] | None = None,
 ) -> PackedArguments:
     """Return arguments as the parameters of a kernel, which errors call ``name``.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
-    ``pointed`` tells what each parameter points to, as far as that is known.
-    Operands are made if ``parameter_names`` are given, as many as are known.
+    ``targets`` are the types that the parameters point to, as far as they are known.
+    Operands are made only if ``parameter_names`` are given, as many as are known.
 
-    BindingError tells that their number is wrong or one does not fit its parameter, DTypeError that
-    one is no NumPy array and no scalar.
+    BindingError means that their number is wrong or that one does not fit its parameter;
+    DTypeError, that one is neither a NumPy array nor a scalar.
     """
     sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
     if len(arguments) != len(sizes):
@@ -251,11 +251,11 @@ def pack(
     arrays: list[tuple[int, int, int, np.ndarray]] = []
     for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
         _check_kind(name, i, argument, kind)
-        # As far apart as any of their types may ask for; the runtime takes each by its place.
+        # As far apart as any of their types may need; the runtime takes each by its offset.
         packed += bytes(-len(packed) % _MAX_ALIGNMENT)
         offsets.append(len(packed))
         if not isinstance(argument, np.ndarray):
-            packed += _scalar(name, i, argument, size)
+            packed += _pack_scalar(name, i, argument, size)
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
             native = argument.dtype.newbyteorder("=")
@@ -265,24 +265,24 @@ def pack(
         if kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
             continue
-        if size != _POINTER_BYTES:
-            raise _misfit(name, i, "an array", size)
-        _check_numbers(name, i, argument.dtype, pointed[i])
+        if size != POINTER_BYTES:
+            raise _misfit_error(name, i, "an array", size)
+        _check_numbers(name, i, argument.dtype, targets[i])
         if parameter_names is not None:
             parameter = parameter_names[i] if len(parameter_names) == len(sizes) else ""
             operands.append(operand_of(i, argument, len(packed), parameter))
         address = address_of(argument)
         arrays.append((i, len(packed), address, argument))
-        packed += address.to_bytes(_POINTER_BYTES, "little")
+        packed += address.to_bytes(POINTER_BYTES, "little")
     return PackedArguments(bytes(packed), tuple(offsets), tuple(operands), tuple(arrays))
 
 
 def _is_value(array: np.ndarray, size: int) -> bool:
-    """Return whether an array is a structure of so many bytes, and not one in memory."""
+    """Return whether an array stands for a structure of so many bytes that is passed by value."""
     return (
         array.size == 1
         and array.itemsize == size
-        and (size != _POINTER_BYTES or array.dtype.fields is not None)
+        and (size != POINTER_BYTES or array.dtype.fields is not None)
     )
 
 
@@ -318,14 +318,14 @@ def _check_numbers(
     raise BindingError(kernel, argument, requirement)
 
 
-def _misfit(kernel: str, position: int, argument: object, size: int) -> BindingError:
-    """Return the error for an argument that is no parameter of so many bytes."""
+def _misfit_error(kernel: str, position: int, argument: object, size: int) -> BindingError:
+    """Return the error for an argument that does not fit a parameter of so many bytes."""
     requirement = f"must fit a parameter of {size} bytes; got {shown(argument, str)}"
     return BindingError(kernel, f"args[{position}]", requirement)
 
 
-def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
-    if argument is None and size == _POINTER_BYTES:
+def _pack_scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
+    if argument is None and size == POINTER_BYTES:
         argument = 0
     if type(argument) is int:
         try:
@@ -333,7 +333,7 @@ def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # n
                 return argument.to_bytes(size, "little", signed=argument < 0)
         except OverflowError:
             pass
-        raise _misfit(kernel, position, argument, size)
+        raise _misfit_error(kernel, position, argument, size)
     if not (type(argument) in _SCALARS or isinstance(argument, np.generic)) or isinstance(
         argument, np.str_
     ):
@@ -341,5 +341,5 @@ def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # n
         raise dtype_error(kernel, f"args[{position}]", requirement)
     value = np.asarray(argument)
     if value.itemsize != size:
-        raise _misfit(kernel, position, value.dtype, size)
+        raise _misfit_error(kernel, position, value.dtype, size)
     return value.tobytes()

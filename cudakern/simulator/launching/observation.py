@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from cudakern.errors import BindingError
 from cudakern.process.forks import AwaitedLock
-from cudakern.simulator.launching.known_arrays import reached
-from cudakern.simulator.launching.operands import group
+from cudakern.simulator.launching.known_arrays import find_reached_arrays
+from cudakern.simulator.launching.operands import group_operands
 from cudakern.simulator.libraries.loaded import error_of, reraise
 from cudakern.simulator.runtime import abi
 from cudakern.simulator.sources.source_lines import column_of, own_stack_of
@@ -54,7 +54,7 @@ class Observed:
         self.buffers = buffers  # in the order by which findings count
         #: Where the runtime had the buffers.
         self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
-        # Copied: the next launch overwrites them. `stack_of` tells their sites.
+        # Copied: the next launch overwrites them. `stack_of` reads their sites.
         self.findings = [
             abi.FindingStruct.from_buffer_copy(options.findings[i])
             for i in range(options.finding_count)
@@ -63,7 +63,7 @@ class Observed:
             abi.TrafficStruct.from_buffer_copy(options.traffic[i])
             for i in range(options.traffic_count)
         ]
-        #: Writes that may race with readers whom the checker has forgotten; where the first one is.
+        #: Writes that may race with readers that the checker has forgotten; where the first one is.
         self.forgotten = int(options.forgotten)
         self.forgotten_at = own_stack_of(options.forgotten_at)
         count = kernel.structure.basic_blocks if options.executions else 0
@@ -77,16 +77,16 @@ class Observed:
 
 
 class Session:
-    """Who wants to observe launches, and how they are to run for it."""
+    """An observer of launches, and how they are to run for it."""
 
     seed = 0
     resident_blocks = 1
     strict = False
     checks = False
     sample = 0  # blocks that are to run of each launch; 0 for all
-    #: That kernels reach by addresses which are no arguments, by the names that findings have.
+    #: Arrays that kernels reach by other addresses than their arguments, by the names in findings.
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
-    thread = 0  # that has begun it
+    thread = 0  # that began it
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -94,11 +94,11 @@ class Session:
 
 #: Held while a launch is observed.
 _lock = AwaitedLock()
-#: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
+#: Innermost last. It is nearly always empty, which is all that the hot path looks at.
 active: list[Session] = []
 #: Called after each launch that was observed, by its thread.
 watchers: list[Callable[[], None]] = []
-_running: list[bool] = []  # whether the checking runtime has a launch: its state is of one at most
+_running: list[bool] = []  # whether the checking runtime has a launch: it has state for one
 
 
 @contextmanager
@@ -114,23 +114,23 @@ def observing(session: Session) -> Iterator[None]:
             active.remove(session)
 
 
-def _in_fork() -> None:
+def _forget_other_threads() -> None:
     """Forget the sessions of threads that a forked process does not have."""
     active[:] = [session for session in active if session.thread == threading.get_ident()]
 
 
-os.register_at_fork(after_in_child=_in_fork)
+os.register_at_fork(after_in_child=_forget_other_threads)
 
 
-def _checking() -> Session | None:
+def _find_checking_session() -> Session | None:
     """Return the session that checks this thread's launches: the innermost, its own first."""
     checking = [session for session in active if session.checks]
     own = [session for session in checking if session.thread == threading.get_ident()]
     return (own or checking)[-1] if checking else None
 
 
-def _sample() -> int:
-    """Return how many blocks of a launch are to run: as many as anybody wants; 0 for all."""
+def _choose_sample() -> int:
+    """Return how many blocks of a launch are to run, the most that any session wants; 0 for all."""
     samples = [session.sample for session in active]
     return max(samples) if samples and all(samples) else 0  # none: they ended meanwhile
 
@@ -140,9 +140,9 @@ def observe(
 ) -> bool:
     """Run a launch for the sessions that are active; return whether it came to its end.
 
-    The kernel is one of a library for checked launches. BindingError tells that no GPU could run
-    such a launch or that the kernel has other parameters, SimulatorError that it could not start,
-    or ended early and nobody checks it.
+    The kernel belongs to a library for checked launches. BindingError means that no GPU could run
+    such a launch or that the kernel has other parameters; SimulatorError, that the launch could not
+    start, or ended early and nobody checks it.
     """
     try:
         return _observe(kernel, size, arguments, cooperative=cooperative)
@@ -161,10 +161,12 @@ def _observe(
         shape = kernel.shape(*size, cooperative=cooperative)
         offsets = (ctypes.c_uint32 * len(arguments.offsets))(*arguments.offsets)
         required = kernel.required_bytes(arguments.offsets)
-        checking = _checking()
+        checking = _find_checking_session()
         counting = [session for session in active if not session.checks]
-        buffers = group((*arguments.operands, *_reached(kernel, arguments, checking)))
-        options = _options(kernel, buffers, checking)
+        buffers = group_operands(
+            (*arguments.operands, *_find_reached_arrays(kernel, arguments, checking))
+        )
+        options = _make_options(kernel, buffers, checking)
         options.pointers_alone = arguments.pointers_alone
         if counting:
             options.counts = True
@@ -172,7 +174,7 @@ def _observe(
         report = abi.ReportStruct()
         run = kernel.module.runtime.ck_sim_launch_checked
         parameters = arguments.data, required, offsets, len(offsets)
-        with _marked():
+        with _mark_running():
             failed = run(kernel.structure, *parameters, shape, options, report)
         reraise(report)
         observed = Observed(kernel, size, options, buffers, arguments.offsets)
@@ -181,7 +183,7 @@ def _observe(
             checking is None or failure.kind in {"launch", "out_of_memory"}
         ):
             if checking is not None and observed.findings:
-                checking.add(observed)  # what was found until then
+                checking.add(observed)  # findings until then
             raise failure
         observed.failure, observed.failed_at = failure, own_stack_of(report.site)
         observed.failed_column = column_of(report.site)
@@ -192,17 +194,17 @@ def _observe(
         return not failed
 
 
-def _reached(
+def _find_reached_arrays(
     kernel: LoadedKernel, arguments: PackedArguments, checking: Session | None
 ) -> Iterator[Operand]:
     """Yield the arrays that a launch reaches besides its arguments."""
     sessions = sorted(active, key=lambda session: session is not checking)  # whose names come first
     arrays = [item for session in sessions for item in session.arrays.items()]
-    return reached(kernel.module, arguments, arrays, sampled=_sample() != 0)
+    return find_reached_arrays(kernel.module, arguments, arrays, sampled=_choose_sample() != 0)
 
 
 @contextmanager
-def _marked() -> Iterator[None]:
+def _mark_running() -> Iterator[None]:
     """Note that the checking runtime has a launch."""
     _running.append(True)
     try:
@@ -211,17 +213,19 @@ def _marked() -> Iterator[None]:
         _running.clear()
 
 
-def _options(
+def _make_options(
     kernel: LoadedKernel, buffers: Sequence[Buffer], checking: Session | None
 ) -> ctypes.Structure:
-    """Return what the runtime is told of a launch that a session checks, or none."""
-    sample = _sample()
+    """Return the options of a launch, which a session checks or nobody does."""
+    sample = _choose_sample()
     rows = [buffer.structure(masks=sample == 0) for buffer in buffers]
     pointers = [
-        abi.PointerStruct(place=operand.place, buffer=i, offset=operand.address - buffer.start)
+        abi.PointerStruct(
+            place=operand.parameter_offset, buffer=i, offset=operand.address - buffer.start
+        )
         for i, buffer in enumerate(buffers)
         for operand in buffer.operands
-        if operand.place is not None
+        if operand.parameter_offset is not None
     ]
     session = checking or Session()
     return abi.OptionsStruct(

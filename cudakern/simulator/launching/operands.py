@@ -1,8 +1,9 @@
-"""The arrays of a launch, as the checker lays them out: their bytes, their place, their names."""
+"""The arrays of a launch, as the checker lays them out: their bytes, addresses and names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,19 +27,19 @@ class Operand:
     address: int  # of its first element
     layout: Layout
     phase: int  # its address modulo 512, as it would be on a GPU
-    place: int | None  # the byte of the parameters where its address is, if it is an argument
+    parameter_offset: int | None  # where its address is in the parameters, if it is an argument
     read_only: bool = False  # whether a write is an error
     unwritten: np.ndarray | bool = False  # which bytes of the span nothing has written yet
     parameter: str = ""  # what a raw kernel's text calls it, if that is known
     no_addresses: bool = False  # whether no element of it can be an address
     is_strided: bool = False  # whether a raw kernel sees memory that is not its elements alone
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Lowest address of its elements."""
         return self.address + self.layout.span[0]
 
-    @property
+    @cached_property
     def end(self) -> int:
         """One past the highest address of its elements."""
         return self.address + self.layout.span[1]
@@ -46,7 +47,7 @@ class Operand:
 
 @dataclass
 class Buffer:
-    """Operands that share memory, or one alone: what the checker copies as a whole."""
+    """One operand, or several that share memory, which the checker copies as a whole."""
 
     start: int
     end: int
@@ -56,13 +57,13 @@ class Buffer:
     def structure(self, *, masks: bool) -> ctypes.Structure:
         """Return the form in which the runtime takes it; valid as long as this object is.
 
-        Without masks, what lies between the elements of an array counts as the array's, too.
+        Without masks, the memory between the elements of an array counts as the array's, too.
         """
         first = self.operands[0]
         structure = abi.BufferStruct(
             host=self.start,
             bytes=self.end - self.start,
-            phase=(first.phase + first.layout.span[0]) % _ALLOCATION_ALIGNMENT,
+            phase=(first.phase + first.start - first.address) % _ALLOCATION_ALIGNMENT,
             read_only=all(operand.read_only for operand in self.operands),
             no_addresses=all(operand.no_addresses for operand in self.operands),
         )
@@ -87,21 +88,21 @@ class Buffer:
                 steps = zip(layout.shape, layout.strides, strict=True)
                 once = (1 if stride == 0 else extent for extent, stride in steps)
                 elements = np.lib.stride_tricks.as_strided(
-                    part[-layout.span[0] :], (*once, layout.itemsize), (*layout.strides, 1)
+                    part[operand.address - operand.start :],
+                    (*once, layout.itemsize),
+                    (*layout.strides, 1),
                 )
                 elements[...] = 1
         self._masks.append(mask)
         return int(mask.ctypes.data)
 
 
-def group(operands: Sequence[Operand]) -> list[Buffer]:
-    """Return the buffers of a launch, by address."""
+def group_operands(operands: Sequence[Operand]) -> list[Buffer]:
+    """Return the buffers of a launch, in the order of their addresses."""
     buffers: list[Buffer] = []
-    for operand in sorted(operands, key=lambda o: (o.start, o.end)):
-        last = buffers[-1] if buffers else None
-        if last is None or operand.start >= last.end:
-            last = Buffer(operand.start, operand.end)
-            buffers.append(last)
-        last.operands.append(operand)
-        last.end = max(last.end, operand.end)
+    for operand in sorted(operands, key=lambda operand: (operand.start, operand.end)):
+        if not buffers or operand.start >= buffers[-1].end:
+            buffers.append(Buffer(operand.start, operand.end))
+        buffers[-1].operands.append(operand)
+        buffers[-1].end = max(buffers[-1].end, operand.end)
     return buffers

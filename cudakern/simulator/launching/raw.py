@@ -25,21 +25,20 @@ from cudakern.errors import (
 )
 from cudakern.process.forks import Lock
 from cudakern.simulator.launching import observation
-from cudakern.simulator.launching.guarded_arrays import guarded
-from cudakern.simulator.launching.launch_parameters import pack
+from cudakern.simulator.launching.guarded_arrays import pack_guarded_arrays
+from cudakern.simulator.launching.launch_parameters import pack_arguments
 from cudakern.simulator.libraries.execution_mode import is_fast
 from cudakern.simulator.libraries.loaded import address_of
 from cudakern.simulator.libraries.loader import ModuleLoader
-from cudakern.simulator.ptx.names import (
-    called,
-    declared_parameters,
-    entry_parameters,
-    parameter_names,
-    qualified,
-)
+from cudakern.simulator.ptx.symbols import demangle, find_symbols
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.sources import text_to_ptx as compiling
-from cudakern.simulator.sources.parameter_types import pointed
+from cudakern.simulator.sources.parameter_names import (
+    find_declared_parameters,
+    find_entry_parameters,
+    find_parameter_names,
+)
+from cudakern.simulator.sources.parameter_types import find_pointer_targets
 from cudakern.simulator.sources.text_to_ptx import Code
 from cudakern.values.validation import as_integer, integer_of
 
@@ -51,8 +50,8 @@ if TYPE_CHECKING:
     from cudakern.simulator.runtime.limits import Grid
     from cudakern.simulator.sources.parameter_types import Numbers
 
-#: What text must be that NVRTC is given.
-_PLAIN = "must be text that UTF-8 can hold, without NUL"
+#: What NVRTC's texts must be.
+_PLAIN_TEXT = "must be text that UTF-8 can hold, without NUL"
 
 _LOADER = ModuleLoader()
 #: Characters of parameters or names that are shown at most.
@@ -60,8 +59,8 @@ _MOST_SHOWN = 300
 #: What PTX was made for.
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 #: Attributes of kernels that a program has set: by PTX, symbol and name. As with CUDA, all kernels
-#: of this process have them that are the same function of the same module.
-_asked: dict[tuple[str, str, str], int] = {}
+#: of this process that are the same function of the same module share them.
+_attributes: dict[tuple[str, str, str], int] = {}
 #: Attributes that only a GPU's machine code has.
 ONLY_ON_GPU = (
     "binary_version",
@@ -73,8 +72,8 @@ ONLY_ON_GPU = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What one of CuPy's constructors was given, which is what pickles hold."""
+class _Arguments:
+    """The arguments of one of CuPy's constructors, which pickles hold."""
 
     owner: str  # RawKernel or RawModule, as errors call it
     source: str  # what errors and reports call the text
@@ -102,7 +101,7 @@ class _Given:
         _check_lines(owner, "options", self.options)
         _check_lines(owner, "name_expressions", self.name_expressions or ())
         if not _is_plain(self.code or ""):
-            raise BindingError(owner, "code", _PLAIN)
+            raise BindingError(owner, "code", _PLAIN_TEXT)
         if self.jitify and self.file_path is not None:
             raise BindingError(owner, "jitify", "must go with code; got path")
         if self.backend == "nvcc" and self.file_path is None:
@@ -113,11 +112,7 @@ class _Given:
     def library(self) -> _Library:
         """Return the kernels; BindingError or OSError if a file cannot be read."""
         path = self.file_path
-        text = str(self.code) if path is None else _read(path)
-        is_file = path is not None and not compiling.is_ptx(text)
-        if path is not None and not is_file and self.name_expressions is not None:
-            requirement = "must go with CUDA C++; got a path of PTX"
-            raise BindingError(self.owner, "name_expressions", requirement)
+        text = str(self.code) if path is None else _read_text(path)
         code = Code(
             self.source,
             text,
@@ -127,34 +122,39 @@ class _Given:
             self.translate_cucomplex,
             "nvcc" if self.backend == "nvcc" else "jitify" if self.jitify else "",
         )
-        return _Library(self.owner, code, is_file=is_file)
+        library = _Library(self.owner, code)
+        if path is not None and library.is_ptx and self.name_expressions is not None:
+            requirement = "must go with CUDA C++; got a path of PTX"
+            raise BindingError(self.owner, "name_expressions", requirement)
+        return library
 
 
 class _Library:
     """Kernels compiled together, at first use: for plain and for observed launches, of one PTX.
 
-    Errors name ``owner``, RawKernel or RawModule. The text of the code may be PTX. Those of a file
-    of CUDA C++, which CuPy does not take, have C++'s names besides their symbols.
+    Errors name ``owner``, RawKernel or RawModule. The text of the code may be PTX. The kernels of a
+    file of CUDA C++, which CuPy does not take, have C++'s names besides their symbols.
     """
 
-    def __init__(self, owner: str, code: Code, *, is_file: bool = False) -> None:
+    def __init__(self, owner: str, code: Code) -> None:
         self.owner = owner
         self.code = code
-        self.is_file = is_file
+        self.is_ptx = compiling.is_ptx(code.text)
+        self.is_file = code.path is not None and not self.is_ptx
         self._lock = Lock()
         self._ptx: compiling.Ptx | None = None
         self._target: str | None = None  # the architecture that it was compiled for
         self._symbols: dict[str, str] = {}  # of name expressions
         self._modules: dict[tuple[bool, bool], LoadedModule] = {}  # checked ones, fast ones
         self._kernels: dict[tuple[str, bool, bool], LoadedKernel] = {}
-        self._pointed: dict[str, list[Numbers | None]] = {}
+        self._pointer_targets: dict[str, list[Numbers | None]] = {}
 
     def module(self, *, checked: bool = False, fast: bool = False) -> LoadedModule:
         """Return the module for plain, large or observed launches, compiled at first use."""
-        with self._lock, self._with_text():
+        with self._lock, self._add_text_to_errors():
             if (checked, fast) not in self._modules:
                 if self._ptx is None:
-                    self._ptx = self._compiled()
+                    self._ptx = self._make_ptx()
                 module = _LOADER.load(self._ptx, checked=checked, fast=fast)
                 if self._target is not None and self.code.expressions:
                     self._symbols = nvrtc.lowered_names(self._ptx.text())
@@ -162,80 +162,80 @@ class _Library:
             return self._modules[checked, fast]
 
     @contextmanager
-    def _with_text(self) -> Iterator[None]:
-        """Have errors of compilers bring the text, for who shows lines of it."""
+    def _add_text_to_errors(self) -> Iterator[None]:
+        """Give errors of compilers the text, so that its lines can be shown."""
         try:
             yield
         except KernelCompileError as error:
             error.text = self.code.text
             raise
 
-    def _compiled(self) -> compiling.Ptx:
+    def _make_ptx(self) -> compiling.Ptx:
         code = self.code
-        if compiling.is_ptx(code.text):
+        if self.is_ptx:
             return compiling.ptx_of_text(code.text, code.source)
         self._target = compiling.target()
         return compiling.ptx_of_code(code)
 
     def _any_module(self) -> LoadedModule:
-        """Return a module that is there, or else the one that the next launch takes."""
+        """Return a module that is loaded, or else the one that the next launch takes."""
         module = next(iter(self._modules.values()), None)
         return module or self.module(checked=bool(observation.active))
 
     def kernel(self, name: str, *, checked: bool = False, fast: bool = False) -> LoadedKernel:
         """Return a kernel for plain, large or observed launches, which errors call by this name.
 
-        BindingError tells that there is no such kernel, KernelCompileError that it has what the
-        simulator does not execute.
+        BindingError means that there is no such kernel; KernelCompileError, that the simulator does
+        not execute it.
         """
         kernel = self._kernels.get((name, checked, fast))
         if kernel is None:
             module, symbol = self.module(checked=checked, fast=fast), self.symbol(name)
-            with self._with_text():
+            with self._add_text_to_errors():
                 kernel = module.kernel(symbol, self.code.source).under(name)
             kernel = self._kernels.setdefault((name, checked, fast), kernel)
         return kernel
 
     def any_kernel(self, name: str) -> LoadedKernel:
-        """Return a kernel that is there, or else the one that the next launch takes."""
+        """Return a kernel that is loaded, or else the one that the next launch takes."""
         known = (kernel for key, kernel in [*self._kernels.items()] if key[0] == name)
         return next(known, None) or self.kernel(name, checked=bool(observation.active))
 
     def symbol(self, name: str) -> str:
-        """Return the symbol of a kernel; BindingError if there is no such one."""
+        """Return the symbol of a kernel; BindingError if there is no such kernel."""
         _require_text("RawModule", "name", name)
         module = self._any_module()
         entries = [*module.kernels, *module.refused]
-        symbols = [self._symbols[name]] if name in self._symbols else called(name, entries)
+        symbols = [self._symbols[name]] if name in self._symbols else find_symbols(name, entries)
         if len(symbols) == 1 and (name in {symbols[0], *self._symbols} or self.is_file):
             return symbols[0]
         what = "module" if self.owner == "RawModule" else "text"
-        known = ", ".join(self._names(entries)) or "none"
+        known = ", ".join(self._list_names(entries)) or "none"
         requirement = f"must be one of the {what}'s kernels ({known}); got {shown(name)}"
-        raise BindingError(self.owner, "name", requirement + self._cure(name, symbols))
+        raise BindingError(self.owner, "name", requirement + self._suggest(name, symbols))
 
-    def _names(self, symbols: Iterable[str]) -> list[str]:
+    def _list_names(self, symbols: Iterable[str]) -> list[str]:
         """Return the names by which there are kernels or variables."""
         expressions = {symbol: name for name, symbol in self._symbols.items()}
-        plain = qualified if self.is_file else str
+        plain = demangle if self.is_file else str
         return [expressions.get(symbol, plain(symbol)) for symbol in symbols]
 
-    def _cure(self, name: str, symbols: list[str]) -> str:
-        """Return what makes a name that of a kernel, if anything does for certain."""
-        if len(symbols) > 1 or (symbols and compiling.is_ptx(self.code.text)):
+    def _suggest(self, name: str, symbols: list[str]) -> str:
+        """Return advice that makes a name one of a kernel, if any does for certain."""
+        if len(symbols) > 1 or (symbols and self.is_ptx):
             return f", which may be {', '.join(symbols)}"
-        expression = qualified(symbols[0]) if symbols else name
-        cure = f"RawModule(code=..., name_expressions=[{shown(expression)}])"
+        expression = demangle(symbols[0]) if symbols else name
+        advice = f"RawModule(code=..., name_expressions=[{shown(expression)}])"
         if symbols:
-            return f', which C++ calls {symbols[0]}: declare it extern "C", or take {cure}'
-        is_text = not (self.is_file or compiling.is_ptx(self.code.text))
-        return f": take {cure}" if "<" in name and is_text else ""
+            return f', which C++ calls {symbols[0]}: declare it extern "C", or take {advice}'
+        is_text = not (self.is_file or self.is_ptx)
+        return f": take {advice}" if "<" in name and is_text else ""
 
     def described(self, name: str) -> str:
         """Return a kernel and its parameters, as far as they are known without compiling it."""
         text = self.code.text
-        find = entry_parameters if compiling.is_ptx(text) else declared_parameters
-        parameters = find(text, qualified(name))
+        find = find_entry_parameters if self.is_ptx else find_declared_parameters
+        parameters = find(text, demangle(name))
         compiled = [kernel for key, kernel in [*self._kernels.items()] if key[0] == name]
         if parameters is None and compiled:
             sizes = zip(compiled[0].parameter_kinds, compiled[0].parameter_sizes, strict=True)
@@ -247,13 +247,13 @@ class _Library:
         """Return the code's name and its kernels: those asked for, until it is compiled."""
         names = list(self.code.expressions)
         for module in [*self._modules.values()][:1]:
-            names = self._names([*module.kernels, *module.refused])
+            names = self._list_names([*module.kernels, *module.refused])
         listed = one_line(", ".join(names))
         return one_line(self.code.source) + (f" with {listed:.{_MOST_SHOWN}}" if names else "")
 
     def architecture(self) -> str:
         """Return the architecture that this is compiled for."""
-        target = _TARGET.search(self.code.text) if compiling.is_ptx(self.code.text) else None
+        target = _TARGET.search(self.code.text) if self.is_ptx else None
         return target[1] if target else self._target or compiling.target()
 
     def place(self) -> str:
@@ -265,26 +265,25 @@ class _Library:
         return f"for {architecture}" + ("" if self._modules else ", not compiled yet")
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
-        """Return what the text calls a kernel's parameters, as far as that is found."""
-        text = self.code.text
-        return () if compiling.is_ptx(text) else parameter_names(text, qualified(name))
+        """Return the names of a kernel's parameters in the text, as far as they are found."""
+        return () if self.is_ptx else find_parameter_names(self.code.text, demangle(name))
 
-    def pointed(self, name: str, count: int) -> list[Numbers | None]:
+    def pointer_targets(self, name: str, count: int) -> list[Numbers | None]:
         """Return what each of so many parameters of a kernel points to, as far as that is known."""
-        known = self._pointed.get(name)
-        if known is None:
-            text = "" if compiling.is_ptx(self.code.text) else self.code.text
-            known = pointed(self.symbol(name), text, self.code.options, count)
-            self._pointed[name] = known
-        return known
+        targets = self._pointer_targets.get(name)
+        if targets is None:
+            text = "" if self.is_ptx else self.code.text
+            targets = find_pointer_targets(self.symbol(name), text, self.code.options, count)
+            self._pointer_targets[name] = targets
+        return targets
 
     def variable(self, name: str) -> np.ndarray:
         """Return the bytes of a variable."""
         _require_text("RawModule", "name", name)
         variables = self._any_module().variables
-        symbols = called(name, list(variables))
+        symbols = find_symbols(name, list(variables))
         if len(symbols) != 1 or not (name == symbols[0] or self.is_file):
-            known = ", ".join(self._names(variables)) or "none"
+            known = ", ".join(self._list_names(variables)) or "none"
             requirement = f"must be one of the module's variables ({known}); got {shown(name)}"
             if symbols:
                 requirement += f", which may be {', '.join(symbols)}"
@@ -295,14 +294,14 @@ class _Library:
 
 
 def _require_text(owner: str, argument: str, value: object) -> None:
-    """Raise DTypeError for what is no str; CuPy takes no class derived from it either."""
+    """Raise DTypeError for anything but a str; CuPy refuses derived classes, too."""
     if type(value) is not str:
         found = f"a {type(value).__name__}" if isinstance(value, str) else shown(value)
         raise dtype_error(owner, argument, f"must be a str; got {found}")
 
 
-def _flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
-    """Return which are true, as Python has it; BindingError if that cannot be told of one."""
+def _as_flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
+    """Return which are true in Python; BindingError if the truth of one is unknown."""
     names = ("translate_cucomplex", "enable_cooperative_groups", "jitify")
     flags = []
     for name, value in zip(names, values, strict=True):
@@ -314,8 +313,8 @@ def _flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
     return flags[0], flags[1], flags[2]
 
 
-def _sequence(owner: str, argument: str, values: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return a sequence as a tuple; DTypeError for what is none, and for a text."""
+def _as_tuple(owner: str, argument: str, values: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """Return a sequence as a tuple; DTypeError for anything else, and for a text."""
     try:
         if not isinstance(values, str):
             return tuple(values)
@@ -325,12 +324,12 @@ def _sequence(owner: str, argument: str, values: Any) -> tuple[Any, ...]:  # noq
 
 
 def _check_lines(owner: str, argument: str, lines: tuple[object, ...]) -> None:
-    """Raise an error for what is no string of one line."""
+    """Raise an error for anything but strings of one line."""
     for line in lines:
         if not isinstance(line, str):
             raise dtype_error(owner, argument, f"must be strings; got {shown(line)}")
         if not _is_plain(line) or "\n" in line:
-            raise BindingError(owner, argument, f"{_PLAIN} or line breaks")
+            raise BindingError(owner, argument, f"{_PLAIN_TEXT} or line breaks")
         if not line and argument != "options":
             raise BindingError(owner, argument, "must not be empty")
 
@@ -342,8 +341,8 @@ def _is_plain(text: str) -> bool:
         return False
 
 
-def _sizes(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
-    """Return numbers of blocks or threads: those below 1 as 1, as in CuPy."""
+def _as_extents(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
+    """Return numbers of blocks or threads; those below 1 count as 1, as in CuPy."""
     try:
         counts = tuple(max(1, integer_of(n)) for n in sizes) if type(sizes) is tuple else None
     except Exception:  # noqa: BLE001  whatever the class of a size raises
@@ -358,10 +357,10 @@ def _sizes(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
 
 
 class _Raw:
-    """What RawKernel and RawModule have in common: what they were given, which nobody changes."""
+    """What RawKernel and RawModule have in common: arguments that stay as they were given."""
 
     __slots__ = ("_given", "_library")
-    _given: _Given
+    _given: _Arguments
     _library: _Library
 
     code = property(attrgetter("_given.code"), doc="The text; None of a file.")
@@ -392,7 +391,7 @@ class RawKernel(_Raw):
     Raises
     ------
     DTypeError
-        The code, the name or an option is no string, or the options are no tuple.
+        The code, the name or an option is not a string, or the options are not a tuple.
     BindingError
         Another argument is not supported.
 
@@ -422,7 +421,7 @@ class RawKernel(_Raw):
     __slots__ = ("_label", "_name", "takes_strides")
     _label: str  # what errors and reports call it
     _name: str
-    takes_strides: bool  # whether it is told the strides of arrays, so that these explain nothing
+    takes_strides: bool  # whether it gets the strides of arrays, so that they explain no finding
 
     def __init__(
         self,
@@ -437,23 +436,23 @@ class RawKernel(_Raw):
     ) -> None:
         _require_text("RawKernel", "name", name)
         _check_lines("RawKernel", "name", (name,))
-        flags = _flags("RawKernel", translate_cucomplex, enable_cooperative_groups, jitify)
-        source = f"{_plain(name)}.cu"
-        given = _Given("RawKernel", source, code, None, options, backend, *flags)
+        flags = _as_flags("RawKernel", translate_cucomplex, enable_cooperative_groups, jitify)
+        source = f"{_file_stem(name)}.cu"
+        given = _Arguments("RawKernel", source, code, None, options, backend, *flags)
         given.check()
         self.__setstate__((given, name, name, False))
 
     name = property(attrgetter("_name"), doc="Its symbol, as in CuPy.")
     __name__ = name
 
-    def __getstate__(self) -> tuple[_Given, str, str, bool]:
-        """Return what this is made of: nothing that is compiled."""
+    def __getstate__(self) -> tuple[_Arguments, str, str, bool]:
+        """Return what makes this again, without compiled code."""
         return self._given, self._name, self._label, self.takes_strides
 
-    def __setstate__(self, state: tuple[_Given, str, str, bool]) -> None:
-        """Be a kernel that is not compiled yet."""
+    def __setstate__(self, state: tuple[_Arguments, str, str, bool]) -> None:
+        """Become a kernel that is not compiled yet."""
         given, name, label, strides = state
-        self._begin(given, given.library(), name, label, strides=strides)
+        self._initialise(given, given.library(), name, label, strides=strides)
 
     def __repr__(self) -> str:
         """Show name, parameters and architecture; nothing is compiled for that."""
@@ -464,23 +463,23 @@ class RawKernel(_Raw):
         return box(self._library.described(self._label), more=f"RawKernel {self._library.place()}")
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        """Say of an attribute of CuPy's that it is not there."""
+        """Raise AttributeError, which says why an attribute of CuPy's is missing."""
         why = "; only a GPU's machine code has one" if name in ONLY_ON_GPU else ""
         message = f"RawKernel: {name} is not there{why}"
         raise AttributeError(message, name=name, obj=self)
 
     @classmethod
-    def of_module(cls, given: _Given, library: _Library, name: str) -> Self:
+    def of_module(cls, given: _Arguments, library: _Library, name: str) -> Self:
         """Return a kernel of a module."""
         symbol = library.symbol(name)
         kernel = cls.__new__(cls)
-        kernel._begin(given, library, symbol, name)  # noqa: SLF001  of this class
+        kernel._initialise(given, library, symbol, name)  # noqa: SLF001  of this class
         return kernel
 
-    def _begin(
-        self, given: _Given, library: _Library, name: str, label: str, *, strides: bool = False
+    def _initialise(
+        self, given: _Arguments, library: _Library, name: str, label: str, *, strides: bool = False
     ) -> None:
-        """Be this kernel."""
+        """Set what the kernel consists of."""
         self._given, self._library, self._name, self._label = given, library, name, label
         self.takes_strides = strides
 
@@ -491,7 +490,7 @@ class RawKernel(_Raw):
 
     @property
     def attributes(self) -> dict[str, int]:
-        """What CUDA tells of a kernel, without what only a GPU's machine code has."""
+        """CUDA's attributes of a kernel, without those that only a GPU's machine code has."""
         names = ["max_threads_per_block", "shared_size_bytes", "ptx_version"]
         names += ["max_dynamic_shared_size_bytes", "preferred_shared_memory_carveout"]
         return {name: getattr(self, name) for name in names}
@@ -518,33 +517,33 @@ class RawKernel(_Raw):
         By default it is what static shared memory leaves of 48 KiB, as on a GPU.
         """
         left = MAX_STATIC_SHARED_BYTES - self.shared_size_bytes
-        return _asked.get(self._place_of("max_dynamic_shared_size_bytes"), max(0, left))
+        return _attributes.get(self._attribute_key("max_dynamic_shared_size_bytes"), max(0, left))
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, value: int) -> None:
-        self._ask("max_dynamic_shared_size_bytes", value, 0, MAX_SHARED_BYTES)
+        self._set_attribute("max_dynamic_shared_size_bytes", value, 0, MAX_SHARED_BYTES)
 
     @property
     def preferred_shared_memory_carveout(self) -> int:
         """Shared memory that a GPU should keep, in percent; it changes nothing here."""
-        return _asked.get(self._place_of("preferred_shared_memory_carveout"), -1)
+        return _attributes.get(self._attribute_key("preferred_shared_memory_carveout"), -1)
 
     @preferred_shared_memory_carveout.setter
     def preferred_shared_memory_carveout(self, value: int) -> None:
-        self._ask("preferred_shared_memory_carveout", value, -1, 100)
+        self._set_attribute("preferred_shared_memory_carveout", value, -1, 100)
 
-    def _place_of(self, attribute: str) -> tuple[str, str, str]:
-        """Return where an attribute is kept that a program has set."""
+    def _attribute_key(self, attribute: str) -> tuple[str, str, str]:
+        """Return the key of an attribute that a program sets."""
         module = self._library.any_kernel(self._label).module
         return module.ptx.key, self._library.symbol(self._label), attribute
 
-    def _ask(self, attribute: str, value: object, low: int, high: int) -> None:
-        """Keep an attribute for all that have the function, as CUDA does."""
+    def _set_attribute(self, attribute: str, value: object, low: int, high: int) -> None:
+        """Set an attribute for all kernels that are the function, as CUDA does."""
         value = as_integer(self._label, attribute, value)
         if not low <= value <= high:
             requirement = f"must lie in [{low}, {high}]; got {shown(value)}"
             raise BindingError(self._label, attribute, requirement)
-        _asked[self._place_of(attribute)] = value
+        _attributes[self._attribute_key(attribute)] = value
 
     def __call__(
         self,
@@ -563,9 +562,10 @@ class RawKernel(_Raw):
             Blocks of the grid and threads of a block, in one to three dimensions. Numbers below 1
             count as 1, as in CuPy.
         args : tuple
-            For pointers NumPy arrays, whose addresses the kernel gets, addresses or None. Else
-            scalars: NumPy's of the parameter's size, Python's integers for integers of any size,
-            bool, float for double. For structures by value NumPy's records, or arrays of one.
+            For pointers NumPy arrays, whose addresses the kernel gets, addresses or None. For
+            structures by value NumPy's records, or arrays of one. Otherwise scalars: NumPy's of
+            the parameter's size, Python's integers for integers of any size, bool, or float for
+            double.
         shared_mem : int, optional
             Dynamic shared memory of a block, in bytes.
         stream : object, optional
@@ -577,17 +577,17 @@ class RawKernel(_Raw):
             There is no such kernel, no GPU could run the launch, or an argument does not fit its
             parameter.
         DTypeError
-            ``grid`` or ``block`` is no tuple, an argument is no NumPy array and no scalar, or
-            ``shared_mem`` no integer.
+            ``grid`` or ``block`` is not a tuple, an argument is neither a NumPy array nor a scalar,
+            or ``shared_mem`` is not an integer.
         KernelCompileError
-            The kernel does not compile, or has what the simulator does not execute.
+            The kernel does not compile, or the simulator does not execute it.
         EngineUnavailableError
             NVRTC or a C++ compiler is missing.
         SimulatorError
-            The kernel misbehaved. What it has written into its arrays until then is there.
+            The kernel misbehaved. Its arrays keep what it wrote until then.
         """
-        grid = _sizes(self._label, "grid", grid)
-        block = _sizes(self._label, "block", block)
+        grid = _as_extents(self._label, "grid", grid)
+        block = _as_extents(self._label, "block", block)
         if stream is not None and not hasattr(stream, "ptr"):
             requirement = f"must be None or a stream; got {shown(stream)}"
             raise dtype_error(self._label, "stream", requirement)
@@ -596,8 +596,8 @@ class RawKernel(_Raw):
         kernel = self._library.kernel(self._label, checked=observed, fast=fast)
         size = (grid, block, self._checked_shared(shared_mem))
         names = self._library.parameter_names(self._label) if observed else None
-        types = self._library.pointed(self._label, len(kernel.parameter_sizes))
-        packed = pack(self._label, kernel, self._checked_arguments(args), types, names)
+        targets = self._library.pointer_targets(self._label, len(kernel.parameter_sizes))
+        packed = pack_arguments(self._label, kernel, self._checked_arguments(args), targets, names)
         if self.takes_strides:
             operands = (replace(operand, is_strided=False) for operand in packed.operands)
             packed = replace(packed, operands=tuple(operands))
@@ -606,10 +606,10 @@ class RawKernel(_Raw):
             observation.observe(kernel, size, packed, cooperative=cooperative)
         else:
             launch = kernel.launcher(*size, packed.offsets, cooperative=cooperative)
-            launch(packed.data, guarded(packed, kernel.module))
+            launch(packed.data, pack_guarded_arrays(packed, kernel.module))
 
     def _checked_shared(self, shared_mem: int) -> int:
-        """Return the dynamic shared memory of a launch; an error for what it cannot ask for."""
+        """Return the dynamic shared memory of a launch; an error if a launch cannot have it."""
         shared_mem = as_integer(self._label, "shared_mem", shared_mem)
         if not shared_mem:
             return 0
@@ -626,7 +626,7 @@ class RawKernel(_Raw):
         return shared_mem
 
     def _checked_arguments(self, args: Any) -> tuple[Any, ...]:  # noqa: ANN401
-        """Return the arguments of a launch; DTypeError for what has none."""
+        """Return the arguments of a launch; DTypeError if they are not a sequence."""
         try:
             len(args)  # CuPy asks for it
             return tuple(args)
@@ -635,7 +635,7 @@ class RawKernel(_Raw):
             raise dtype_error(self._label, "args", requirement) from None
 
 
-def _plain(name: str) -> str:
+def _file_stem(name: str) -> str:
     """Return the part of a name expression that can name a file."""
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split("<", 1)[0]) or "kernel"
 
@@ -651,7 +651,7 @@ class RawModule(_Raw):
         A file with PTX or, unlike in CuPy, with CUDA C++, whose kernels and variables have C++'s
         names, too. Of a whole program NVRTC gets what is for kernels: where it refuses functions,
         classes, variables or headers without a mark such as ``__device__``, they are left out,
-        unless a kernel needs them. What NVRTC does not take so can be given as PTX, of
+        unless a kernel needs them. A file that NVRTC refuses even so can be given as PTX, made by
         ``nvcc -ptx x.cu -o x.ptx``.
     options : tuple of str, optional
         As of `RawKernel`.
@@ -698,12 +698,12 @@ class RawModule(_Raw):
     ) -> None:
         if (code is None) == (path is None):
             raise dtype_error("RawModule", "code", "must be given, or path; exactly one of them")
-        flags = _flags("RawModule", translate_cucomplex, enable_cooperative_groups, jitify)
+        flags = _as_flags("RawModule", translate_cucomplex, enable_cooperative_groups, jitify)
         source, names = path or "module.cu", None
         if name_expressions is not None:
-            names = _sequence("RawModule", "name_expressions", name_expressions)
+            names = _as_tuple("RawModule", "name_expressions", name_expressions)
         backend = backend if path is None else "nvcc"  # as in CuPy
-        given = _Given("RawModule", source, code, path, options, backend, *flags, names)
+        given = _Arguments("RawModule", source, code, path, options, backend, *flags, names)
         given.check()
         self.__setstate__(given)
         if path is not None and not self._library.is_file:
@@ -711,12 +711,12 @@ class RawModule(_Raw):
 
     name_expressions = property(attrgetter("_given.name_expressions"), doc="None without any.")
 
-    def __getstate__(self) -> _Given:
-        """Return what this is made of: nothing that is compiled."""
+    def __getstate__(self) -> _Arguments:
+        """Return what makes this again, without compiled code."""
         return self._given
 
-    def __setstate__(self, given: _Given) -> None:
-        """Be a module that is not compiled yet."""
+    def __setstate__(self, given: _Arguments) -> None:
+        """Become a module that is not compiled yet."""
         self._given, self._library = given, given.library()
 
     def __repr__(self) -> str:
@@ -765,7 +765,7 @@ class RawModule(_Raw):
         return self._library.variable(name)
 
 
-def _read(path: str) -> str:
+def _read_text(path: str) -> str:
     """Return the text of a file."""
     try:
         content = Path(path).read_bytes().rstrip(b"\0")

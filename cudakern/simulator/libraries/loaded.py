@@ -94,7 +94,7 @@ class LoadedKernel:
     ) -> Callable[..., None]:
         """Return a function that runs the kernel on packed parameters; many threads can call it.
 
-        It takes arrays to guard, too, as `guarded_arrays.guarded` gives them.
+        It takes arrays to guard, too, in the form of `guarded_arrays.pack_guarded_arrays`.
 
         `shared_bytes` are those of dynamic shared memory; `offsets` tell where each parameter
         starts among the packed bytes. `resident` blocks may run side by side, by default one a

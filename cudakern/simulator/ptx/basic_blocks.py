@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx import access_bits as bits
-from cudakern.simulator.ptx.effects import lanes_of, size_in
 from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.model import (
     Address,
@@ -21,126 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from cudakern.simulator.ptx.forms import Match
-    from cudakern.simulator.ptx.model import Function, Operand, Place, Statement
-
-
-class Flow:
-    """The registers of a function."""
-
-    def __init__(self, body: Sequence[Statement]) -> None:
-        self._read: set[str] = set()
-        self._definitions: dict[str, list[Instruction]] = {}
-        instructions = [statement for statement in body if isinstance(statement, Instruction)]
-        for instruction in instructions:
-            self._note(instruction)
-        loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
-        #: Where loads start and end, by the base of their address and the line they stand at.
-        self._starts = {(_base(load), load.stack, _range(load)[0]) for load in loads}
-        self._ends = {(_base(load), load.stack, _range(load)[1]) for load in loads}
-        exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
-        compared: dict[tuple[str, int] | None, set[str]] = {}
-        for place, names in {(self._place(e.operands[1:2]), e.operands[2:3]) for e in exchanges}:
-            compared.setdefault(place, set()).update(self._before(names))
-        self._guesses = {
-            id(load)
-            for load in loads
-            if compared
-            and _names(load.operands[:1]) & compared.get(self._place(load.operands[1:2]), set())
-        } - _stored_loads(body)
-
-    def access(self, instruction: Instruction) -> int:
-        """Return what an instruction does to memory, as bits."""
-        row = row_of(instruction)
-        if row is None:
-            return 0
-        access, effects = row.access, row.form.effects
-        if "returns" in effects and _names(instruction.operands[:1]) & self._read:
-            access |= bits.RETURNS | bits.READS
-        if id(instruction) in self._guesses and not access & bits.STRONG:
-            access |= bits.GUESSES
-        if "moves" in effects and "reads" in effects:
-            place = _base(instruction), instruction.stack
-            start, end = _range(instruction)
-            if (*place, end) in self._starts or (*place, start) in self._ends:
-                access |= bits.PIECE
-        return access
-
-    def _note(self, instruction: Instruction) -> None:
-        row = row_of(instruction)
-        count = row.results(instruction) if row is not None else 0
-        for name in _names(instruction.operands[:count]):
-            self._definitions.setdefault(name, []).append(instruction)
-        self._read |= _names(instruction.operands[count:])
-
-    # Compare and exchange
-
-    def _before(self, compared: tuple[Operand, ...]) -> set[str]:
-        """Return the registers whose values reach what a compare and exchange compares with."""
-        names = _names(compared)
-        pending = [*names]
-        while pending:
-            for definition in self._definitions.get(pending.pop(), ()):
-                source = definition.operands[-1]
-                if definition.words[0] == "mov" and isinstance(source, Register):
-                    new = _names([source]) - names
-                    names |= new
-                    pending += new
-        return names
-
-    def _place(self, addresses: tuple[Operand, ...]) -> tuple[str, int] | None:
-        """Return an address as the name that it was moved from, and an offset."""
-        base = next((a.base for a in addresses if isinstance(a, Address)), None)
-        if not isinstance(base, Register):
-            return None
-        name, offset, seen = base.name, base.offset, set[str]()
-        while name not in seen:
-            seen.add(name)
-            definitions = self._definitions.get(name, ())
-            match [(definition.words[0], definition.operands) for definition in definitions]:
-                case [("mov" | "cvta", (_, Register(name, more)))]:
-                    offset += more
-                case [("add", (_, Register(name), Immediate(more)))]:
-                    offset += more
-        return name, offset % 2**64
-
-
-def _stored_loads(body: Iterable[Statement]) -> set[int]:
-    """Return the identities of loads whose very values are stored before the next label."""
-    stored: set[int] = set()
-    loaded: dict[str, int] = {}
-    for statement in body:
-        if not isinstance(statement, Instruction):
-            loaded.clear()
-            continue
-        opcode, operands = statement.words[0], statement.operands
-        if opcode == "st":
-            stored |= {loaded[name] for name in _names(operands[1:]) if name in loaded}
-        row = row_of(statement)
-        for name in _names(operands[: row.results(statement)] if row is not None else ()):
-            loaded.pop(name, None)
-            if opcode == "ld":
-                loaded[name] = id(statement)
-    return stored
-
-
-def _range(load: Instruction) -> tuple[int, int]:
-    """Return where a load starts and ends, counted from the base of its address."""
-    address = load.operands[1]
-    base = address.base if isinstance(address, Address) else None
-    start = base.offset if isinstance(base, Register) else 0
-    return start, start + (lanes_of(load.name) or 1) * (size_in(load.words) or 0)
-
-
-def _base(load: Instruction) -> str:
-    """Return the name that a load's address starts with."""
-    address = load.operands[1]
-    base = address.base if isinstance(address, Address) else None
-    return base.name if isinstance(base, Register) else ""
-
-
-def _names(operands: Iterable[Operand]) -> set[str]:
-    """Return the names in operands, but that of the register that takes what nobody wants."""
-    return {*names_in(operands)} - {"_"}
+    from cudakern.simulator.ptx.model import Function, Operand, SourceLine, Statement
 
 
 def names_in(operands: Iterable[Operand]) -> Iterator[str]:
@@ -178,13 +57,13 @@ def constants(body: Iterable[Statement]) -> dict[str, Immediate]:
     return {name: number for name, number in found.items() if isinstance(number, Immediate)}
 
 
-class Blocks:
+class BasicBlocks:
     """The basic blocks of a function: their numbers, and how often instructions stand in each."""
 
     def __init__(self, body: Iterable[Statement], first: int) -> None:
         self.numbers: dict[int, int] = {}  # by the identity of a block's first instruction
         self.end = first  # the number after the last one
-        counts: Counter[tuple[str, Place | None, int]] = Counter()
+        counts: Counter[tuple[str, SourceLine | None, int]] = Counter()
         begins = True
         for statement in body:
             if isinstance(statement, Label):
@@ -194,19 +73,19 @@ class Blocks:
             if begins:
                 self.numbers[id(statement)] = self.end
                 self.end += 1
-            counts[statement.name, statement.place, self.end - 1] += 1
+            counts[statement.name, statement.source_line, self.end - 1] += 1
             row = row_of(statement)
             begins = row is not None and "ends" in row.form.effects
         #: Name, line, number of the block, count.
         self.rows = [(*key, count) for key, count in counts.items()]
 
 
-def blocks_of(functions: Sequence[Function]) -> dict[str, Blocks]:
+def blocks_of(functions: Sequence[Function]) -> dict[str, BasicBlocks]:
     """Return the basic blocks of each function: those of an entry have numbers after all others."""
-    blocks: dict[str, Blocks] = {}
+    blocks: dict[str, BasicBlocks] = {}
     common = 0
     for function in sorted(functions, key=lambda function: function.is_entry):
-        blocks[function.name] = Blocks(function.body or (), common)
+        blocks[function.name] = BasicBlocks(function.body or (), common)
         if not function.is_entry:
             common = blocks[function.name].end
     return blocks

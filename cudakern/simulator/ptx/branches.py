@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
+from cudakern.simulator.ptx.builtin_functions import BUILTINS
 from cudakern.simulator.ptx.model import Register, Vector
 from cudakern.simulator.ptx.values import type_of_register
 
@@ -48,7 +48,7 @@ def exit_thread(text: FunctionText) -> str:
 
 
 def call(text: FunctionText) -> str:
-    """Section 9.7.12.5: call. Arguments and results are places in memory."""
+    """Section 9.7.12.5: call. Arguments and results are pointers."""
     results: tuple[Operand, ...] = ()
     arguments: tuple[Operand, ...] = ()
     operands = text.instruction.operands
@@ -64,21 +64,21 @@ def call(text: FunctionText) -> str:
         text.refuse(f"{text.instruction.name} of {callee.name} with other arguments than it has")
     before: list[str] = []
     after: list[str] = []
-    places = []
+    pointers = []
     passed = (("y", function.results, results), ("z", function.parameters, arguments))
     for letter, variables, values in passed:
         for i, (variable, operand) in enumerate(zip(variables, values, strict=True)):
-            if isinstance(operand, Register) and operand.name in text.places:
-                places.append(text.places[operand.name])
+            if isinstance(operand, Register) and operand.name in text.memory_names:
+                pointers.append(text.memory_names[operand.name])
                 continue
             name, kind = f"{letter}{i}", type_of_register(variable.type)
-            places.append(f"(char*)&{name}")
+            pointers.append(f"(char*)&{name}")
             if letter == "y":
                 before.append(f"{kind} {name};")
                 after.append(text.assign(operand, name, kind))
             else:
                 before.append(f"{kind} {name} = {text.value(operand, kind)};")
-    call = _called(text, callee, function, places)
+    call = _write_call(text, callee, function, pointers)
     if text.is_checked:
         before.append(f"const Call called(me, {text.instruction.line});")
     return f"{{ {' '.join((*before, call, *after))} }}"
@@ -100,10 +100,12 @@ def _function(text: FunctionText, callee: Register, more: Sequence[Operand]) -> 
     return function
 
 
-def _called(text: FunctionText, callee: Register, function: Function, places: list[str]) -> str:
-    arguments = "".join(f", {place}" for place in places)
+def _write_call(
+    text: FunctionText, callee: Register, function: Function, pointers: list[str]
+) -> str:
+    arguments = "".join(f", {pointer}" for pointer in pointers)
     if text.register(callee.name) is not None:
-        kinds = ", char*" * len(places)
+        kinds = ", char*" * len(pointers)
         target = f"callable({text.value(callee, 'u64')}, {text.site()})"
         return f"((void (*)(CK_CONTEXT_TYPES{kinds})){target})(CK_CONTEXT_VALUES{arguments});"
     if function.body is None and function.name in BUILTINS:

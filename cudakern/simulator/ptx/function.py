@@ -6,10 +6,10 @@ import re
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
-from cudakern.simulator.ptx.basic_blocks import Flow
 from cudakern.simulator.ptx.effects import lanes_of
 from cudakern.simulator.ptx.instructions import row_of, table
 from cudakern.simulator.ptx.instructions.special import special_register
+from cudakern.simulator.ptx.memory_accesses import MemoryAccesses
 from cudakern.simulator.ptx.model import (
     TYPE_BYTES,
     Address,
@@ -131,7 +131,7 @@ class FunctionText:
         self._offsets = scope.layouts[function.name].offsets  # of shared variables
         self.local_bytes = 0  # what its variables take of a thread's stack
         self.targets: dict[str, Targets] = {}
-        self.places: dict[str, str] = {}  # C++ names of local and parameter memory
+        self.memory_names: dict[str, str] = {}  # C++ names of local and parameter memory
         self._ranges: dict[str, tuple[str, int]] = {}  # "%r" -> type, how many
         self.registers: dict[str, CppVariable] = {}  # those in use
         self._others: set[str] = set()  # names that are no register's
@@ -141,7 +141,7 @@ class FunctionText:
         self._labels: dict[str, str] = {}
         self._returned: list[str] = []
         self._uses_carry = False
-        self._flow = Flow(function.body or ()) if scope.checked else None
+        self._accesses = MemoryAccesses(function.body or ()) if scope.checked else None
         self.follower: Follower | None = None  # in checked launches
         #: Of an entry whose call runs all threads of a block; made once all is declared.
         self.split: Callable[[FunctionText], Split] | None = None
@@ -244,24 +244,24 @@ class FunctionText:
         if function.is_entry:
             for i, variable in enumerate(function.parameters):
                 self.entered.append(f"char* const P{i} = (char*)parameters[{i}];")
-                self.places[variable.name] = f"P{i}"
+                self.memory_names[variable.name] = f"P{i}"
             return []
         loaded = []
         named = ((function.results, "R"), (function.parameters, "P"))
         for variables, letter in named:
             for i, variable in enumerate(variables):
-                place = f"{letter}{i}"
+                pointer = f"{letter}{i}"
                 if variable.space == "param":
-                    self.places[variable.name] = place
+                    self.memory_names[variable.name] = pointer
                     if self.is_checked and variable.size:
-                        self._passed[variable.name] = f"{place} + {_words_at(variable.size)}"
+                        self._passed[variable.name] = f"{pointer} + {_words_at(variable.size)}"
                     continue
                 self._declare(variable)
                 kind, name = self.register(variable.name) or ("", "")
                 if letter == "R":
-                    self._returned.append(f"store<{kind}>({place}, {name});")
+                    self._returned.append(f"store<{kind}>({pointer}, {name});")
                 else:
-                    loaded.append(f"{name} = load<{kind}>({place});")
+                    loaded.append(f"{name} = load<{kind}>({pointer});")
         return loaded
 
     def _declare(self, variable: Declaration) -> None:
@@ -269,8 +269,8 @@ class FunctionText:
             self._others.clear()
             self._ranges[variable.name] = type_of_register(variable.type), variable.registers
         elif variable.space in {"local", "param"}:
-            place = f"M{len(self.places)}"
-            self.places[variable.name] = place
+            memory = f"M{len(self.memory_names)}"
+            self.memory_names[variable.name] = memory
             size = max(variable.size, 1)
             self.local_bytes += max(size, variable.alignment)
             if self.local_bytes > _MAX_LOCAL_BYTES:
@@ -278,15 +278,17 @@ class FunctionText:
                 raise RefusedError(self.scope.told(self.function, requirement, self.local_bytes))
             alignment = max(variable.alignment, 8)
             if self.is_checked and variable.space == "local":
-                text = f"Local<{size}, {alignment}> {place}_; char* const {place} = {place}_.data;"
+                text = (
+                    f"Local<{size}, {alignment}> {memory}_; char* const {memory} = {memory}_.data;"
+                )
             elif self.is_checked and variable.size:
                 start = _words_at(size)
-                self._passed[variable.name] = f"{place} + {start}"
-                text = f"alignas({alignment}) char {place}[{start + 8 * (-(-size // 4))}]{{}};"
+                self._passed[variable.name] = f"{memory} + {start}"
+                text = f"alignas({alignment}) char {memory}[{start + 8 * (-(-size // 4))}]{{}};"
             else:
-                text = f"alignas({alignment}) char {place}[{size}];"
+                text = f"alignas({alignment}) char {memory}[{size}];"
             if variable.space == "local":
-                self.local[place] = text
+                self.local[memory] = text
             else:
                 self.declarations.append(text)
 
@@ -304,7 +306,8 @@ class FunctionText:
             access = effects.access(()) if self.is_checked else 0
             return self.scope.site(self.instruction, access)
         if not self._site:
-            access = self._flow.access(self.instruction) if self._flow is not None else 0
+            accesses = self._accesses
+            access = accesses.bits_of(self.instruction) if accesses is not None else 0
             self._site = self.scope.site(self.instruction, access)
         return self._site
 
@@ -323,7 +326,7 @@ class FunctionText:
     def refuse(self, what: str, advice: str = "") -> NoReturn:
         """Raise RefusedError: the instruction has what the simulator does not execute."""
         ptx_line = self.instruction.line
-        file, line = self.instruction.place or (self.scope.source, ptx_line)
+        file, line = self.instruction.source_line or (self.scope.source, ptx_line)
         message = f"{file}:{line}: error: the simulator does not execute {shortened(what)}"
         message += f" (line {ptx_line} of the PTX){advice}"
         raise RefusedError(message)
@@ -393,23 +396,23 @@ class FunctionText:
         name, offset = operand.name, operand.offset
         if name in self._offsets:
             return f"(u64){(self._offsets[name] + offset) % 2**64}ull"
-        if name in self.places:
-            place = self.places[name]
+        if name in self.memory_names:
+            pointer = self.memory_names[name]
         elif name in self.scope.variables:
-            place = self.scope.variables[name]
+            pointer = self.scope.variables[name]
         elif self.scope.is_callable(name):
             self.scope.called.add(name)
             self.scope.addressed.add(name)
-            place = f"&{self.scope.functions[name]}"
+            pointer = f"&{self.scope.functions[name]}"
         elif self.scope.is_dynamic(name):
-            place = "me->group->dynamic_offset"
+            pointer = "me->group->dynamic_offset"
         else:
             function = self.scope.declared(name)
             what = "not declared" if function is None else "not defined"
             if function is not None and function.is_entry:
                 what = "a kernel: only the host launches them"
             self.refuse(f"{self.instruction.name} of {name}, which is {what}")
-        return f"((u64){place} + (u64)({offset}))" if offset else f"(u64){place}"
+        return f"((u64){pointer} + (u64)({offset}))" if offset else f"(u64){pointer}"
 
     def assign(self, operand: Operand, value: str, kind: str) -> str:
         """Return the statement that gives a register a value of a C++ type."""
@@ -555,7 +558,7 @@ class FunctionText:
         return self.follower.stored(items) if self.follower is not None else ("", "")
 
     def passed_words(self, address: Address) -> Callable[[int], str] | None:
-        """Return what gives arguments for a place from an address on, among parameters."""
+        """Return what gives arguments for an offset from an address, among parameters."""
         base = address.base
         if not isinstance(base, Register) or base.name not in self._passed:
             return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from cudakern.simulator.ptx.model import Function, Targets
-    from cudakern.simulator.ptx.suspension_points import Step, Steps
+    from cudakern.simulator.ptx.suspension_points import FunctionSteps, Step
 
 #: What C++ of special registers has that is not the same for all threads of a block.
 _VARYING = re.compile(r"\b(?:me->thread|me->lane|warp_number|ck_sim_time)\b")
@@ -31,11 +31,11 @@ _CHEAP |= {"sub", "xor"}
 _MOST_STEPS = 4
 
 
-class Values:
+class DerivedRegisters:
     """Registers that follow from others which are the same for all threads, or from the index."""
 
     def __init__(
-        self, function: Function, steps: Steps, is_register: Callable[[str], bool]
+        self, function: Function, steps: FunctionSteps, is_register: Callable[[str], bool]
     ) -> None:
         #: Those that are the same for all threads of a block, and the instructions that compute
         #: them: once, of what comes before them in the text.
@@ -98,8 +98,8 @@ def _computes_alone(step: Step) -> bool:
     )
 
 
-class _Bits(NamedTuple):
-    """The registers of an instruction."""
+class _StepRegisters(NamedTuple):
+    """The registers of an instruction, as bits."""
 
     read: int
     written: int
@@ -109,7 +109,7 @@ class _Bits(NamedTuple):
     has_guard: bool
 
 
-class Kept:
+class LiveRegisters:
     """What a thread saves when it is left at a point, and restores when it goes on.
 
     What has not changed since the point before is there already; what is not read before the next
@@ -118,7 +118,7 @@ class Kept:
 
     def __init__(
         self,
-        steps: Steps,
+        steps: FunctionSteps,
         tables: Mapping[str, Targets],
         is_kept: Callable[[str], bool],
         derived: Collection[str],
@@ -162,10 +162,10 @@ class Kept:
             bits &= bits - 1
 
     def _flow(
-        self, steps: Steps, tables: Mapping[str, Targets]
-    ) -> tuple[list[list[_Bits]], list[list[int]]]:
+        self, steps: FunctionSteps, tables: Mapping[str, Targets]
+    ) -> tuple[list[list[_StepRegisters]], list[list[int]]]:
         """Return the basic blocks, and which ones follow each."""
-        blocks: list[list[_Bits]] = [[]]
+        blocks: list[list[_StepRegisters]] = [[]]
         ends: list[Step | None] = [None]
         labels: dict[str, int] = {}
         for statement in steps.body:
@@ -178,8 +178,9 @@ class Kept:
                 written = self._mask(step.written)
                 surely = 0 if step.has_guard else written
                 point = steps.points.get(id(statement), 0)
-                read = self._mask(step.read)
-                blocks[-1].append(_Bits(read, written, surely, point, step.meets, step.has_guard))
+                read, guarded = self._mask(step.read), step.has_guard
+                registers = _StepRegisters(read, written, surely, point, step.meets, guarded)
+                blocks[-1].append(registers)
                 if step.opcode in LEAVING:
                     ends[-1] = step
                     blocks.append([])
@@ -249,7 +250,7 @@ class Kept:
 
     def _points(
         self, after: Sequence[Sequence[int]], changed: Sequence[int]
-    ) -> Iterator[tuple[_Bits, int, int]]:
+    ) -> Iterator[tuple[_StepRegisters, int, int]]:
         """Yield each point with what holds after it, and what can have changed before it."""
         for i, block in enumerate(self._blocks):
             if not any(step.point for step in block):
@@ -270,7 +271,7 @@ def targets_of(branch: Step, tables: Mapping[str, Targets]) -> list[str]:
     ]
 
 
-def _before(step: _Bits, saved: Mapping[int, int]) -> tuple[int, int]:
+def _before(step: _StepRegisters, saved: Mapping[int, int]) -> tuple[int, int]:
     """Return what is read before the next point: its own saves, too; and what else may be."""
     if not step.point:
         return step.read, ~step.surely
@@ -278,6 +279,6 @@ def _before(step: _Bits, saved: Mapping[int, int]) -> tuple[int, int]:
     return step.read | (saved[step.point] & ~step.surely), lets
 
 
-def _leaves(step: _Bits) -> bool:
+def _leaves(step: _StepRegisters) -> bool:
     """Return whether every thread is left there."""
     return bool(step.point) and step.meets and not step.has_guard

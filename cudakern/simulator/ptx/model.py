@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.names import is_header
+from cudakern.simulator.ptx.header_files import is_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +25,9 @@ LANES = {"v2": 2, "v4": 4, "v8": 8}
 #: With which NVRTC starts every text.
 _OWN_HEADER = "__nv_nvrtc_builtin_header.h"
 _MAX_DIGITS = 9  # of a register's number
-Place = tuple[str, int]
+SourceLine = tuple[str, int]  # file, number
 #: Innermost first: the line of an instruction, then the calls that were inlined around it.
-Stack = tuple[Place, ...]
+Stack = tuple[SourceLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Instruction:
     pairs: int  # how many of the operands are second results
     line: int  # in the PTX text
     stack: Stack  # in the source, as far as the PTX tells
-    columns: tuple[int, ...]  # of each place of the stack, from 1; 0 if unknown
+    columns: tuple[int, ...]  # of each line of the stack, from 1; 0 if unknown
 
     @property
     def words(self) -> list[str]:
@@ -82,27 +82,27 @@ class Instruction:
         return self.name.split(".")
 
     @property
-    def places(self) -> list[Place]:
+    def source_lines(self) -> list[SourceLine]:
         """The lines of the stack that are not in NVRTC's own header; equal neighbours once."""
-        places = (place for place in self.stack if not place[0].endswith(_OWN_HEADER))
-        return [place for place, _ in groupby(places)]
+        lines = (line for line in self.stack if not line[0].endswith(_OWN_HEADER))
+        return [line for line, _ in groupby(lines)]
 
     @property
-    def place(self) -> Place | None:
+    def source_line(self) -> SourceLine | None:
         """The innermost line of the user's own; of a header if there is none."""
-        places = self.places
-        return next((place for place in places if not is_header(place[0])), [*places, None][0])
+        lines = self.source_lines
+        return next((line for line in lines if not is_header(line[0])), [*lines, None][0])
 
     @property
     def column(self) -> int:
-        """Where in the line of `place` the statement or expression begins, from 1; 0 if unknown."""
-        place = self.place
-        return self.columns[self.stack.index(place)] if place else 0
+        """Where in `source_line` the statement or expression begins, from 1; 0 if unknown."""
+        line = self.source_line
+        return self.columns[self.stack.index(line)] if line else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place to branch to."""
+    """A point in the text to branch to."""
 
     name: str
 

@@ -80,8 +80,10 @@ def load(text: FunctionText) -> str:
         return text.assign(target, f"{read}<{kind}>({pointer})", kind)
     # All are read first: one of the registers may be the address.
     steps = [f"const char* const a = {pointer};"]
-    places = [f"a + {i * TYPE_BYTES[kind]}" for i in range(len(target.items))]
-    steps += [f"const {kind} x{i} = {read}<{kind}>({place});" for i, place in enumerate(places)]
+    steps += [
+        f"const {kind} x{i} = {read}<{kind}>(a + {i * TYPE_BYTES[kind]});"
+        for i in range(len(target.items))
+    ]
     steps += [text.assign(item, f"x{i}", kind) for i, item in enumerate(target.items)]
     return f"{{ {' '.join(steps)} }}"
 

@@ -31,7 +31,7 @@ from cudakern.simulator.ptx.tokens import Tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from cudakern.simulator.ptx.model import Operand, Place, Stack, Statement
+    from cudakern.simulator.ptx.model import Operand, SourceLine, Stack, Statement
 
 _SPACES = frozenset({".reg", ".global", ".const", ".shared", ".local", ".param", ".sreg"})
 _LINKAGES = frozenset({".extern", ".visible", ".weak", ".common"})
@@ -48,7 +48,7 @@ _ENDS = frozenset(",;]})|")
 _NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
 #: What a declaration says before its names: alignment, type, lanes, whether it is a pointer.
 _Attributes = tuple[int, str, int, bool]
-#: Where an instruction comes from, and the column of each place, from 1.
+#: Where an instruction comes from, and the column in each line, from 1.
 _Columned = tuple["Stack", tuple[int, ...]]
 
 
@@ -67,7 +67,7 @@ class _Parser:
         self._module = Module()
         self._files = self._table_of_files()
         self._stack: _Columned = ((), ())
-        self._stacks: dict[tuple[Place, int], _Columned] = {}  # by place and column
+        self._stacks: dict[tuple[SourceLine, int], _Columned] = {}  # by line and column
         self._defined: set[str] = set()  # functions and variables of the module
         self._scopes: list[dict[str, str]] = []
         #: Depths and unique names of what those scopes declare, the innermost last.
@@ -163,7 +163,7 @@ class _Parser:
             self.tokens.fail("must be defined once in a module", name, 1)
         self._defined.add(name)
 
-    # Places in the source
+    # Lines of the source
 
     def _table_of_files(self) -> dict[int, str]:
         """Return the files that the text names; it does so at its end."""
@@ -184,7 +184,7 @@ class _Parser:
     def _location(self) -> None:
         """Take up ``.loc``: where the instructions that follow come from."""
         tokens = self.tokens
-        place = self._place()
+        line = self._source_line()
         below: _Columned = ((), ())
         while tokens.accept(","):
             word = tokens.name()
@@ -192,17 +192,18 @@ class _Parser:
                 tokens.name()
                 tokens.offset()
             elif word == "inlined_at":
-                call = self._place()
-                # Told by an earlier directive.
+                call = self._source_line()
+                # An earlier directive has it.
                 below = self._stacks.get(call, ((call[0],), (call[1],)))
             else:
                 tokens.fail("must be function_name or inlined_at", word, 1)
         stack, columns = below
-        self._stacks[place] = (place[0], *stack[:_MAX_CALLS]), (place[1], *columns[:_MAX_CALLS])
-        if place[0][1] or not self._stack[0]:  # else code of several lines: the last one stays
-            self._stack = self._stacks[place]
+        self._stacks[line] = (line[0], *stack[:_MAX_CALLS]), (line[1], *columns[:_MAX_CALLS])
+        if line[0][1] or not self._stack[0]:  # else code of several lines: the last one stays
+            self._stack = self._stacks[line]
 
-    def _place(self) -> tuple[Place, int]:
+    def _source_line(self) -> tuple[SourceLine, int]:
+        """Take a line of the source, and the column in it."""
         file, line, column = (self.tokens.number() for _ in range(3))
         return (self._files.get(file, ""), line), column
 
@@ -439,7 +440,7 @@ class _Parser:
                 yield self._instruction()
 
     def _unstated(self, word: str) -> None:
-        """Deal with what is no statement: scopes, which end with the function's, and places."""
+        """Deal with scopes, which end with the function's, source lines and pragmas."""
         if word == "{":
             self._scopes.append({})
             self._note_labels()

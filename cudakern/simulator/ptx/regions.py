@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.basic_blocks import constants
-from cudakern.simulator.ptx.liveness import Kept, Values, targets_of
+from cudakern.simulator.ptx.liveness import DerivedRegisters, LiveRegisters, targets_of
 from cudakern.simulator.ptx.model import Label
 from cudakern.simulator.ptx.suspension_points import LEAVING
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.forms import Meeting
     from cudakern.simulator.ptx.function import FunctionText
     from cudakern.simulator.ptx.model import Immediate, Statement, Targets
-    from cudakern.simulator.ptx.suspension_points import Step, Steps
+    from cudakern.simulator.ptx.suspension_points import FunctionSteps, Step
 
 #: What C++ of rows calls a thread's, and what it is in a loop over threads.
 _IN_REGIONS = (
@@ -49,20 +49,20 @@ MOST_LINES = 3000
 class Regions:
     """An entry whose call runs all threads of a block, on its way to C++."""
 
-    def __init__(self, text: FunctionText, steps: Steps, *, has_own_loops: bool) -> None:
+    def __init__(self, text: FunctionText, steps: FunctionSteps, *, has_own_loops: bool) -> None:
         self._text = text
         self._most_lines = MOST_LINES if has_own_loops else 0
         self._steps = steps
         self._points = steps.points
-        self._values = Values(text.function, steps, text.is_register)
+        self._derived = DerivedRegisters(text.function, steps, text.is_register)
         self.flushes = steps.flush()
         self.constants: Mapping[str, Immediate] = constants(steps.body)
-        uniform = self._values.uniform
+        uniform = self._derived.uniform
 
         def is_kept(name: str) -> bool:
             return name not in uniform and text.is_register(name)
 
-        self._kept = Kept(steps, text.targets, is_kept, self._values.derived.keys())
+        self._live = LiveRegisters(steps, text.targets, is_kept, self._derived.derived.keys())
         meets = [step for step in steps.all if step.meets]
         self.polls = len(meets) < len(self._points)
         self._given: dict[str, None] = {}  # types of what threads give at points
@@ -76,7 +76,7 @@ class Regions:
 
     def take(self, statement: Statement, line: str) -> None:
         """Take the text of a statement."""
-        if id(statement) in self._values.hoisted:
+        if id(statement) in self._derived.hoisted:
             self._before.append(line)
         elif line:
             self._derivations[id(statement)] = line
@@ -101,21 +101,21 @@ class Regions:
         made = meeting.made.format_map(bindings)
         kind = made.partition("(")[0]
         self._given[kind] = None
-        site, place = self._text.site(), f"(({kind}*)&saved->met)"
+        site, given_at = self._text.site(), f"(({kind}*)&saved->met)"
         if not meeting.mask:
-            given = self._barrier(meeting, fixed, made, f"*{place} = {made};")
+            given = self._barrier(meeting, fixed, made, f"*{given_at} = {made};")
         else:
             mask = fixed.get(meeting.mask, "")
             given = "" if mask else f"saved->mask = {bindings[meeting.mask]}; "
             row = f"{site}, {kind}::meet, {mask or 0}, {kind}"
             if self._text.row.form.opcode == "shfl" and {"b", "c"} <= fixed.keys():
-                given += f"{place}->given = {bindings['a']};"
+                given += f"{given_at}->given = {bindings['a']};"
                 row += f"::meet_fixed, {fixed['b']}, {fixed['c']}, 1"
             else:
-                given += f"*{place} = {made};"
+                given += f"*{given_at} = {made};"
                 row += "::meet_all"
             self._rows.append(f"{{{row}}}")
-        after = f"{{ auto& met = *{place}; {results} }}" if results else ""
+        after = f"{{ auto& met = *{given_at}; {results} }}" if results else ""
         return f"{given} {self._leave(self._points[id(self._text.instruction)])}{_HERE}{after}"
 
     def _barrier(self, meeting: Meeting, fixed: Mapping[str, str], made: str, given: str) -> str:
@@ -129,7 +129,7 @@ class Regions:
         return "" if is_fixed and made == alike else given
 
     def _leave(self, point: int) -> str:
-        names = self._names(self._kept.saved[point])
+        names = self._names(self._live.saved[point])
         saves = " ".join(f"saved->{name} = {name};" for name in names)
         return f"{saves} CK_LEAVE({point})"
 
@@ -152,7 +152,7 @@ class Regions:
             "CK_REGIONS;",
             *(["const ck_sim::FloatControl control(true);"] if self.flushes else ()),
             *text.entered,
-            *text.declared(register for register in registers if register in self._values.uniform),
+            *text.declared(register for register in registers if register in self._derived.uniform),
             *self._before,
             "while (ck_sim_next(&team)) {",
             f"CK_TEAM({name}_saved);" if self._points else "CK_TEAM(char);",
@@ -170,8 +170,8 @@ class Regions:
 
     def _restored(self, point: int, used: Collection[str] | None = None) -> str:
         """Return what restores registers at a point: all, or those of the names that are used."""
-        restored = self._kept.restored[point]
-        derived = self._values.derived
+        restored = self._live.restored[point]
+        derived = self._derived.derived
         steps = {i for name in restored for i in derived.get(name, ())}
         lines = [line for i, line in self._derivations.items() if i in steps]
         names = self._names(name for name in restored if name not in derived)
@@ -181,7 +181,7 @@ class Regions:
 
     def _common_loop(self, points: Iterable[int]) -> Iterator[str]:
         """Yield one loop for several regions, in which a thread goes to the point of its team."""
-        own = (name for name in self._text.registers if name not in self._values.uniform)
+        own = (name for name in self._text.registers if name not in self._derived.uniform)
         cases = (f"case {p}: {self._restored(p)} goto C{p};" for p in points if p)
         yield "default: CK_EACH_THREAD { CK_THREAD;"
         yield from self._local()
@@ -207,7 +207,7 @@ class Regions:
         yield from self._text.declared(
             name
             for name, variable in self._text.registers.items()
-            if variable.name in used and name not in self._values.uniform
+            if variable.name in used and name not in self._derived.uniform
         )
         yield restored
         left = {*_LEAVE.findall(text)}
@@ -221,7 +221,7 @@ class Regions:
     def _structure(self, name: str) -> Iterator[str]:
         """Declare what a thread keeps over points, what it gives at one first."""
         given = " ".join(f"{kind} m{i};" for i, kind in enumerate(self._given))
-        names = dict.fromkeys(name for saved in self._kept.saved.values() for name in saved)
+        names = dict.fromkeys(name for saved in self._live.saved.values() for name in saved)
         yield f"struct {name}_saved {{"
         yield f"u32 mask; alignas(16) union {{ u32 none; {given} }} met;"
         yield from self._text.local.values()
@@ -234,8 +234,8 @@ class Regions:
     def _local(self) -> Iterator[str]:
         """Declare what else each thread has."""
         yield from self._text.declarations
-        for place, declaration in self._text.local.items():
-            yield f"char* const {place} = saved->{place};" if self._points else declaration
+        for memory, declaration in self._text.local.items():
+            yield f"char* const {memory} = saved->{memory};" if self._points else declaration
 
     def described(self, name: str) -> dict[str, object]:
         """Return what the library tells about the entry."""

@@ -1,6 +1,6 @@
-"""What the functions of a PTX module see of it: names, sites, places in shared memory.
+"""What the functions of a PTX module see of it: names, sites, layout of shared memory.
 
-Of shared memory, what functions use lies first, at the same place for all entries; then comes what
+Of shared memory, what functions use lies first, at the same offset for all entries; then comes what
 the entry uses, then dynamic shared memory.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.basic_blocks import blocks_of, names_in
-from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
+from cudakern.simulator.ptx.builtin_functions import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
 from cudakern.simulator.ptx.values import quoted, shortened
 from cudakern.simulator.runtime.abi import SiteStruct
@@ -20,7 +20,7 @@ from cudakern.simulator.runtime.abi_parser import initializer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudakern.simulator.ptx.basic_blocks import Blocks
+    from cudakern.simulator.ptx.basic_blocks import BasicBlocks
     from cudakern.simulator.ptx.model import Function, Module
 
 _MIN_DYNAMIC_ALIGNMENT = 16
@@ -34,7 +34,7 @@ class SharedLayout:
 
     zone: int  # how much room there is around each, at least
     offsets: dict[str, int] = field(default_factory=dict)  # of those that the function names
-    objects: tuple[tuple[str, int, int], ...] = ()  # name, offset, size of all that have a place
+    objects: tuple[tuple[str, int, int], ...] = ()  # name, offset, size of all that have an offset
     end: int = 0  # of the last one, and of the room after it
     packed: int = 0  # where the last one would end without any room
     alignment: int = _MIN_DYNAMIC_ALIGNMENT  # of dynamic shared memory
@@ -49,8 +49,8 @@ class SharedLayout:
         """How much static shared memory a GPU needs."""
         return _aligned(self.packed, self.alignment)
 
-    def place(self, variable: Declaration) -> None:
-        """Give a variable the next place, and room after it."""
+    def add(self, variable: Declaration) -> None:
+        """Give a variable the next offset, and room after it."""
         start = _aligned(self.end or self.zone, variable.alignment)
         self.offsets[variable.name] = start
         self.objects += ((variable.name, start, variable.size),)
@@ -75,7 +75,7 @@ class Scope:
             if name not in module.functions:
                 self.fail(f"the alias {alias}", "must be one of a function of the module", name)
             self.functions[alias] = self.functions[name]
-        self.blocks: Mapping[str, Blocks] = blocks_of([*module.functions.values()])
+        self.blocks: Mapping[str, BasicBlocks] = blocks_of([*module.functions.values()])
         self.sites: list[str] = []
         self._common = SharedLayout(RED_ZONE if checked else 0)
         self.layouts: dict[str, SharedLayout] = {}
@@ -84,25 +84,25 @@ class Scope:
 
     def site(self, instruction: Instruction, access: int) -> str:
         """Return a pointer to where an instruction is, and what it does to memory."""
-        file, line = instruction.place or (self.source, instruction.line)
+        file, line = instruction.source_line or (self.source, instruction.line)
         values: dict[str, object] = {}
-        places = instruction.places or [(file, line)]
-        if self.checked or len(places) > 1:
-            values["stack"] = quoted("\n".join(f"{place[0]}:{place[1]}" for place in places))
+        stack = instruction.source_lines or [(file, line)]
+        if self.checked or len(stack) > 1:
+            values["stack"] = quoted("\n".join(f"{file}:{number}" for file, number in stack))
         if self.checked:
             values |= {"access": f"{access:#x}", "column": instruction.column}
         self.sites.append(site_of(file, line, instruction.name, **values))
         return f"&S[{len(self.sites) - 1}]"
 
     def signature(self, function: Function) -> str:
-        """Return the head of a function in C++: results and parameters are places in memory."""
+        """Return the head of a function in C++: results and parameters are pointers."""
         name = self.functions[function.name]
         if function.is_entry:
             return f"static void {name}(void** parameters)"
         names = [f"R{i}" for i in range(len(function.results))]
         names += [f"P{i}" for i in range(len(function.parameters))]
-        places = "".join(f", char* {place}" for place in names)
-        return f"CK_FUNCTION void {name}(CK_CONTEXT{places})"
+        pointers = "".join(f", char* {name}" for name in names)
+        return f"CK_FUNCTION void {name}(CK_CONTEXT{pointers})"
 
     def declared(self, name: str) -> Function | None:
         """Return a function of the module."""
@@ -129,7 +129,7 @@ class Scope:
         raise KernelCompileError(self.source, (), log)
 
     def _laid_out(self, function: Function) -> SharedLayout:
-        """Place a function's shared variables; those of functions before those of all entries."""
+        """Lay out a function's shared variables; those of functions before those of all entries."""
         common = self._common
         layout = replace(common, offsets=dict(common.offsets))
         body = function.body or ()
@@ -149,7 +149,7 @@ class Scope:
                 dynamic.append(variable.name)
                 layout.alignment = max(layout.alignment, variable.alignment)
                 continue
-            layout.place(variable)
+            layout.add(variable)
         if function.is_entry:
             layout.offsets.update(dict.fromkeys(dynamic, layout.dynamic))
         else:

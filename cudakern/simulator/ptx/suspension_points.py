@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.basic_blocks import names_in, with_rows
-from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
+from cudakern.simulator.ptx.builtin_functions import BUILTINS
 from cudakern.simulator.ptx.instructions.special import REGISTERS
 from cudakern.simulator.ptx.model import (
     Address,
@@ -65,7 +65,7 @@ class Step(NamedTuple):
         return self.instruction.guard is not None
 
 
-class Steps:
+class FunctionSteps:
     """The instructions of a function."""
 
     def __init__(self, body: Sequence[Statement]) -> None:
@@ -135,7 +135,7 @@ def _flushes(step: Step) -> bool | None:
     return floats == {"f32"} and "ftz" in words
 
 
-def reason_for_fibers(function: Function, steps: Steps, quiet: set[str]) -> str:
+def reason_for_fibers(function: Function, steps: FunctionSteps, quiet: set[str]) -> str:
     """Return why the threads of an entry must be fibers; nothing if they need not.
 
     ``quiet`` are the functions in which no thread waits.
@@ -163,7 +163,7 @@ def _can_be_left(step: Step, quiet: set[str]) -> bool:
     return step.meets or not waits
 
 
-def _carrying(steps: Steps) -> str:
+def _carrying(steps: FunctionSteps) -> str:
     """Return what needs a carry from before a point: no thread keeps one."""
     is_lost = False
     for step in steps.all:
@@ -175,7 +175,7 @@ def _carrying(steps: Steps) -> str:
     return ""
 
 
-def _polling(steps: Steps) -> str:
+def _polling(steps: FunctionSteps) -> str:
     """Return which load stands in a loop of loads alone, again and again of the same address."""
     above: dict[str, int] = {}
     inside: list[Step] = []
@@ -201,7 +201,7 @@ def _is_seen(step: Step) -> bool:
     return effects.involves_others or "writes" in effects
 
 
-def _adds(step: Step, steps: Steps) -> bool:
+def _adds(step: Step, steps: FunctionSteps) -> bool:
     """Return whether it is an atomic of which nobody reads the result: no point."""
     return step.opcode in {"atom", "red"} and id(step.instruction) not in steps.points
 
@@ -215,7 +215,7 @@ def _base(step: Step) -> list[str]:
     return [*names_in(o for o in step.instruction.operands if isinstance(o, Address))]
 
 
-def quiet_functions(module: Module, steps: Mapping[str, Steps]) -> set[str]:
+def quiet_functions(module: Module, steps: Mapping[str, FunctionSteps]) -> set[str]:
     """Return the functions, and their aliases, in which no thread waits, polls or exits."""
     calls: dict[str, set[str]] = {}
     loud: set[str] = set()

@@ -10,16 +10,24 @@ from cudakern.simulator.ptx import branches, moves
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Register
-from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.regions import Regions
 from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
-from cudakern.simulator.ptx.suspension_points import Steps, quiet_functions, reason_for_fibers
+from cudakern.simulator.ptx.suspension_points import (
+    FunctionSteps,
+    quiet_functions,
+    reason_for_fibers,
+)
+from cudakern.simulator.ptx.symbols import demangle
 from cudakern.simulator.ptx.undefined import Undefined
 from cudakern.simulator.ptx.values import constant_word, quoted
 from cudakern.simulator.runtime import abi
 from cudakern.simulator.runtime.abi import ParameterKind
 from cudakern.simulator.runtime.abi_parser import constant, initializer
-from cudakern.simulator.runtime.limits import MAX_PARAMETER_BYTES, MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.runtime.limits import (
+    MAX_PARAMETER_BYTES,
+    MAX_STATIC_SHARED_BYTES,
+    POINTER_BYTES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,10 +40,9 @@ if TYPE_CHECKING:
 _MAX_VARIABLE_BYTES = 1 << 30
 _MAX_RANKS = constant("runtime/scheduler.hpp", "kMaxRanks")
 _MAX_WORD = (1 << 32) - 1
-_POINTER_BYTES = 8
 #: Returns the address that an indirect call has, if it is that of a function.
 _CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"
-#: Stores addresses in variables: when the library is loaded, and when variables got other places.
+#: Stores addresses in variables: when the library is loaded, and when variables have moved.
 _INITIALISE = "CK_SIM_EXPORT __attribute__((constructor)) void ck_sim_initialise()"
 
 
@@ -86,9 +93,9 @@ class _Translator(Scope):
         calls: dict[str, set[str]] = {}
         kernels: dict[str, str] = {}
         tables: list[str] = []
-        steps: dict[str, Steps] = {}
+        steps: dict[str, FunctionSteps] = {}
         if not self.checked:
-            steps = {n: Steps(f.body) for n, f in self.module.functions.items() if f.body}
+            steps = {n: FunctionSteps(f.body) for n, f in self.module.functions.items() if f.body}
         quiet = quiet_functions(self.module, steps)
         for name, function in self.module.functions.items():
             if function.body is None:
@@ -118,7 +125,7 @@ class _Translator(Scope):
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
         bodies = [text for name, text in texts.items() if name not in refused]
-        variables, addresses = self._placed_variables()
+        variables, addresses = self._define_variables()
         headers = ["ptx.hpp", *sorted(self.headers - {"ptx.hpp"})]
         parts = (
             *(f'#include "{header}"' for header in headers),
@@ -166,7 +173,7 @@ class _Translator(Scope):
                 f'ck_sim_stop("trap", {stop}, &site); }}'
             )
 
-    def _placed_variables(self) -> tuple[list[str], list[str]]:
+    def _define_variables(self) -> tuple[list[str], list[str]]:
         """Return definitions of variables, and the function that stores addresses in them."""
         definitions: list[str] = []
         stores: list[str] = []
@@ -182,9 +189,9 @@ class _Translator(Scope):
                 if isinstance(item, Immediate):
                     word = constant_word(item, unit, as_float=variable.type in {"f32", "f64"})
                 elif isinstance(item, Register):
-                    place = f"{cpp} + {len(content)}"
+                    pointer = f"{cpp} + {len(content)}"
                     address = f"{self._address(item.name, name)} + (u64)({item.offset})"
-                    stores.append(f"store<u{8 * unit}>({place}, {address});")
+                    stores.append(f"store<u{8 * unit}>({pointer}, {address});")
                 content += word.to_bytes(unit, "little")
             values = ", ".join(map(str, content.rstrip(b"\0")))
             size = max(variable.size, 1)
@@ -258,7 +265,7 @@ class _Translator(Scope):
         rows = (
             initializer(
                 abi.SharedObjectStruct,
-                name=quoted(qualified(symbol).rpartition("::")[2]),
+                name=quoted(demangle(symbol).rpartition("::")[2]),
                 offset=start,
                 bytes=size,
             )
@@ -289,13 +296,13 @@ class _Translator(Scope):
                 abi.InstructionStruct,
                 kernel=quoted(name) if function.is_entry else 0,
                 name=quoted(spelling),
-                file=quoted(place[0]) if place else 0,
-                line=place[1] if place else 0,
+                file=quoted(source_line[0]) if source_line else 0,
+                line=source_line[1] if source_line else 0,
                 block=block,
                 count=count,
             )
             for name, function in self.module.functions.items()
-            for spelling, place, block, count in self.blocks[name].rows
+            for spelling, source_line, block, count in self.blocks[name].rows
         ]
 
 
@@ -319,7 +326,7 @@ def _kind(parameter: Declaration) -> ParameterKind:
         return ParameterKind.OTHER
     if sort == "f":
         return ParameterKind.FLOATING
-    return ParameterKind.WORD if size == _POINTER_BYTES else ParameterKind.INTEGER
+    return ParameterKind.WORD if size == POINTER_BYTES else ParameterKind.INTEGER
 
 
 def _triple(extents: tuple[int, ...]) -> str:

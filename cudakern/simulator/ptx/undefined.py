@@ -85,7 +85,7 @@ class Undefined:
         self._text = text
         own = text.function.parameters if text.function.is_entry else ()
         self._names = _reached(body, {variable.name for variable in own})
-        self._passing, self._again = _placed(body, self._names)
+        self._passing, self._again = _find_block_names(body, self._names)
         self._last = _last_uses(body, self._passing)
         self._stored = _stored_sizes(body)
         self._constants = constants(body)
@@ -297,15 +297,15 @@ class Undefined:
         instruction = self._text.instruction
         address = next(o for o in instruction.operands if isinstance(o, Address))
         size = TYPE_BYTES[instruction.words[-1]]
-        place = self._text.passed_words(address)
+        words_at = self._text.passed_words(address)
         loads = instruction.words[0] == "ld"
         items = _registers([instruction.operands[0] if loads else sources[-1]])
         for i, item in enumerate(items):
             if loads:
-                word = f"passed({place(size * i)}, {size})" if place else _DEFINED
+                word = f"passed({words_at(size * i)}, {size})" if words_at else _DEFINED
                 yield from self._assign(item, word)
-            elif place:
-                yield f"pass({place(size * i)}, {size}, {self._value(item)});"
+            elif words_at:
+                yield f"pass({words_at(size * i)}, {size}, {self._value(item)});"
 
     # Instructions that compute
 
@@ -392,7 +392,7 @@ class Undefined:
         return f"decided({own}, {values[2]}, false, {decides})"
 
     def _shifted(self, opcode: str, sources: Sequence[Operand], value: _Value) -> _Value | str:
-        """Return the word of a result that has bytes of an operand, in other places."""
+        """Return the word of a result that has bytes of an operand, at other offsets."""
         words = self._text.instruction.words
         count = sources[1] if opcode != "cvt" else Immediate(0)
         types = [match for match in map(_INTEGER.fullmatch, words[-2:]) if match]
@@ -413,7 +413,7 @@ class Undefined:
     def _bytes(
         self, opcode: str, sources: Sequence[Operand], values: Sequence[_Value]
     ) -> _Value | str:
-        """Return the word of a result that takes bytes or bits from known places of operands."""
+        """Return the word of a result that takes bytes or bits from known offsets of operands."""
         counts = [source.value for source in sources[-2:] if isinstance(source, Immediate)]
         if opcode == "prmt" and len(self._text.instruction.words) == len(("prmt", "b32")):
             return self._permuted(counts[-1:], values)
@@ -509,12 +509,12 @@ def _last_uses(body: Sequence[Statement], names: set[str]) -> dict[int, list[str
             used = names.intersection(names_in([*instruction.operands, *_guards(instruction)]))
             last.update(dict.fromkeys(used, id(instruction)))
     found: dict[int, list[str]] = {}
-    for name, place in last.items():
-        found.setdefault(place, []).append(name)
+    for name, instruction_id in last.items():
+        found.setdefault(instruction_id, []).append(name)
     return found
 
 
-def _placed(body: Sequence[Statement], names: set[str]) -> tuple[set[str], set[str]]:
+def _find_block_names(body: Sequence[Statement], names: set[str]) -> tuple[set[str], set[str]]:
     """Return the names that are computed and used up in one basic block, and those computed again.
 
     The former are computed without a guard, before they are used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.names import qualified
+from cudakern.simulator.ptx.symbols import demangle
 from cudakern.simulator.runtime.abi_parser import enumeration
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def operand_of(observed: Observed, raw: ctypes.Structure) -> Operand:
 
 def _name_of(symbol: str) -> str:
     """Return the name of a variable, without its namespaces."""
-    return qualified(symbol).rpartition("::")[2]
+    return demangle(symbol).rpartition("::")[2]
 
 
 def parameter_name(observed: Observed, array: int | str | None) -> str:

@@ -1,4 +1,4 @@
-"""The limits that a GPU sets to the shape of a launch and to its parameters."""
+"""The limits that a GPU sets to the shape of a launch, and the sizes of its parameters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ MAX_SHARED_BYTES = constant("runtime/residency.hpp", "kSharedEach") - constant(
 )
 MAX_STATIC_SHARED_BYTES = 48 * 1024  # also of all shared memory, unless more is asked for
 MAX_PARAMETER_BYTES = 32764
+POINTER_BYTES = 8
 
 
 def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:

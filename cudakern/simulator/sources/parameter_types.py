@@ -1,11 +1,11 @@
-"""What a kernel's parameters point to, as far as its text or its symbol tells."""
+"""What a kernel's parameters point to, as far as its text or its symbol shows."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from cudakern.simulator.ptx.names import declared_parameters
+from cudakern.simulator.sources.parameter_names import find_declared_parameters
 
 
 class Numbers(NamedTuple):
@@ -43,7 +43,7 @@ _PARAMETER = re.compile(r"([\w:\s]+)(?:\*([\w\s]*)|(\[\s*\w*\s*\]))")
 #: What may stand between a word such as struct and the name that it declares.
 _BETWEEN = r"(?:\s+(?:class|struct)\b)?(?:\s+\w+\s*\([^()]*\))*"
 _MACRO_OPTION = re.compile(r"-D|--define-macro=?")
-#: Those of C++ by their letters in symbols. Others are known to be none that is judged.
+#: Types of C++ by their letters in symbols. Those with a question mark are never judged.
 _LETTERS = dict.fromkeys("vwbcahnoegz", "?") | {
     "s": "short",
     "t": "unsigned short",
@@ -56,8 +56,8 @@ _LETTERS = dict.fromkeys("vwbcahnoegz", "?") | {
     "f": "float",
     "d": "double",
 }
-#: What is made of a type, by the letter before it, and what is put behind its name: pointers,
-#: references, arrays, qualified types; arguments of the template.
+#: By the letter before a type, what it adds behind the type's name: pointers, references, arrays,
+#: qualified types; arguments of the template.
 _PREFIXES = {"P": "*", "R": "&", "O": "&", "A": "[]", "K": "", "V": "", "r": "", "T": ""}
 _COUNT = re.compile(r"\d{1,9}")
 _NUMBER = re.compile(r"([0-9A-Z]{0,4})_")
@@ -65,41 +65,44 @@ _LITERAL = re.compile(r"L[a-z]n?\d+E")
 _SIZE = re.compile(r"\d+_")
 
 
-def pointed(symbol: str, text: str, options: tuple[str, ...], count: int) -> list[Numbers | None]:
+def find_pointer_targets(
+    symbol: str, text: str, options: tuple[str, ...], count: int
+) -> list[Numbers | None]:
     """Return what each of a kernel's parameters points to; None where that is not known.
 
-    ``text`` is CUDA C++, or empty if only the symbol tells. Names that it defines itself are not
-    known.
+    ``text`` is CUDA C++, or empty if only the symbol is known. Types that the text itself defines
+    are not known.
 
     Examples
     --------
-    >>> from cudakern.simulator.sources.parameter_types import pointed
-    >>> pointed("f", 'extern "C" __global__ void f(const int* x, T* y, float a) {}', (), 3)
+    >>> from cudakern.simulator.sources.parameter_types import find_pointer_targets
+    >>> text = 'extern "C" __global__ void f(const int* x, T* y, float a) {}'
+    >>> find_pointer_targets("f", text, (), 3)
     [Numbers(name='int', kind='i', dtype='int32'), None, None]
-    >>> pointed("_Z1fIdEvPKT_S0_", "", (), 2)
+    >>> find_pointer_targets("_Z1fIdEvPKT_S0_", "", (), 2)
     [Numbers(name='double', kind='f', dtype='float64'), None]
     """
     if symbol.startswith("_Z"):
-        types = _types_of(symbol)
+        types = _demangle_types(symbol)
         names = [name[:-1] if name.endswith("*") else "" for name in types]
     else:
-        names = _declared(text, symbol, options)
+        names = _find_declared_types(text, symbol, options)
     return [_NUMBERS.get(name) for name in names] if len(names) == count else [None] * count
 
 
-def _declared(text: str, kernel: str, options: tuple[str, ...]) -> list[str]:
+def _find_declared_types(text: str, kernel: str, options: tuple[str, ...]) -> list[str]:
     """Return the types that the parameters of an ``extern "C"`` kernel point to; or empty words."""
-    parameters = declared_parameters(text, kernel)
+    parameters = find_declared_parameters(text, kernel)
     if not parameters:
         return []
     while "<" in parameters and (shorter := re.sub(r"<[^<>]*>", "<>", parameters)) != parameters:
         parameters = shorter.replace("<>", "!")
-    names = [_declared_type(parameter) for parameter in parameters.split(",")]
+    names = [_read_type(parameter) for parameter in parameters.split(",")]
     lines = "\n".join((text, *(f"#define {_MACRO_OPTION.sub('', o, 1)}" for o in options)))
     return ["" if name is None or _is_defined(name, lines) else name for name in names]
 
 
-def _declared_type(parameter: str) -> str | None:
+def _read_type(parameter: str) -> str | None:
     match = _PARAMETER.match(parameter.strip())
     if match is None or re.search(r"[*&\[]", parameter[match.end() :]):
         return None
@@ -125,7 +128,7 @@ def _is_defined(name: str, text: str) -> bool:
     return re.search(own, text) is not None
 
 
-def _types_of(symbol: str) -> list[str]:
+def _demangle_types(symbol: str) -> list[str]:
     """Return the types of a C++ function's parameters; nothing if the symbol is not understood."""
     try:
         return _Symbol(symbol).parameters()

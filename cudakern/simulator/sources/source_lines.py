@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.names import is_header, without_folder
+from cudakern.simulator.ptx.header_files import is_header, without_folder
 
 if TYPE_CHECKING:
     import ctypes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from cudakern.compilation import nvrtc
 from cudakern.compilation.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from cudakern.simulator.ptx.names import is_header
+from cudakern.simulator.ptx.header_files import is_header
 from cudakern.simulator.sources import cupy_options, standard_headers
 from cudakern.simulator.sources.includes import digest_of, included_by, includes_in
 

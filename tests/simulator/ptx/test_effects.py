@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cudakern.simulator.ptx import access_bits
+from cudakern.simulator.ptx.builtin_functions import BUILTINS
 from cudakern.simulator.ptx.instructions import table
-from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 from tests.helpers.rows import each
 
 #: Bytes; then what access_bits.py has of these names, a scope and a space.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.ptx.names import parameter_names
+from cudakern.simulator.sources.parameter_names import find_parameter_names
 from tests.helpers.rows import each
 
 
@@ -29,9 +29,9 @@ from tests.helpers.rows import each
 def test_names(text, names):
     expected = tuple(names.split(" ")) if names else ()
     for called in ("k", "ns::k", "k<float>", "ns::k<Pair<int, 2>, (3 > 2)>"):
-        assert parameter_names(text, called) == expected
+        assert find_parameter_names(text, called) == expected
 
 
 def test_no_name():
-    assert parameter_names("__global__ void k(int* x) {}", "_Z1kPi") == ()
-    assert parameter_names("", "k") == ()
+    assert find_parameter_names("__global__ void k(int* x) {}", "_Z1kPi") == ()
+    assert find_parameter_names("", "k") == ()

@@ -7,7 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked
-from cudakern.simulator.sources.parameter_types import pointed
+from cudakern.simulator.sources.parameter_types import find_pointer_targets
 from tests.helpers.rows import each
 
 CODE = """#include <cuda_fp16.h>
@@ -68,7 +68,7 @@ UNJUDGED += ("number*", "Pair*", "float4*", "int**", "int2*")
 
 @each("first, is_judged", [*((i, True) for i in INTEGERS), *((u, False) for u in UNJUDGED)])
 def test_what_is_judged(first, is_judged):
-    (numbers,) = pointed("f", CODE.replace("FIRST", first), (), 1)
+    (numbers,) = find_pointer_targets("f", CODE.replace("FIRST", first), (), 1)
     assert (numbers is not None) == is_judged
     assert not is_judged or numbers.kind == "i"
 
@@ -104,12 +104,12 @@ def test_what_is_not_judged():
 )
 def test_names_that_a_text_defines_are_not_known(line):
     text = f'{line}\nextern "C" __global__ void f(int32_t* x, int n) {{}}'
-    assert pointed("f", text, (), 2) == [None, None]
-    assert pointed("f", text, ("-Dn=int",), 2) == [None, None]
+    assert find_pointer_targets("f", text, (), 2) == [None, None]
+    assert find_pointer_targets("f", text, ("-Dn=int",), 2) == [None, None]
     text = 'extern "C" __global__ void f(int* x) {}'
     for option in ("-Dint=long", "--define-macro=int=long"):
-        assert pointed("f", text, (option,), 1) == [None]
-    assert pointed("f", text, ("-DPoint=long", "-IDint"), 1) != [None]
+        assert find_pointer_targets("f", text, (option,), 1) == [None]
+    assert find_pointer_targets("f", text, ("-DPoint=long", "-IDint"), 1) != [None]
 
 
 def test_symbols_tell_it():
@@ -148,5 +148,5 @@ def test_symbols_tell_it():
     ],
 )
 def test_symbols(symbol, types):
-    found = pointed(symbol, "", (), len(types))
+    found = find_pointer_targets(symbol, "", (), len(types))
     assert [None if numbers is None else numbers.name for numbers in found] == types

@@ -6,7 +6,6 @@ table write their C++.
 
 from __future__ import annotations
 
-from cudakern.simulator.ptx.effects import parse_effects
 from cudakern.simulator.ptx.forms import rows
 
 HEADER = "ptx.hpp"
@@ -88,16 +87,3 @@ TYPE: u32 u64
         "far": "{.L1_EVICT}.L2_EVICT{.L2::cache_hint}{.PREFETCH}.LANES",  # of 32 bytes
     },
 )
-
-#: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.
-BUILTINS = {
-    name: parse_effects(words)
-    for name, words in {
-        "vprintf": "nothing",
-        "__assertfail": "fails",
-        "malloc": "nothing",
-        "free": "nothing",
-        "memcpy": "reads, writes, n bytes",
-        "memset": "writes, n bytes",
-    }.items()
-}

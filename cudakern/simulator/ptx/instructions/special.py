@@ -43,8 +43,8 @@ _SINGLE = {
 
 def _registers() -> dict[str, tuple[str, str]]:
     registers = dict(_SINGLE)
-    for name, place in _VECTORS.items():
-        registers.update({f"{name}.{axis}": ("u32", f"{place}.{axis}") for axis in _AXES})
+    for name, vector in _VECTORS.items():
+        registers.update({f"{name}.{axis}": ("u32", f"{vector}.{axis}") for axis in _AXES})
     for axis in _AXES:
         size = f"{_GROUP}cluster_size.{axis}"
         registers[f"clusterid.{axis}"] = "u32", f"({_GROUP}block.{axis} / {size})"

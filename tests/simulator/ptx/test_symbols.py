@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.ptx.names import called, qualified
+from cudakern.simulator.ptx.symbols import demangle, find_symbols
 from tests.helpers.rows import each
 
 NAMES = {
@@ -33,21 +33,23 @@ NAMES = {
 
 
 @each("symbol", NAMES)
-def test_qualified(symbol):
-    assert qualified(symbol) == NAMES[symbol]
+def test_demangle(symbol):
+    assert demangle(symbol) == NAMES[symbol]
 
 
 def test_symbols_are_as_long_as_they_like():
     digits = "9" * 5000
     for symbol in (f"_ZN{digits}aE", f"_Z{digits}a", f"_ZZ1kPiE{digits}a"):
-        assert qualified(symbol) == symbol
-    assert qualified(f"_ZZ{'Z' * 3000}1kPi{'E1x' * 3000}").endswith("E1x" + "::x" * 16)
+        assert demangle(symbol) == symbol
+    assert demangle(f"_ZZ{'Z' * 3000}1kPi{'E1x' * 3000}").endswith("E1x" + "::x" * 16)
 
 
-def test_called():
+def test_find_symbols():
     symbols = ["_ZN1a4sameE", "_ZN1b4sameE", "same_too", "_ZN1b5otherE", "other"]
-    assert called("a::same", symbols) == ["_ZN1a4sameE"]
-    assert called("same", symbols) == symbols[:2]
-    assert called("other", symbols) == ["other"]
-    assert called("b::other", symbols) == called("_ZN1b5otherE", symbols) == ["_ZN1b5otherE"]
-    assert called("ame", symbols) == called("", symbols) == called("too", symbols) == []
+    assert find_symbols("a::same", symbols) == ["_ZN1a4sameE"]
+    assert find_symbols("same", symbols) == symbols[:2]
+    assert find_symbols("other", symbols) == ["other"]
+    for name in ("b::other", "_ZN1b5otherE"):
+        assert find_symbols(name, symbols) == ["_ZN1b5otherE"]
+    for name in ("ame", "", "too"):
+        assert find_symbols(name, symbols) == []

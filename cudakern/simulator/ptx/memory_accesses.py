@@ -1,0 +1,136 @@
+"""What a function's instructions do to memory: guesses, parts of values, results in use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.ptx import access_bits as bits
+from cudakern.simulator.ptx.basic_blocks import names_in
+from cudakern.simulator.ptx.effects import lanes_of, size_in
+from cudakern.simulator.ptx.instructions import row_of
+from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cudakern.simulator.ptx.model import Operand, Statement
+
+
+class MemoryAccesses:
+    """What the instructions of a function do to memory, as its other instructions show."""
+
+    def __init__(self, body: Sequence[Statement]) -> None:
+        self._read: set[str] = set()
+        self._definitions: dict[str, list[Instruction]] = {}
+        instructions = [statement for statement in body if isinstance(statement, Instruction)]
+        for instruction in instructions:
+            self._note(instruction)
+        loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
+        #: Where loads start and end, by the base of their address and the line they stand at.
+        self._starts = {(_base(load), load.stack, _range(load)[0]) for load in loads}
+        self._ends = {(_base(load), load.stack, _range(load)[1]) for load in loads}
+        exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
+        compared: dict[tuple[str, int] | None, set[str]] = {}
+        for exchange in exchanges:
+            address = self._address(exchange.operands[1:2])
+            compared.setdefault(address, set()).update(self._before(exchange.operands[2:3]))
+        self._guesses = {
+            id(load)
+            for load in loads
+            if compared
+            and _names(load.operands[:1]) & compared.get(self._address(load.operands[1:2]), set())
+        } - _stored_loads(body)
+
+    def bits_of(self, instruction: Instruction) -> int:
+        """Return what an instruction does to memory, as bits."""
+        row = row_of(instruction)
+        if row is None:
+            return 0
+        access, effects = row.access, row.form.effects
+        if "returns" in effects and _names(instruction.operands[:1]) & self._read:
+            access |= bits.RETURNS | bits.READS
+        if id(instruction) in self._guesses and not access & bits.STRONG:
+            access |= bits.GUESSES
+        if "moves" in effects and "reads" in effects:
+            base = _base(instruction), instruction.stack
+            start, end = _range(instruction)
+            if (*base, end) in self._starts or (*base, start) in self._ends:
+                access |= bits.PIECE
+        return access
+
+    def _note(self, instruction: Instruction) -> None:
+        row = row_of(instruction)
+        count = row.results(instruction) if row is not None else 0
+        for name in _names(instruction.operands[:count]):
+            self._definitions.setdefault(name, []).append(instruction)
+        self._read |= _names(instruction.operands[count:])
+
+    # Compare and exchange
+
+    def _before(self, compared: tuple[Operand, ...]) -> set[str]:
+        """Return the registers whose values reach what a compare and exchange compares with."""
+        names = _names(compared)
+        pending = [*names]
+        while pending:
+            for definition in self._definitions.get(pending.pop(), ()):
+                source = definition.operands[-1]
+                if definition.words[0] == "mov" and isinstance(source, Register):
+                    new = _names([source]) - names
+                    names |= new
+                    pending += new
+        return names
+
+    def _address(self, addresses: tuple[Operand, ...]) -> tuple[str, int] | None:
+        """Return an address as the name that it was moved from, and an offset."""
+        base = next((a.base for a in addresses if isinstance(a, Address)), None)
+        if not isinstance(base, Register):
+            return None
+        name, offset, seen = base.name, base.offset, set[str]()
+        while name not in seen:
+            seen.add(name)
+            definitions = self._definitions.get(name, ())
+            match [(definition.words[0], definition.operands) for definition in definitions]:
+                case [("mov" | "cvta", (_, Register(name, more)))]:
+                    offset += more
+                case [("add", (_, Register(name), Immediate(more)))]:
+                    offset += more
+        return name, offset % 2**64
+
+
+def _stored_loads(body: Iterable[Statement]) -> set[int]:
+    """Return the identities of loads whose very values are stored before the next label."""
+    stored: set[int] = set()
+    loaded: dict[str, int] = {}
+    for statement in body:
+        if not isinstance(statement, Instruction):
+            loaded.clear()
+            continue
+        opcode, operands = statement.words[0], statement.operands
+        if opcode == "st":
+            stored |= {loaded[name] for name in _names(operands[1:]) if name in loaded}
+        row = row_of(statement)
+        for name in _names(operands[: row.results(statement)] if row is not None else ()):
+            loaded.pop(name, None)
+            if opcode == "ld":
+                loaded[name] = id(statement)
+    return stored
+
+
+def _range(load: Instruction) -> tuple[int, int]:
+    """Return where a load starts and ends, counted from the base of its address."""
+    address = load.operands[1]
+    base = address.base if isinstance(address, Address) else None
+    start = base.offset if isinstance(base, Register) else 0
+    return start, start + (lanes_of(load.name) or 1) * (size_in(load.words) or 0)
+
+
+def _base(load: Instruction) -> str:
+    """Return the name that a load's address starts with."""
+    address = load.operands[1]
+    base = address.base if isinstance(address, Address) else None
+    return base.name if isinstance(base, Register) else ""
+
+
+def _names(operands: Iterable[Operand]) -> set[str]:
+    """Return the names in operands, but that of the register that takes what nobody wants."""
+    return {*names_in(operands)} - {"_"}
