@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 _CCCL = ("cupy/_cccl/cub", "cupy/_cccl/thrust", "cupy/_cccl/libcudacxx")
 #: What it puts in front of a text whose complex numbers it translates.
 _IN_FRONT = ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
-#: Bytes that a header tells its version in. Images may have one time for all files.
+#: Leading bytes of a header that have its version. In images all files may have one time.
 _HEAD_BYTES = 1 << 14
 _CU_COMPLEX = re.compile(r"\s*#\s*include\s*<\s*cuComplex\.h\s*>")
 
 
 def options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
-    """Return all of NVRTC's options for a kernel that has own ones; ``arch`` as ``compute_90``."""
-    cupy = _cupy()
+    """Return all of NVRTC's options for a kernel with its own; ``arch`` is as ``compute_90``."""
+    cupy = _find_cupy()
     standard = () if any("-std=" in option for option in own) else ("--std=c++17",)
     first = [cupy / folder for folder in _CCCL] if cupy else [headers_of("cccl")]
     last = [cupy, headers_of("cudart")]
@@ -45,8 +45,8 @@ def options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
     )
 
 
-def translated(text: str) -> tuple[str, str]:
-    """Return a text whose complex numbers are CuPy's, not CUDA's, and what comes in front of it."""
+def translate_complex(text: str) -> tuple[str, str]:
+    """Return what comes before a text, and the text with CuPy's complex numbers for CUDA's."""
     lines = [
         "#include <cupy/cuComplex_bridge.h>  // translate_cucomplex\n"
         if _CU_COMPLEX.match(line)
@@ -57,25 +57,28 @@ def translated(text: str) -> tuple[str, str]:
 
 
 def stamps() -> list[str]:
-    """Return what is another when CuPy or CUDA's headers are."""
-    cupy = _cupy()
+    """Return texts that change with CuPy's and CUDA's headers."""
+    cupy = _find_cupy()
     parts = ("cudart",) if cupy else ("cudart", "cccl")  # which CuPy brings
     folders = ((headers_of(part), MARKS[part]) for part in parts)
     marks = [folder / mark for folder, mark in folders if folder]
-    return [_stamp(mark) for mark in ([cupy.parents[1] / "_version.py"] if cupy else []) + marks]
+    return [
+        _describe_state(mark)
+        for mark in ([cupy.parents[1] / "_version.py"] if cupy else []) + marks
+    ]
 
 
 def user_folders(user_options: Sequence[str]) -> list[str]:
     """Return the folders of headers that options name."""
-    return _values(user_options, ("--include-path", "-I"))
+    return _find_values(user_options, ("--include-path", "-I"))
 
 
 def user_headers(user_options: Sequence[str]) -> list[str]:
     """Return the headers that options name."""
-    return _values(user_options, ("--pre-include", "-include"))
+    return _find_values(user_options, ("--pre-include", "-include"))
 
 
-def _values(user_options: Sequence[str], names: tuple[str, ...]) -> list[str]:
+def _find_values(user_options: Sequence[str], names: tuple[str, ...]) -> list[str]:
     rest, values = iter(user_options), []
     for option in rest:
         name = next((name for name in names if option.startswith(name)), None)
@@ -85,7 +88,7 @@ def _values(user_options: Sequence[str], names: tuple[str, ...]) -> list[str]:
     return values
 
 
-def _stamp(mark: Path) -> str:
+def _describe_state(mark: Path) -> str:
     try:
         status = mark.stat()
         with mark.open("rb") as file:
@@ -95,7 +98,7 @@ def _stamp(mark: Path) -> str:
     return f"{mark} {status.st_size} {status.st_mtime_ns} {hashlib.sha256(head).hexdigest()}"
 
 
-def _cupy() -> Path | None:
+def _find_cupy() -> Path | None:
     """Return CuPy's folder of headers."""
     spec = PathFinder.find_spec("cupy")
     for package in (spec and spec.submodule_search_locations) or ():

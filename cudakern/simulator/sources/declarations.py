@@ -1,6 +1,6 @@
-"""Where the declarations of CUDA C++ begin and end, as far as host code is left out by it.
+"""Where the declarations of CUDA C++ begin and end, to leave out host code.
 
-Nothing is expanded or looked up. What cannot be told apart so, or is unbalanced, is `Unclear`.
+Nothing is expanded or looked up. Text that is ambiguous without that, or unbalanced, is `Unclear`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     |::|->|<%|%>|%:|<:(?!:)|:>|.""",
     re.VERBOSE | re.MULTILINE,
 )
-#: Literals without an end, words in two lines, digraphs, and directives after comments.
+#: Literals without an end, words on two lines, digraphs, and directives after comments.
 _UNCLEAR = frozenset(["'", '"', "\\", "#", "<%", "%>", "%:", "<:", ":>"])
 _NEVER = re.compile(r"\s*#\s*if\s+(?:0|false)\s*(?:/[/*].*)?")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -34,7 +34,7 @@ CLASS_KEYS = frozenset({"class", "struct", "union"})
 
 
 class Unclear(ValueError):  # noqa: N818  it is no fault
-    """Where declarations begin and end cannot be told."""
+    """It is unclear where declarations begin and end."""
 
 
 class Token(NamedTuple):
@@ -57,7 +57,7 @@ class Declaration(NamedTuple):
 
 
 def tokens_of(text: str) -> list[Token]:
-    r"""Return the tokens of a text: comments and blanks are none, directives are one each.
+    r"""Return the tokens of a text, without comments and blanks; a directive is one token.
 
     Examples
     --------
@@ -76,31 +76,31 @@ def declarations_of(
     text: str, tokens: list[Token], whole: frozenset[str] = frozenset()
 ) -> list[Declaration]:
     """Return the declarations of a text. ``whole`` are macros whose calls need no semicolon."""
-    tokens = _chosen(text, tokens)
-    ends = _ends(tokens)
+    tokens = _drop_directives(text, tokens)
+    ends = _match_brackets(tokens)
     result: list[Declaration] = []
-    scopes: list[list[Token]] = []  # what is before each brace that is open; of namespaces, nothing
+    scopes: list[list[Token]] = []  # the tokens before each open brace; none for namespaces
     outline: list[Token] = []
     at = -1
     while (at := at + 1) < len(tokens):
         token = tokens[at]
         is_member = bool(scopes and scopes[-1])
         if token.text == "{" and len(outline) < _LONGEST:
-            plain = _plain(outline)
+            plain = _strip_attributes(outline)
             texts = [one.text for one in plain]
             if _is_namespace(texts) or is_class(texts):
                 scopes.append([] if _is_namespace(texts) else [*outline, token])
                 outline = []
                 continue
             if _has_body(texts):
-                body = _inside(plain, texts.index("()")) or token.start
+                body = _find_initializers(plain, texts.index("()")) or token.start
                 end = tokens[ends[at]].end
                 made = Declaration("function", texts, outline[0].start, body, end, is_member)
                 result.append(made)
                 at, outline = ends[at], []
                 continue
         if token.text == "}":
-            result += [] if is_member else _other(outline)
+            result += [] if is_member else _make_other(outline)
             outline = scopes.pop()
             if outline:
                 outline[-1] = Token("{}", outline[-1].start, token.end)
@@ -111,12 +111,12 @@ def declarations_of(
         outline.append(token)
         is_call = token.text == "()" and len(outline) == len("()") and outline[0].text in whole
         if token.text == ";" or is_call:
-            result += [] if is_member else _other(outline)
+            result += [] if is_member else _make_other(outline)
             outline = []
-    return result + _other(outline)
+    return result + _make_other(outline)
 
 
-def _chosen(text: str, tokens: list[Token]) -> list[Token]:
+def _drop_directives(text: str, tokens: list[Token]) -> list[Token]:
     """Return the tokens without directives, and without branches that are never taken.
 
     Of branches that open or close different braces, the first stands for all.
@@ -145,12 +145,12 @@ def _chosen(text: str, tokens: list[Token]) -> list[Token]:
 
 def _is_unbalanced(tokens: list[Token]) -> bool:
     try:
-        return not _ends(tokens)
+        return not _match_brackets(tokens)
     except Unclear:
         return True
 
 
-def _ends(tokens: list[Token]) -> dict[int, int]:
+def _match_brackets(tokens: list[Token]) -> dict[int, int]:
     """Return where brackets close, by where they open."""
     result = {-1: -1}
     pending: list[int] = []
@@ -168,7 +168,7 @@ def _ends(tokens: list[Token]) -> dict[int, int]:
     return result
 
 
-def _plain(outline: list[Token]) -> list[Token]:
+def _strip_attributes(outline: list[Token]) -> list[Token]:
     """Return the tokens of a declaration without attributes and parameters of templates."""
     result: list[Token] = []
     depth, before = 0, ""
@@ -187,19 +187,21 @@ def _plain(outline: list[Token]) -> list[Token]:
     return result
 
 
-def _other(outline: list[Token]) -> list[Declaration]:
-    """Return a declaration that is no function with a body; nothing if there are no tokens."""
+def _make_other(outline: list[Token]) -> list[Declaration]:
+    """Return a declaration other than a function with a body; nothing without tokens."""
     if not outline:
         return []
-    plain = _plain(outline)
+    plain = _strip_attributes(outline)
     texts = [token.text for token in plain]
     start, end = outline[0].start, outline[-1].end
     if texts[-2:] == ["{}", ";"] and is_class(texts[:-2]):
-        return [Declaration("class", texts, start, _inside(plain, 0) or plain[-2].start, end)]
+        return [
+            Declaration("class", texts, start, _find_initializers(plain, 0) or plain[-2].start, end)
+        ]
     return [Declaration("other", texts, start, end, end)]
 
 
-def _inside(plain: list[Token], first: int) -> int:
+def _find_initializers(plain: list[Token], first: int) -> int:
     """Return where bases or initialisers begin; 0 if there are none."""
     return next((token.start for token in plain[first:] if token.text in {":", "final"}), 0)
 

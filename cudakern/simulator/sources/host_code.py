@@ -1,11 +1,11 @@
-"""Host code of a file of CUDA C++, which NVRTC does not take: left out by what NVRTC says of it.
+"""Host code of a file of CUDA C++, which NVRTC refuses: its errors show what to leave out.
 
 A file is compiled as it is. If NVRTC refuses it, it is compiled without headers for the host. Then
-what each error lies in is looked at: of a function for the host the body goes, of a class all but
-its name, and what declares other names becomes namespaces of these names. Then NVRTC is asked
-again, until it takes the rest, or until all errors lie in device code. So what a kernel needs is
-missing, and not another thing: a namespace hides what a name has hidden before. Lines keep their
-numbers.
+the declaration around each error is reduced: a function for the host loses its body, a class all
+but its name, and other declarations become namespaces of the names that they declare. NVRTC tries
+again, until it takes the rest or all errors lie in device code. A kernel that needs a reduced name
+does not compile, instead of finding another meaning: the namespace hides what the name has hidden
+before. Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     #: Compiles another text of the file, with texts for headers by the names of their includes.
     Attempt = Callable[[str, Mapping[str, str]], tuple[bytes, str]]
 
-#: What a file without its host code begins with: functions for the host are as those without marks,
-#: and NVRTC reads on after a use of what is not for kernels.
+#: How a file without its host code begins: marks of host functions vanish, and classes of the
+#: standard library are declared, so that NVRTC reads on after their use.
 HEAD = """#undef __host__
 #define __host__
 namespace std {
@@ -72,10 +72,10 @@ _EXTERN = re.compile(
     r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
 )
 _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
-#: What a declaration without a body must not say: that it is defined here.
+#: Words that a declaration without a body must not have: they ask for a definition.
 _DEFINED_INSIDE = re.compile(r"\b(?:inline|__inline|__inline__|__forceinline__|constexpr)\b")
 _DEFINED = re.compile(rf"\bstatic\b|{_DEFINED_INSIDE.pattern}")
-#: Declarations that must stay, or whose names are not told: instances of templates are without.
+#: Declarations that must stay, or that have no names, as instances of templates.
 _STAY = frozenset({"enum", "static_assert", "template<>"})
 _KEPT = BRANCHES | {"#define", "#undef"}
 ADVICE = (
@@ -86,14 +86,14 @@ ADVICE = (
 
 @cache
 def stamp() -> str:
-    """Return what is another when other code is left out."""
+    """Return a digest that changes with the code that is left out."""
     files = (__file__, declarations.__file__, includes.__file__)
     return digest_of(Path(str(file)) for file in files)
 
 
-def compiled(
+def compile_device_code(
     text: str,
-    shown: str,
+    source: str,
     path: Path,
     includes: Includes,
     attempt: Attempt,
@@ -101,10 +101,10 @@ def compiled(
 ) -> tuple[bytes, str]:
     """Return PTX and NVRTC's log of a file without its host code.
 
-    ``shown`` is what NVRTC calls the file, ``first`` its errors of all of it, which are raised if
-    they are not about host code. KernelCompileError has errors about what is left otherwise.
+    ``source`` is NVRTC's name of the file. ``first`` are the errors of the whole file, which are
+    raised unless they are about host code; otherwise KernelCompileError has those of the rest.
     """
-    rest = _Rest(text, shown, path, includes)
+    rest = _Rest(text, source, path, includes)
     for number in range(_MOST_ATTEMPTS):
         try:
             result, log = attempt(rest.main.text, rest.headers)
@@ -132,21 +132,21 @@ def compiled(
 class _Rest:
     """What is left of a file and of the user's headers that it includes."""
 
-    def __init__(self, text: str, shown: str, path: Path, includes: Includes) -> None:
+    def __init__(self, text: str, source: str, path: Path, includes: Includes) -> None:
         self.main = File(text)
         self._includes = includes
         self._files = {path.resolve(): self.main, **includes.files}
-        self._shown = shown
+        self._source = source
         texts = [file.text for file in self._files.values()]
         macros = [match.groups() for text in texts for match in _DEFINE.finditer(text)]
-        self._device = _leading_to(_MARKS, macros)
-        self._kernel = _leading_to({"__global__"}, macros)
+        self._device = _find_macros_of(_MARKS, macros)
+        self._kernel = _find_macros_of({"__global__"}, macros)
         self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
-        self.of_kernels: set[str] = set()  # places of the last errors that lie in device code
+        self.of_kernels: set[str] = set()  # lines of the last errors that lie in device code
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that are not as they lie in their folders, by the names of includes."""
+        """The headers that differ from those in their folders, by the names of includes."""
         others = self._includes.others - standard_headers.names()
         if "curand_kernel.h" in others:  # needs it
             others.discard("curand.h")
@@ -175,7 +175,7 @@ class _Rest:
 
     def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
         """Leave out what lines of a file lie in, if it is of some kinds."""
-        file = self.main if name == self._shown else self._files.get(Path(name).resolve())
+        file = self.main if name == self._source else self._files.get(Path(name).resolve())
         others = (other.names for other in self._files.values() if other is not file)
         if file is None or not file.names.isdisjoint(set().union(*others)):
             return False  # NVRTC gets texts by such names
@@ -189,14 +189,14 @@ class _Rest:
         starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
         wanted: dict[int, Declaration] = {}
         for line in (line for line in lines if line < len(starts)):
-            for one in _within(found, *starts[line - 1 : line + 1]):
-                if self._device.isdisjoint(_words(text[one.start : one.body])):
+            for one in _select_on_line(found, *starts[line - 1 : line + 1]):
+                if self._device.isdisjoint(_find_words(text[one.start : one.body])):
                     wanted[one.start] = one
                 else:
                     self.of_kernels.add(f"{name}({line})")
         for _, one in sorted(wanted.items(), reverse=True):
             is_kernel = any(one.start <= at < one.end for at in kernels)
-            mark = ";" if one.kind != "other" else _hidden(one.texts)
+            mark = ";" if one.kind != "other" else _hide_names(one.texts)
             if one.kind in kinds and not is_kernel and mark is not None:
                 start = one.start if one.kind == "other" else one.body
                 defined = _DEFINED_INSIDE if one.is_member else _DEFINED
@@ -208,9 +208,9 @@ class _Rest:
         return is_changed
 
 
-def _leading_to(words: Collection[str], macros: list[tuple[str, ...]]) -> set[str]:
-    """Return some words and the macros that lead to one of them."""
-    bodies = [(name, frozenset(_words(body))) for name, body in macros]
+def _find_macros_of(words: Collection[str], macros: list[tuple[str, ...]]) -> set[str]:
+    """Return some words and the macros that expand to one of them."""
+    bodies = [(name, frozenset(_find_words(body))) for name, body in macros]
     result, size = set(words), 0
     while len(result) > size:
         size = len(result)
@@ -218,18 +218,18 @@ def _leading_to(words: Collection[str], macros: list[tuple[str, ...]]) -> set[st
     return result
 
 
-def _words(text: str) -> list[str]:
+def _find_words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-def _within(found: list[Declaration], start: int, end: int) -> list[Declaration]:
+def _select_on_line(found: list[Declaration], start: int, end: int) -> list[Declaration]:
     """Return the declarations that are on a line; if functions with bodies are, these only."""
     result = [one for one in found if one.start < end and start < one.end]
     return [one for one in result if one.kind == "function"] or result
 
 
-def _hidden(texts: list[str]) -> str | None:
-    """Return what hides what a declaration hides, itself of no use; None if names are unclear."""
+def _hide_names(texts: list[str]) -> str | None:
+    """Return namespaces that hide what a declaration hides; None if its names are unclear."""
     if not _STAY.isdisjoint(texts):
         return None
     if "operator" in texts or "template" in texts[:2]:  # nothing; the second is an instance

@@ -1,4 +1,4 @@
-"""What a text of CUDA C++ includes, and digests of files that a result depends on."""
+"""Files that a text of CUDA C++ includes, and digests of files that a result depends on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MUL
 
 
 def digest_of(files: Iterable[Path]) -> str:
-    """Return what is another when a file's text is."""
+    """Return a digest of the texts of files."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
@@ -36,22 +36,20 @@ class Includes(NamedTuple):
     others: set[str]  # names of all other headers
 
 
-def included_by(
+def find_includes(
     text: str, names: Iterable[str], folders: list[Path], beside: Path | None
 ) -> Includes:
     """Return the caller's files that a text includes, however deep.
 
-    They need not be all of a program's, nor does each have to be in use: they are what its result
-    may depend on.
+    They are those that a result may depend on: some may be unused, and others missing.
     """
     result = Includes({}, set())
-    asked = [('"', name) for name in names]
-    pending = [([*asked, *includes_in(text)], beside)]
+    pending = [([*(('"', name) for name in names), *includes_in(text)], beside)]
     while pending:
         included, near = pending.pop()
         for mark, name in included:
-            places = folders if mark == "<" or near is None else [near, *folders]
-            path = next((p for place in places if (p := place / name).is_file()), None)
+            searched = folders if mark == "<" or near is None else [near, *folders]
+            path = next((p for folder in searched if (p := folder / name).is_file()), None)
             if path is None:
                 result.others.add(name)
                 continue

@@ -8,17 +8,17 @@ from pathlib import Path
 from cudakern.simulator.sources.includes import digest_of
 
 FOLDER = Path(__file__).resolve().parent / "headers"
-#: What a file begins with that nvcc would compile.
+#: How a file for nvcc begins.
 AS_NVCC = "#include <cudakern_nvcc.h>\n"
 
 
 @cache
 def names() -> frozenset[str]:
-    """Return what the headers are called."""
+    """Return the names of the headers."""
     return frozenset(path.name for path in FOLDER.iterdir())
 
 
 @cache
 def stamp() -> str:
-    """Return what is another when a header is."""
+    """Return a text that changes with the headers."""
     return f"{FOLDER} {digest_of(sorted(FOLDER.iterdir()))}"

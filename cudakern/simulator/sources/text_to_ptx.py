@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Literal
 from cudakern.compilation import nvrtc
 from cudakern.compilation.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
+from cudakern.process.lazy import load
 from cudakern.simulator.ptx.header_files import is_header
 from cudakern.simulator.sources import cupy_options, standard_headers
-from cudakern.simulator.sources.includes import digest_of, included_by, includes_in
+from cudakern.simulator.sources.includes import digest_of, find_includes, includes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
 
     from cudakern.simulator.sources.includes import Includes
 
@@ -36,7 +38,7 @@ _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
     r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
 )
-#: What nvcc tells libcu++: without it NVRTC takes 0.5 s longer for most of the standard headers.
+#: nvcc's setting of libcu++: without it NVRTC takes 0.5 s longer for most standard headers.
 _LIGHTER = "-D_CCCL_META_UNROLL_LIMIT=10"
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
@@ -48,7 +50,7 @@ _BROUGHT = (
         "from a clone run: pip install '.[simulator]'",
     ),
 )
-#: Headers that NVRTC does not take, or not in all versions, and what to include.
+#: Headers that NVRTC refuses, at least in some versions, and what to include instead.
 _INSTEAD = (
     (
         re.compile(r"cub/(?:cub\.cuh|device/)"),
@@ -65,7 +67,7 @@ _INSTEAD = (
 class Ptx:
     """A PTX module, which need not be compiled yet."""
 
-    key: str  # what tells it from all others
+    key: str  # differs for each module
     source: str  # what errors call it
     text: Callable[[], str]  # returns it, compiling it unless the cache folder has it
     code: str  # what it is compiled from, whose lines reports name
@@ -81,14 +83,14 @@ class Code:
     expressions: tuple[str, ...] = ()  # names of kernels and variables whose symbols are wanted
     path: Path | None = None  # the file of the text, whose folder #include "..." counts from
     translate_cucomplex: bool = False  # as CuPy's argument
-    #: Whose standard headers it has: those of jitify; nvcc's, with what nvcc includes unasked.
+    #: Whose standard headers it has: jitify's; or nvcc's, with those that nvcc always includes.
     headers_of: Literal["", "jitify", "nvcc"] = ""
 
 
 def target() -> str:
     """Return the architecture whose PTX is executed: that of ``CUDAKERN_ARCH``, or ``compute_90``.
 
-    EngineUnavailableError tells that ``CUDAKERN_ARCH`` is no architecture.
+    EngineUnavailableError means that ``CUDAKERN_ARCH`` names no architecture.
     """
     wanted = os.environ.get("CUDAKERN_ARCH") or "90"
     match = _ARCHITECTURE.fullmatch(wanted)
@@ -109,7 +111,7 @@ def is_ptx(text: str) -> bool:
 def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
     """Return the PTX of a text, made as that of the package's kernels."""
     program = nvrtc.Program(source, text, target(), lines=True)
-    return _module(stem, source, program, code=text)
+    return _make_module(stem, source, program, code=text)
 
 
 def ptx_of_text(text: str, source: str) -> Ptx:
@@ -122,11 +124,11 @@ def ptx_of_text(text: str, source: str) -> Ptx:
 @resources()
 def ptx_of_code(code: Code) -> Ptx:
     """Return the PTX of anybody's kernels."""
-    nvrtc.version()  # EngineUnavailableError without NVRTC: then nothing else is worth telling
+    nvrtc.version()  # EngineUnavailableError without NVRTC: no other error matters then
     folders = [Path(folder).absolute() for folder in cupy_options.user_folders(code.options)]
     names = cupy_options.user_headers(code.options)
     beside = None if code.path is None else code.path.absolute().parent
-    included = partial(included_by, code.text, names, folders, beside)
+    included = partial(find_includes, code.text, names, folders, beside)
     digests = [
         f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
         for path, file in included().files.items()
@@ -138,19 +140,22 @@ def ptx_of_code(code: Code) -> Ptx:
     program = program_of(code)
     compiling = None
     if code.path is not None:
-        from cudakern.simulator.sources import host_code  # noqa: PLC0415  files alone have any
-
+        # Its patterns take milliseconds to compile, and only files have host code.
+        host_code = load("cudakern.simulator.sources.host_code")
         depends.append(host_code.stamp())
-        compiling = partial(_file, code, included)
+        compiling = partial(_compile_file, host_code, code, code.path, included)
     more = "\n".join(depends)
-    return _module(stem, code.source, program, more, compiling, code=code.text)
+    return _make_module(stem, code.source, program, more, compiling, code=code.text)
 
 
-def _file(
-    code: Code, included: Callable[[], Includes], program: nvrtc.Program
+def _compile_file(
+    host_code: ModuleType,
+    code: Code,
+    path: Path,
+    included: Callable[[], Includes],
+    program: nvrtc.Program,
 ) -> tuple[bytes, str]:
     """Compile the program of a file, which may have code for the host."""
-    from cudakern.simulator.sources import host_code  # noqa: PLC0415  files alone have any
 
     def attempt(text: str, headers: Mapping[str, str]) -> tuple[bytes, str]:
         other = program_of(replace(code, text=text), host_code.HEAD)
@@ -159,20 +164,22 @@ def _file(
     try:
         return nvrtc.compile(program)
     except KernelCompileError as error:
-        path = code.path or Path(code.source)
-        return host_code.compiled(code.text, code.source, path, included(), attempt, error)
+        result: tuple[bytes, str] = host_code.compile_device_code(
+            code.text, code.source, path, included(), attempt, error
+        )
+        return result
 
 
 def program_of(code: Code, more: str = "") -> nvrtc.Program:
-    """Return what NVRTC is given for anybody's kernels: what CuPy gives it, and ``-lineinfo``.
+    """Return NVRTC's input for anybody's kernels: that of CuPy, and ``-lineinfo``.
 
     ``more`` are lines before the text, behind what nvcc includes by itself.
     """
     arch = target()
-    shown = code.source.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    source = code.source.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     head, text = "", code.text
     if code.translate_cucomplex:
-        head, text = cupy_options.translated(text)
+        head, text = cupy_options.translate_complex(text)
     standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
     if code.headers_of == "nvcc":
         head += standard_headers.AS_NVCC
@@ -180,13 +187,13 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
     name = (
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )
-    text = f'{head}{more}#line 1 "{shown}"\n{text}'
+    text = f'{head}{more}#line 1 "{source}"\n{text}'
     return nvrtc.Program(
         name, text, arch, lines=True, own_options=options, expressions=code.expressions
     )
 
 
-def _module(
+def _make_module(
     stem: str,
     source: str,
     program: nvrtc.Program,
@@ -195,8 +202,8 @@ def _module(
     *,
     code: str,
 ) -> Ptx:
-    more = f"simulator\n{_stamp()}\n{depends}"
-    finish = partial(_without_folder, frozenset(_LINE.findall(program.text)))
+    more = f"simulator\n{_digest_own_text()}\n{depends}"
+    finish = partial(_strip_current_folder, frozenset(_LINE.findall(program.text)))
 
     def text() -> str:
         try:
@@ -204,7 +211,7 @@ def _module(
         except KernelCompileError as error:
             _require_architecture(program, error.log)
             log = error.log.replace(f"{_NOWHERE}/", "")
-            summary = "; ".join(filter(None, (_summary(log, program.text), error.summary)))
+            summary = "; ".join(filter(None, (_summarize(log, program.text), error.summary)))
             raise KernelCompileError(source, error.options, log, summary) from None
         return file.content.decode(errors="replace")
 
@@ -212,8 +219,8 @@ def _module(
 
 
 @cache
-def _stamp() -> str:
-    """Return what is another when something else is made of NVRTC's result."""
+def _digest_own_text() -> str:
+    """Return a digest that changes with what is made of NVRTC's result."""
     return digest_of(Path(str(file)) for file in (__file__, nvrtc.__file__))
 
 
@@ -231,24 +238,24 @@ def _require_architecture(program: nvrtc.Program, log: str) -> None:
         raise EngineUnavailableError(message)
 
 
-def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
-    """Take the current folder, which NVRTC has put there, from the files that a text names."""
+def _strip_current_folder(names: frozenset[str], ptx: bytes) -> bytes:
+    """Remove the current folder, which NVRTC has added, from the files that a text names."""
     try:
         folder = f"{Path.cwd()}/".replace("//", "/")  # of the root, too
     except FileNotFoundError:
         return ptx
 
-    def shorter(match: re.Match[str]) -> str:
+    def shorten(match: re.Match[str]) -> str:
         name = match[2].removeprefix(folder)
         is_named = name in names or name.startswith("__nv_")  # NVRTC's own
         return f'{match[1]}"{name}"' if is_named else match[0]
 
     text = ptx.decode(errors="surrogateescape")
-    return _FILE.sub(shorter, text).encode(errors="surrogateescape")
+    return _FILE.sub(shorten, text).encode(errors="surrogateescape")
 
 
-def _summary(log: str, program: str) -> str:
-    """Return what is wrong with a program's text by a log of NVRTC, in one line."""
+def _summarize(log: str, program: str) -> str:
+    """Return NVRTC's first error of a program, with advice, in one line."""
     error = _ERROR.search(log)
     first = (error[0] if error else log.partition("\n")[0][:200]).strip()
     expression = _EXPRESSION.search(log)
@@ -257,13 +264,13 @@ def _summary(log: str, program: str) -> str:
     advice = []
     if is_header(first.partition("(")[0]):
         included = (name for _, name in includes_in(program))
-        advice = [a.format(name) for name in included for a in _matching(_INSTEAD, name)]
+        advice = [a.format(name) for name in included for a in _find_advice(_INSTEAD, name)]
     missing = _MISSING_FILE.search(first)
     if missing is not None:
         is_standard = missing[1] in standard_headers.names()
-        advice += ["jitify=True brings it"] if is_standard else _matching(_BROUGHT, missing[1])
+        advice += ["jitify=True brings it"] if is_standard else _find_advice(_BROUGHT, missing[1])
     return "; ".join((first, *advice[:1]))
 
 
-def _matching(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> list[str]:
+def _find_advice(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> list[str]:
     return [advice for pattern, advice in table if pattern.match(name)]

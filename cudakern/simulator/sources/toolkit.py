@@ -1,7 +1,7 @@
-"""Where the headers of the CUDA toolkit are: `cuda.pathfinder` says so, and is not asked each time.
+"""Where the headers of the CUDA toolkit are: answers of `cuda.pathfinder`, which are kept.
 
-To import it takes 20 to 40 ms, more than all else that a kernel needs which is compiled already. So
-its answers are kept in the cache folder, by the state of the places that they depend on.
+To import it takes 20 to 40 ms, more than everything else that a compiled kernel needs. Therefore
+its answers are kept in the cache folder, by the state of the folders that they depend on.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cudakern.compilation.cache import find_file, note
 from cudakern.errors import EngineUnavailableError
 from cudakern.process.lazy import load
 
-#: A header of each part, which is another file in another version.
+#: A header of each part, which differs between versions.
 MARKS = {"cudart": "cuda_runtime_api.h", "cccl": "cuda/std/version"}
-#: What names folders where the toolkit may be, besides those of Python's packages.
+#: Variables that name folders where the toolkit may be, besides those of Python's packages.
 _VARIABLES = ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")
-#: Below them: what changes when a package comes or goes.
+#: Below them: folders that change when a package comes or goes.
 _BELOW = ("nvidia/*", "targets/*")
-#: Seconds within which a folder may change twice and show the same time.
+#: Seconds within which two changes of a folder may leave the same time.
 _TICK = 2.0
 
 
@@ -36,33 +36,33 @@ class _State(NamedTuple):
     changed: float  # the last time, in seconds since the epoch
 
 
-#: What this process has been told, as `cuda.pathfinder` remembers it.
-_told: dict[str, Path] = {}
+#: The folders that this process knows, as `cuda.pathfinder` remembers them.
+_known: dict[str, Path] = {}
 
 
 def headers_of(part: str) -> Path | None:
     """Return the folder of the headers of a part of the toolkit; None if it is not found."""
-    folder = _told.get(part) or _found(part)
-    return folder and _told.setdefault(part, folder)
+    folder = _known.get(part) or _find_folder(part)
+    return folder and _known.setdefault(part, folder)
 
 
-def _found(part: str) -> Path | None:
+def _find_folder(part: str) -> Path | None:
     with suppress(OSError, EngineUnavailableError):
-        state = _state()
+        state = _read_state()
         name = f"headers-{part}-{state.digest}.txt"
         kept = find_file(name)
         if kept is not None and Path(os.fsdecode(kept.content), MARKS[part]).is_file():
             return Path(os.fsdecode(kept.content))
-        folder = _asked(part)
-        # Elsewhere another may come before it, of which the state tells nothing.
-        told = folder and any(folder.is_relative_to(place.resolve()) for place in state.folders)
-        if folder and told and state.changed < time.time() - _TICK:
+        folder = _ask_pathfinder(part)
+        # Elsewhere another folder may come before it, which is not part of the state.
+        is_seen = folder and any(folder.is_relative_to(f.resolve()) for f in state.folders)
+        if folder and is_seen and state.changed < time.time() - _TICK:
             note(name, os.fsencode(folder))
         return folder
-    return _asked(part)
+    return _ask_pathfinder(part)
 
 
-def _asked(part: str) -> Path | None:
+def _ask_pathfinder(part: str) -> Path | None:
     try:
         pathfinder = load("cuda.pathfinder")
     except ImportError:
@@ -71,17 +71,17 @@ def _asked(part: str) -> Path | None:
     return None if folder is None else Path(folder)
 
 
-def _state() -> _State:
+def _read_state() -> _State:
     spec = PathFinder.find_spec("cuda")
-    own = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+    own = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
     packages = map(Path, (*site.getsitepackages(), site.getusersitepackages()))
     named = {name: Path(os.environ[name]).absolute() for name in _VARIABLES if os.environ.get(name)}
     folders = [*packages, *named.values()]
     below = (sorted(folder.glob(pattern)) for folder in folders for pattern in _BELOW)
     lines, changed = [repr((site.ENABLE_USER_SITE, folders, named))], 0.0
-    for place in [*(place / "pathfinder" for place in own), *folders, *chain(*below)]:
+    for path in [*(folder / "pathfinder" for folder in own), *folders, *chain(*below)]:
         with suppress(FileNotFoundError):
-            status = place.stat()
-            lines.append(f"{place} {status.st_mtime_ns}")
+            status = path.stat()
+            lines.append(f"{path} {status.st_mtime_ns}")
             changed = max(changed, status.st_mtime)
     return _State(folders, hashlib.sha256(os.fsencode("\n".join(lines))).hexdigest()[:32], changed)

@@ -95,7 +95,7 @@ def test_cupy_is_not_imported(monkeypatch):
 def test_without_cupy(monkeypatch, tmp_path):
     """CCCL of the CUDA toolkit takes the place of the one that CuPy brings."""
     cuda, cccl = tmp_path / "cuda", tmp_path / "cccl"
-    monkeypatch.setattr(cupy_options, "_cupy", lambda: None)
+    monkeypatch.setattr(cupy_options, "_find_cupy", lambda: None)
     monkeypatch.setattr(cupy_options, "headers_of", {"cudart": cuda, "cccl": cccl}.get)
     last = ("-ftz=true", "-arch=compute_80", "--device-as-default-execution-space")
     assert cupy_options.options(("-DA",), "compute_80") == (

@@ -79,7 +79,7 @@ def told(machine, monkeypatch):
     _, asked = machine
 
     def told():
-        monkeypatch.setattr(toolkit, "_told", {})
+        monkeypatch.setattr(toolkit, "_known", {})
         asked.clear()
         folder = toolkit.headers_of("cudart")
         count = len(asked)
