@@ -122,7 +122,7 @@ EDITS = {
 
 def forget():
     """Have the files read again that names are made of."""
-    for function in (toolchain._own_text, build._own_digest, build._headers):  # noqa: SLF001
+    for function in (toolchain._own_text, build._own_digest, build._read_headers):  # noqa: SLF001
         function.cache_clear()
     toolchain.runtime_parts.cache_clear()
     compiling._stamp.cache_clear()  # noqa: SLF001
@@ -150,7 +150,7 @@ def names(monkeypatch, tmp_path, folder):
         return {
             "cubin": kernel_files.cached_file(SPEC, "sm_90").name,
             "ptx": ptx.key,
-            "library": build.library(ptx, found, runtime).name,
+            "library": build.build_library(ptx, found, runtime).name,
             "runtime": runtime.name,
         }
 

@@ -168,7 +168,7 @@ def test_the_first_start_of_ziglang_says_so(compiler, heard, tmp_path):
 
 
 def test_ziglang_that_is_asked_for_its_version_says_so(compiler, heard):
-    found = toolchain._asked((compiler("zig"), "c++"))  # noqa: SLF001
+    found = toolchain._ask_version((compiler("zig"), "c++"))  # noqa: SLF001
     assert found.version == "a compiler 1.0"
     assert heard.text.startswith("cudakern: still starting ziglang; ziglang may take a minute at ")
     assert heard.text.count("\n") == 1

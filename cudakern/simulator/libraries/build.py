@@ -1,4 +1,4 @@
-"""Libraries of PTX modules: built by the host's compiler, kept in the cache folder, loaded."""
+"""Libraries of PTX modules: built by the host's compiler, kept in the cache folder."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ if TYPE_CHECKING:
 
 _UNNAMED = re.compile(r"\W+")
 _SIMULATOR = Path(__file__).resolve().parents[1]
-#: NVRTC has optimised already. Loops over many threads profit from -O1, but not from all of it:
-#: what is left out here takes GCC half of its time. Functions that are seldom called need few
+#: NVRTC has optimised already. Loops over many threads profit from -O1, but not from all of it: the
+#: passes that are left out take GCC half of its time. Functions that are seldom called need few
 #: registers, and the others may be kept.
 _OPTIONS = ("-I.", "-Og")
 _FAST = ("-DCK_SIM_FAST", "-O1")
 _LEFT_OUT = "ivopts tree-dominator-opts tree-reassoc tree-sink tree-slsr"
 _OF_GCC = ("-fcaller-saves",)
 _FAST_OF_GCC = ("-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
-#: What processors have that makes functions of the headers short; the results are the same.
+#: Features of processors that make functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 
 
-def library(
+def build_library(
     ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = False, fast: bool = False
 ) -> Path:
     """Return the library of a PTX module on a runtime, building it unless it is cached.
 
-    A plain one can be ``fast``, which takes longer to compile. KernelCompileError tells that the
-    text is no PTX, or that NVRTC made none; EngineUnavailableError that there is no folder to
+    A plain one can be ``fast``, which takes longer to compile. KernelCompileError means that the
+    text is not PTX, or that NVRTC refused it; EngineUnavailableError, that there is no folder to
     build in.
     """
-    more = ("-DCK_SIM_CHECKED",) if checked else _of_way(toolchain, fast=fast)
-    options = (*_OPTIONS, *more, *features())
+    more = ("-DCK_SIM_CHECKED",) if checked else _choose_options(toolchain, fast=fast)
+    options = (*_OPTIONS, *more, *find_features())
     digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)
     stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
     name = f"{stem}-{digest}.so"
     file = find_file(name)
     if file is not None:
         return file.path
-    parts = (("kernel.cpp", _translated(ptx, checked=checked, fast=fast)), *_headers())
+    parts = (("kernel.cpp", _translate(ptx, checked=checked, fast=fast)), *_read_headers())
     return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 
 
-def _of_way(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
-    """Return options of a plain library; what it is made of is told by macros, too."""
+def _choose_options(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
+    """Return the options of a plain library, and macros for what it is made of."""
     if execution_mode.chosen is ExecutionMode.FIBERS:
         return ("-DCK_SIM_FIBERS",)
     options: tuple[str, ...] = _FAST if fast else ()
@@ -63,8 +63,8 @@ def _of_way(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
     return options
 
 
-def _translated(ptx: Ptx, *, checked: bool, fast: bool) -> str:
-    # What has its library does without the tables of instructions.
+def _translate(ptx: Ptx, *, checked: bool, fast: bool) -> str:
+    # Late: kernels whose library is cached start faster without the instruction tables.
     module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
     translate = load("cudakern.simulator.ptx.translate").translate
     fibers = "all shall be" if execution_mode.chosen is ExecutionMode.FIBERS else ""
@@ -73,7 +73,7 @@ def _translated(ptx: Ptx, *, checked: bool, fast: bool) -> str:
 
 
 @cache
-def features() -> tuple[str, ...]:
+def find_features() -> tuple[str, ...]:
     """Return the compiler's options for this processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
@@ -84,7 +84,7 @@ def features() -> tuple[str, ...]:
 
 
 @cache
-def _headers() -> tuple[tuple[str, str], ...]:
+def _read_headers() -> tuple[tuple[str, str], ...]:
     device = sorted((_SIMULATOR / "ptx" / "device").glob("*.hpp"))
     texts = [(path.name, path.read_text(encoding="utf-8")) for path in device]
     runtime = dict(runtime_parts("runtime.cpp"))
@@ -93,8 +93,8 @@ def _headers() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _own_digest() -> str:
-    """Return a digest of what makes C++ of PTX."""
+    """Return a digest of the code that makes C++ of PTX."""
     rooms = ("libraries", "ptx", "runtime")
     files = sorted(path for room in rooms for path in (_SIMULATOR / room).rglob("*.py"))
-    texts = [*(path.read_text(encoding="utf-8") for path in files), repr(_headers())]
+    texts = [*(path.read_text(encoding="utf-8") for path in files), repr(_read_headers())]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()

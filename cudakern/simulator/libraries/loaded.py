@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 _Row = TypeVar("_Row", bound=ctypes.Structure)
-#: How many blocks run side by side: at least 2, so that waiting for each other works.
+#: How many blocks run side by side: at least 2, so that one can wait for another.
 _RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)
 
 
 def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
-    """Return the word of a library that tells where a variable lies."""
+    """Return the word of a library that holds a variable's address."""
     return ctypes.c_uint64.from_address(variable.place)
 
 
@@ -59,7 +59,7 @@ _restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
 
 
 def reraise(report: ctypes.Structure) -> None:
-    """Raise what a signal's handler raised while the launch ran, if any has."""
+    """Raise the exception of a signal's handler that ran during the launch, if it raised one."""
     if report.raised[0] is not None:
         _restore(*report.raised)
 
@@ -96,14 +96,14 @@ class LoadedKernel:
 
         It takes arrays to guard, too, in the form of `guarded_arrays.pack_guarded_arrays`.
 
-        `shared_bytes` are those of dynamic shared memory; `offsets` tell where each parameter
-        starts among the packed bytes. `resident` blocks may run side by side, by default one a
-        processor, and more when all of those wait for a block that is not among them. If `eager`,
-        that many start at once. Otherwise the others join when the first block waits for them, or
-        takes longer than it takes to start them. If `cooperative`, all blocks must be resident, so
-        that they can wait for each other.
+        `shared_bytes` are those of dynamic shared memory; `offsets` are the starts of the
+        parameters among the packed bytes. `resident` blocks may run side by side, by default one
+        per processor, and more when all of those wait for a block that is not among them. If
+        `eager`, that many start at once. Otherwise the others join when the first block waits for
+        them, or runs longer than it takes to start them. If `cooperative`, all blocks must be
+        resident, so that they can wait for each other.
 
-        BindingError tells that no GPU could run such a launch, or that the kernel has another
+        BindingError means that no GPU could run such a launch, or that the kernel has another
         number of parameters.
         """
         name = self.name
@@ -134,7 +134,7 @@ class LoadedKernel:
         return launch
 
     def under(self, name: str) -> LoadedKernel:
-        """Return the same kernel, which errors call by another name."""
+        """Return the same kernel with another name in errors."""
         kernel = copy(self)
         kernel.name = name
         return kernel
@@ -186,8 +186,8 @@ class LoadedKernel:
 class LoadedModule:
     """A loaded library. It stays loaded until the process ends.
 
-    ``refused`` says why an entry is not executed. Only libraries for checked launches tell their
-    ``instructions``, and the ``shared_objects`` of kernels.
+    ``refused`` has the reasons for entries that are not executed. Only libraries for checked
+    launches have ``instructions``, and ``shared_objects`` of kernels.
     """
 
     def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL, ptx: Ptx) -> None:
@@ -211,7 +211,7 @@ class LoadedModule:
         self.variables = {
             variable.name.decode(): variable for variable in table("variable", abi.VariableStruct)
         }
-        #: The first row of the library's own table of them.
+        #: The first row of the library's own table of variables.
         self.variable_table = abi.VariableStruct.in_dll(library, "ck_sim_variables")
         #: Whether it can store addresses of its own functions.
         addressed = ctypes.c_uint32.in_dll(library, "ck_sim_addressed_count")
@@ -219,9 +219,9 @@ class LoadedModule:
         self.instructions = table("instruction", abi.InstructionStruct)
 
     def share_variables(self, other: LoadedModule) -> None:
-        """Have variables lie where they do in another library of the same module.
+        """Use the memory of the variables of another library of the same module.
 
-        Those that lead to functions stay. Nothing may have run in this library yet.
+        Variables that lead to functions keep their own. No kernel of this library may have run yet.
         """
         for name, variable in self.variables.items():
             if not variable.has_addresses:

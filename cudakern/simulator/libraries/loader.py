@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cudakern.compilation.cache import one_line, resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.forks import Lock
-from cudakern.simulator.libraries.build import library
+from cudakern.simulator.libraries.build import build_library
 from cudakern.simulator.libraries.loaded import LoadedModule
 from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
 from cudakern.simulator.runtime.abi import (
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from cudakern.simulator.sources.text_to_ptx import Ptx
 
 
-def _open(path: Path) -> ctypes.CDLL:
-    """Load a library, which is whole."""
+def _load_library(path: Path) -> ctypes.CDLL:
+    """Load a library, whose file is complete."""
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
@@ -43,8 +43,8 @@ def _open(path: Path) -> ctypes.CDLL:
 
 
 @lru_cache(maxsize=8)
-def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
-    runtime = _open(toolchain.runtime(checked=checked))
+def _load_runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
+    runtime = _load_library(toolchain.runtime(checked=checked))
     runtime.ck_sim_connect(ctypes.byref(_PYTHON), _SIGNALS)
     run = runtime.ck_sim_launch_checked if checked else runtime.ck_sim_launch_kernel
     run.restype = ctypes.c_int
@@ -61,7 +61,7 @@ def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
     return runtime
 
 
-#: Functions of Python that a launch calls to have signals handled while it runs.
+#: Functions of Python that a launch calls so that signals are handled while it runs.
 _PYTHON = PythonStruct(
     *(
         ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
@@ -84,16 +84,16 @@ class ModuleLoader:
         """Return a loaded PTX module, compiling it unless it is cached.
 
         It is for checked launches, for plain ones, or for plain ones of many threads.
-        KernelCompileError has the log of NVRTC where it made no PTX; EngineUnavailableError tells
+        KernelCompileError has NVRTC's log if NVRTC refused the text; EngineUnavailableError means
         that NVRTC, a C++ compiler or a folder is missing.
         """
         toolchain = find_toolchain()
         runtime_path = self._runtime_path(toolchain, ptx, checked=checked)
         with self._lock:
-            # First: the kernels' library asks for it by name.
-            runtime = _runtime(toolchain, checked=checked)
-        path = library(ptx, toolchain, runtime_path, checked=checked, fast=fast)
-        opened = _open(path)
+            # First, since the kernels' library refers to it by name.
+            runtime = _load_runtime(toolchain, checked=checked)
+        path = build_library(ptx, toolchain, runtime_path, checked=checked, fast=fast)
+        opened = _load_library(path)
         with self._lock:
             module = self._modules.get((ptx.key, toolchain, checked, fast))
             if module is None or module.path != path:
@@ -111,13 +111,13 @@ class ModuleLoader:
     def compile(self, ptx: Ptx) -> Path:
         """Return the file of a module for plain launches, with the errors of `load`."""
         toolchain = find_toolchain()
-        return library(ptx, toolchain, self._runtime_path(toolchain, ptx))
+        return build_library(ptx, toolchain, self._runtime_path(toolchain, ptx))
 
     def _runtime_path(self, toolchain: Toolchain, ptx: Ptx, *, checked: bool = False) -> Path:
         """Return the runtime's library; if it has to be built, NVRTC makes the PTX meanwhile."""
 
         def compile_ptx() -> None:
-            # What is wrong with the compiler, or the folder, is told first.
+            # Errors of the compiler, or of the folder, come first.
             with suppress(KernelCompileError, EngineUnavailableError):
                 ptx.text()
 

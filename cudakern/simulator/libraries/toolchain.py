@@ -1,4 +1,4 @@
-"""The C++ compiler: found, asked for its version, run; what it makes is cached by content."""
+"""The C++ compiler: its search, its version, its runs; its results are cached by content."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SIMULATOR = Path(__file__).resolve().parents[1]
 _RUNTIME, _CHECKED_RUNTIME = "runtime.cpp", "checked.cpp"
 
 _ET_DYN = 3  # what ELF calls a shared library
-#: What compilers say when not the program that they compile is at fault.
+#: Messages of compilers when the program that they compile is not at fault.
 _ENDED = re.compile(
     r"^.*(No space left on device|Disk quota exceeded|File too large|Too many open files"
     r"|Cannot allocate memory|virtual memory exhausted|out of memory|Read-only file system"
@@ -97,9 +97,9 @@ class Toolchain:
     ) -> Path:
         """Return the simulator's runtime library, or the one that checks, building it at need.
 
-        ``meanwhile`` is called while it is built, which it need not be.
-        EngineUnavailableError tells that the compiler does not compile it, or that there is no
-        folder to build in, KernelCompileError that Python has a structure otherwise.
+        ``meanwhile`` is called only while it is built.
+        EngineUnavailableError means that the compiler does not compile it, or that there is no
+        folder to build in; KernelCompileError, that Python's layout of a structure differs.
         """
         first = _CHECKED_RUNTIME if checked else _RUNTIME
         parts = runtime_parts(first)
@@ -115,7 +115,7 @@ class Toolchain:
         except KernelCompileError as error:
             if LAYOUT_DIFFERS in str(error):
                 raise
-            raise self._unfit(str(error)) from error
+            raise self._unfit_error(str(error)) from error
 
     def build(
         self,
@@ -129,8 +129,8 @@ class Toolchain:
         """Build a shared library in the cache folder: write the parts, compile the first.
 
         ``flags`` are further arguments of the compiler, ``links`` of the linker. KernelCompileError
-        names ``source`` and has the compiler's log; EngineUnavailableError tells that there is no
-        folder to build in, or that the compiler does not do its work.
+        names ``source`` and has the compiler's log; EngineUnavailableError means that there is no
+        folder to build in, or that the compiler fails.
         """
 
         def write(folder: Path, cancelled: Cancelled) -> None:
@@ -145,29 +145,29 @@ class Toolchain:
                 execute(*compiled, *own, "-pthread", "-shared", *links, *last, "-o", name)
             else:
                 execute(*compiled, "-c", "-o", "kernel.o")
-                # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need
+                # To link C++, ziglang would first compile a C++ library, for a minute; kernels need
                 # none.
                 link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
                 execute(*link, *links, "-lm", "-pthread", "-o", name)
             if not _is_library(folder / name):
-                raise self._unfit("it says that it did, and made no shared library")
+                raise self._unfit_error("it says that it did, and made no shared library")
 
         kind = ZIGLANG if self.is_zig else KERNELS
         doing = f"compiling {Path(source).name}"
         return make(name, write, make_announcer(kind, doing), meanwhile).path
 
-    def _unfit(self, found_out: str) -> EngineUnavailableError:
+    def _unfit_error(self, problem: str) -> EngineUnavailableError:
         return EngineUnavailableError(
             f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
-            f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {found_out}"
+            f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {problem}"
         )
 
 
 @lru_cache(maxsize=2)
 def runtime_parts(first: str) -> Parts:
-    """Return the files of a runtime, this one first, by name: no two have the same.
+    """Return the files of a runtime, ``first`` before the others, with their names.
 
-    The first one does not compile unless Python has the structures as the compiler has them.
+    It compiles only if Python and the compiler lay out structures alike.
     """
     rooms = ("runtime", "checker") if first == _CHECKED_RUNTIME else ("runtime",)
     files = {path.name: path for room in rooms for path in (_SIMULATOR / room).iterdir()}
@@ -179,13 +179,13 @@ def runtime_parts(first: str) -> Parts:
 
 @cache
 def _own_text() -> str:
-    """Return the text of this file, which says how the compiler is run."""
+    """Return the text of this file, which decides how the compiler is run."""
     return Path(__file__).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=4)
 def _digest_of(parts: Parts) -> str:
-    """Return a digest of files; that of the runtime is asked for with each kernel."""
+    """Return a digest of files; each kernel needs that of the runtime."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -203,10 +203,10 @@ def _is_library(path: Path) -> bool:
 
 
 def _execute(source: str, command: tuple[str, ...], folder: Path, cancelled: Cancelled) -> None:
-    # Logs are read for the word "error". What a compiler writes first goes with the build's folder.
+    # Logs are searched for the word "error". Temporary files go with the build's folder.
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": "."}
     if any(_is_zig(word) for word in command[:3]):
-        # It wants a cache of its own, also where there is no home folder.
+        # It needs a cache of its own, even without a home folder.
         environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(compiler_folder(folder)))
     try:
         status, said = _run(command, folder, environment, cancelled)
@@ -230,7 +230,7 @@ def _execute(source: str, command: tuple[str, ...], folder: Path, cancelled: Can
 def _run(
     command: tuple[str, ...], folder: Path, environment: dict[str, str], cancelled: Cancelled
 ) -> tuple[int, str]:
-    """Return a program's status and what it says; it ends with all that it started, if asked to."""
+    """Return a program's status and output; once cancelled, end it and all that it started."""
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -253,22 +253,22 @@ def _run(
                 return process.returncode, said or out
 
 
-def _candidates() -> list[tuple[str, tuple[str, ...]]]:
+def _list_candidates() -> list[tuple[str, tuple[str, ...]]]:
     candidates: list[tuple[str, tuple[str, ...]]] = []
     for variable in ("CUDAKERN_CXX", "CXX"):
         value = os.environ.get(variable)
         if value:
             try:
                 words = tuple(shlex.split(value))
-                found_out = "no word"
+                problem = "no word"
             except ValueError as error:  # a quote that is not closed
-                words, found_out = (), str(error)
+                words, problem = (), str(error)
             if words:
                 candidates.append((variable, words))
             elif variable == "CUDAKERN_CXX":
                 message = (
                     "cudakern: CUDAKERN_CXX must name a C++ compiler; "
-                    f"got {shown(value)}: {found_out}"
+                    f"got {shown(value)}: {problem}"
                 )
                 raise EngineUnavailableError(message)
     candidates += [(name, (name,)) for name in ("c++", "g++", "clang++")]
@@ -277,8 +277,8 @@ def _candidates() -> list[tuple[str, tuple[str, ...]]]:
     return candidates
 
 
-def _asked(command: tuple[str, ...]) -> Toolchain | None:
-    """Return a compiler by what it tells about itself; None if it does not run."""
+def _ask_version(command: tuple[str, ...]) -> Toolchain | None:
+    """Return a compiler with its version; None if it does not run."""
     if shutil.which(command[0]) is None:
         return None
     asked = [*command, "--version"]
@@ -299,7 +299,7 @@ def _asked(command: tuple[str, ...]) -> Toolchain | None:
 def find_toolchain() -> Toolchain:
     """Return the first compiler of ``CUDAKERN_CXX``, ``CXX``, c++, g++, clang++, ziglang.
 
-    EngineUnavailableError tells that there is none, or that the one of ``CUDAKERN_CXX`` does not
+    EngineUnavailableError means that there is none, or that the one of ``CUDAKERN_CXX`` does not
     run.
     """
     return _find(os.environ.get("CUDAKERN_CXX"), os.environ.get("CXX"), os.environ.get("PATH"))
@@ -308,8 +308,8 @@ def find_toolchain() -> Toolchain:
 @lru_cache(maxsize=8)
 @resources()
 def _find(*_environment: str | None) -> Toolchain:
-    for origin, command in _candidates():
-        toolchain = _asked(command)
+    for origin, command in _list_candidates():
+        toolchain = _ask_version(command)
         if toolchain is not None:
             return toolchain
         if origin == "CUDAKERN_CXX":

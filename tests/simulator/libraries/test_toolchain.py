@@ -23,7 +23,7 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator.libraries import build as build_module
 from cudakern.simulator.libraries import loader
 from cudakern.simulator.libraries import toolchain as toolchain_module
-from cudakern.simulator.libraries.build import library
+from cudakern.simulator.libraries.build import build_library
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
 from cudakern.simulator.sources.text_to_ptx import ptx_of_code
@@ -73,7 +73,7 @@ def forget():
 
     def clear():
         toolchain_module.runtime_parts.cache_clear()
-        build_module._headers.cache_clear()  # noqa: SLF001
+        build_module._read_headers.cache_clear()  # noqa: SLF001
         build_module._own_digest.cache_clear()  # noqa: SLF001
 
     yield clear
@@ -383,7 +383,7 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch, forget):
         """Return how many libraries there are after asking for that of a text."""
         toolchain = find_toolchain()
         ptx = ptx_of_code(code_of(KERNEL.replace("VALUE", value)))
-        library(ptx, toolchain, toolchain.runtime(checked=checked), checked=checked)
+        build_library(ptx, toolchain, toolchain.runtime(checked=checked), checked=checked)
         return len(libraries(cache))
 
     def edit(name):
@@ -424,7 +424,7 @@ def test_observed_launches_need_no_library_for_plain_ones(quick):
 
 def test_a_damaged_library_is_built_again():
     text, toolchain = KERNEL.replace("VALUE", f"3; // {time.monotonic_ns()}\n"), find_toolchain()
-    path = library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
+    path = build_library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
     whole = path.read_bytes()
     path.write_bytes(whole[:4096])  # to load that would end this process
     x = np.zeros(2, np.int32)
@@ -435,7 +435,7 @@ def test_a_damaged_library_is_built_again():
 
 def test_a_library_that_cannot_be_loaded_stays(monkeypatch):
     toolchain, macros = find_toolchain(), (("VALUE", "3"),)
-    path = library(ptx_of_code(code_of(KERNEL, macros)), toolchain, toolchain.runtime())
+    path = build_library(ptx_of_code(code_of(KERNEL, macros)), toolchain, toolchain.runtime())
     loader._runtime(toolchain, checked=False)  # noqa: SLF001
 
     def load(name):
