@@ -125,7 +125,7 @@ def forget():
     for function in (toolchain._own_text, build._own_digest, build._read_headers):  # noqa: SLF001
         function.cache_clear()
     toolchain.runtime_parts.cache_clear()
-    compiling._stamp.cache_clear()  # noqa: SLF001
+    compiling._digest_own_text.cache_clear()  # noqa: SLF001
 
 
 @pytest.fixture

@@ -436,7 +436,7 @@ def test_a_damaged_library_is_built_again():
 def test_a_library_that_cannot_be_loaded_stays(monkeypatch):
     toolchain, macros = find_toolchain(), (("VALUE", "3"),)
     path = build_library(ptx_of_code(code_of(KERNEL, macros)), toolchain, toolchain.runtime())
-    loader._runtime(toolchain, checked=False)  # noqa: SLF001
+    loader._load_runtime(toolchain, checked=False)  # noqa: SLF001
 
     def load(name):
         message = f"{name}: failed to map segment from shared object"

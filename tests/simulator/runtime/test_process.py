@@ -285,8 +285,8 @@ def test_contexts_of_the_c_library_and_guards_of_old_hosts_serve_too(monkeypatch
             return super().build(name, source, parts, (*flags, *defines), *more)
 
     portable = Portable(toolchain.command, toolchain.version)
-    runtime = loader._runtime(portable, checked=False)  # noqa: SLF001
-    assert runtime._name != loader._runtime(toolchain, checked=False)._name  # noqa: SLF001
+    runtime = loader._load_runtime(portable, checked=False)  # noqa: SLF001
+    assert runtime._name != loader._load_runtime(toolchain, checked=False)._name  # noqa: SLF001
     with monkeypatch.context() as patch:
         patch.setattr(loader, "find_toolchain", lambda: portable)
         assert compiled(REVERSE).module.runtime is runtime
