@@ -1,9 +1,9 @@
 """Arrays that are NumPy's and look like CuPy's.
 
-They are a class of their own, so that what CuPy gives its arrays (`get`, `set`, `data.ptr`) is
-there, so that what NumPy makes scalars stays arrays, and so that what must not meet on a GPU, an
-array of NumPy's and one of CuPy's, does not meet here. NumPy never computes with this class: it
-gets plain views, and what it returns becomes this class again.
+They are a class of their own for three reasons. They have the methods of CuPy's (`get`, `set`,
+`data.ptr`). Results that are scalars in NumPy stay arrays. And an array of NumPy's cannot be mixed
+with one of CuPy's, as on a GPU. NumPy never computes with this class: it gets plain views, and its
+results become this class again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from cudakern.simulator.cupy_stand_in.devices import (
 )
 from cudakern.simulator.cupy_stand_in.memory import (
     MemoryPointer,
+    assign_device,
     device_id_of,
-    make_placed,
-    plain,
     pointer_to,
+    view_as_numpy,
 )
 from cudakern.simulator.cupy_stand_in.names import (
     NO_LISTS,
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-#: Methods whose results become arrays of the stand-in. Others give views, or nothing of arrays.
+#: Methods whose results become arrays of the stand-in. Others give views, or no arrays.
 _COMPUTED = (
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate cumprod "
     "cumsum diagonal dot max mean min nonzero partition prod put repeat round searchsorted sort "
     "std sum take trace var"
 )
-#: What gives views or facts of arrays, wherever they are.
+#: Functions that give views or facts of arrays, on whatever device they are.
 _ANYWHERE = (
     "as_strided broadcast_arrays broadcast_to diagonal expand_dims moveaxis ndim ravel reshape "
     "result_type rollaxis shape size squeeze swapaxes transpose"
 )
-#: What `dtype.isbuiltin` is of a dtype that another package has added to NumPy's.
+#: The `dtype.isbuiltin` of a dtype that another package has added to NumPy's.
 _REGISTERED = 2
 #: Whether CuPy has kernels for bfloat16: with this NumPy.
 _HAS_BFLOAT16 = np.lib.NumpyVersion(np.__version__) >= "2.1.2"
@@ -68,20 +68,20 @@ _INTERFACE = "__cuda_array_interface__"
 _NO_INTERFACE = "other libraries would take the address for a GPU's; x.data.ptr is the host's"
 
 
-def host(value: Any) -> Any:  # noqa: ANN401  what any function takes
+def to_numpy(value: Any) -> Any:  # noqa: ANN401  what any function takes
     """Return arguments with NumPy's arrays for the stand-in's, on the same memory."""
     if isinstance(value, ndarray):
-        return plain(value)
+        return view_as_numpy(value)
     if type(value) in {tuple, list}:
-        return type(value)(map(host, value))
+        return type(value)(map(to_numpy, value))
     if type(value) is dict:
-        return {key: host(element) for key, element in value.items()}
+        return {key: to_numpy(element) for key, element in value.items()}
     if type(value) is slice:
-        return slice(host(value.start), host(value.stop), host(value.step))
+        return slice(to_numpy(value.start), to_numpy(value.stop), to_numpy(value.step))
     return value
 
 
-def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
+def to_cupy(value: Any) -> Any:  # noqa: ANN401  what any function returns
     """Return a result with the stand-in's arrays for NumPy's, on the same memory, and scalars."""
     if isinstance(value, np.generic):
         value = np.asarray(value)
@@ -89,21 +89,21 @@ def device(value: Any) -> Any:  # noqa: ANN401  what any function returns
         require_dtype(value.dtype)
         if isinstance(value, ndarray):
             return value
-        make_placed(value)
+        assign_device(value)
         if not value.flags.writeable:
-            value = plain(value)
+            value = view_as_numpy(value)
             with suppress(ValueError):  # of memory that is read-only itself
                 value.flags.writeable = True  # as are all views in CuPy
         return np.ndarray.view(value, ndarray)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(device, value))
+        return type(value)(*map(to_cupy, value))
     if type(value) in {tuple, list}:
-        return type(value)(map(device, value))
+        return type(value)(map(to_cupy, value))
     return value
 
 
 def require_dtype(dtype: np.dtype[Any]) -> None:
-    """Raise ValueError for elements that no array of CuPy's has."""
+    """Raise ValueError for a dtype that CuPy's arrays cannot have."""
     if dtype.hasobject or dtype.kind in "SUMm" or dtype.type in {np.longdouble, np.clongdouble}:
         message = f"Unsupported dtype {dtype}"
         raise ValueError(message)
@@ -116,17 +116,17 @@ def compute(function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401  any 
     """
     if getattr(function, "__name__", "") not in _VIEWS:
         require_here(args, kwargs)
-    given, passed = (*args, *kwargs.values()), (*map(host, args), *map(host, kwargs.values()))
-    keywords = dict(zip(kwargs, passed[len(args) :], strict=True))
+    passed, keywords = [*map(to_numpy, args)], {key: to_numpy(kwargs[key]) for key in kwargs}
     with np.errstate(all="ignore"):
-        result = function(*passed[: len(args)], **keywords)
+        result = function(*passed, **keywords)
     if isinstance(result, np.ndarray) and result.base is None:
         require_new(result.dtype)
-    return next((g for g, p in zip(given, passed, strict=True) if p is result), device(result))
+    pairs = zip((*args, *kwargs.values()), (*passed, *keywords.values()), strict=True)
+    return next((given for given, plain in pairs if plain is result), to_cupy(result))
 
 
 def require_device(owner: str, value: object, error: type[Exception] = TypeError) -> None:
-    """Raise an error, as CuPy does, for what it takes no elements of."""
+    """Raise an error, as CuPy does, for anything but its own arrays and scalars."""
     is_foreign = isinstance(value, np.ndarray) and not isinstance(value, ndarray)
     if (is_foreign and np.ndim(value)) or isinstance(value, list | tuple):  # type: ignore[arg-type]
         what = "a NumPy array" if is_foreign else f"a {type(value).__name__}"
@@ -135,22 +135,22 @@ def require_device(owner: str, value: object, error: type[Exception] = TypeError
 
 
 def require_new(dtype: np.dtype[Any]) -> None:
-    """Raise ValueError for elements of which CuPy makes no new array: those of 8-bit floats."""
+    """Raise ValueError for a dtype of which CuPy makes no new array, as of 8-bit floats."""
     if _is_foreign(dtype) and dtype.char not in _MADE:
         message = f"Unsupported dtype {dtype}"
         raise ValueError(message)
 
 
 def _is_foreign(dtype: np.dtype[Any]) -> bool:
-    """Return whether CuPy has no kernels for a dtype that another package has added."""
+    """Return whether another package has added a dtype, and CuPy has no kernels for it."""
     return dtype.isbuiltin == _REGISTERED and (dtype.name != "bfloat16" or not _HAS_BFLOAT16)
 
 
 def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
     """Raise an error for arrays that no kernel of CuPy's takes on the current device.
 
-    ValueError for those on another device, as where no device reaches the memory of another one,
-    and those of 8-bit floats; CUDARuntimeError for those whose elements are misaligned.
+    ValueError refuses arrays on another device, as without access between devices, and those of
+    8-bit floats; CUDARuntimeError, those whose elements are misaligned.
     """
     for value in values:
         if isinstance(value, ndarray):
@@ -170,7 +170,7 @@ def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
 
 
 def require_current(array: ndarray) -> None:
-    """Raise ValueError for an array on another device than the current one."""
+    """Raise ValueError for an array that is not on the current device."""
     if device_count() > 1 and (there := device_id_of(array)) != get_device_id():
         message = f"an array on device {there} must not be used on the current device, "
         message += f"{get_device_id()}: peer access is unavailable; use cupy.asarray"
@@ -178,7 +178,7 @@ def require_current(array: ndarray) -> None:
 
 
 def require_integers(name: str, shape: object) -> None:
-    """Raise TypeError if a shape is an array of the stand-in or has one."""
+    """Raise TypeError if a shape is, or contains, an array of the stand-in."""
     sizes = shape if isinstance(shape, list | tuple) else [shape]
     if any(isinstance(size, ndarray) for size in sizes):
         message = f"cupy.{name}: CuPy takes integers for a shape; got a cupy.ndarray; use int(n)"
@@ -186,7 +186,7 @@ def require_integers(name: str, shape: object) -> None:
 
 
 def require_as_cupy(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Raise TypeError for arguments that a function of NumPy's takes and the one of CuPy's not."""
+    """Raise TypeError for arguments that NumPy's function takes and CuPy's refuses."""
     strict = args[: STRICT.get(name, 0)]
     if args and name in STRICT_OF_MANY:
         strict = args[0]
@@ -203,7 +203,7 @@ def require_as_cupy(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 
 class ndarray(np.ndarray):  # noqa: N801  CuPy's name
-    """An array of the stand-in: NumPy's memory and computing, CuPy's manners.
+    """An array of the stand-in: with NumPy's memory and results, and CuPy's methods.
 
     Parameters
     ----------
@@ -231,13 +231,13 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
     ) -> Any:  # noqa: ANN401  of this class, as type checkers cannot know
         """Return a new array, or a view of memory."""
         if memptr is None:
-            return unwritten(shape, dtype, order).view(cls)
-        if strides is None and 0 in np.atleast_1d(host(shape)):
-            strides = (0,) * np.size(host(shape))  # as in CuPy
-        return memptr.array(host(shape), dtype, strides, order).view(cls)
+            return make_empty(shape, dtype, order).view(cls)
+        if strides is None and 0 in np.atleast_1d(to_numpy(shape)):
+            strides = (0,) * np.size(to_numpy(shape))  # as in CuPy
+        return memptr.array(to_numpy(shape), dtype, strides, order).view(cls)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Compute as NumPy does; TypeError for what CuPy does not compute with."""
+        """Compute as NumPy does; TypeError for operands that CuPy refuses."""
         outputs = kwargs.get("out", ())
         if method != "at":
             for value in (*inputs, *outputs):
@@ -250,42 +250,42 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         return given if isinstance(result, tuple) else given[0]
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Call CuPy's function of that name; TypeError for what only NumPy has, as in CuPy."""
+        """Call CuPy's function of that name; TypeError if only NumPy has one, as in CuPy."""
         del types
         module = MODULES.get(f"cupy{func.__module__.removeprefix('numpy')}")
         function = getattr(module, func.__name__, None)
         return NotImplemented if function is None else function(*args, **kwargs)
 
     def __array_finalize__(self, obj: np.ndarray | None) -> None:
-        """Note where memory is that NumPy has made for an array of this class."""
+        """Assign a device to memory that NumPy has made for an array of this class."""
         if self.flags.owndata:
-            make_placed(self)
+            assign_device(self)
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
-        """Return elements; one of them is a view of no dimensions, and no scalar."""
+        """Return elements; a single one is a view of no dimensions instead of a scalar."""
         require_here(key)
-        key, elements = host(key), plain(self)
+        key, elements = to_numpy(key), view_as_numpy(self)
         value = elements[key]
         if isinstance(value, np.generic):
             value = elements[(*key, ...) if isinstance(key, tuple) else (key, ...)]
         if value.size and not np.may_share_memory(value, elements):
             require_here(self)
-        return device(value)
+        return to_cupy(value)
 
     def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401
         """Set elements to those of another array of CuPy's, or to a scalar."""
         require_device("cupy.ndarray.__setitem__", value, ValueError)
-        elements = plain(self)
+        elements = view_as_numpy(self)
         if key is ... and _is_memory_of(elements, value):
             require_current(self)
             require_current(value)
         else:
             require_here(self, key, value)
-        elements[host(key)] = host(value)
+        elements[to_numpy(key)] = to_numpy(value)
 
     def fill(self, value: Any) -> None:  # noqa: ANN401
         """Set all elements to a scalar; -0.0 sets memory without gaps to +0.0, as in CuPy."""
-        element = np.asarray(host(value), self.dtype)
+        element = np.asarray(to_numpy(value), self.dtype)
         if element.ndim:
             message = f"cupy.ndarray.fill takes a scalar; got an array of shape {element.shape}"
             raise ValueError(message)
@@ -294,7 +294,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
             element = np.zeros_like(element)
         else:
             require_here(self, value)
-        plain(self).fill(element)
+        view_as_numpy(self).fill(element)
 
     def get(
         self,
@@ -306,8 +306,8 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         """Return a copy as an array of NumPy's."""
         del stream, blocking
         if out is None:
-            return np.array(plain(self), order=order)  # type: ignore[call-overload,no-any-return]
-        out[...] = plain(self)
+            return np.array(view_as_numpy(self), order=order)  # type: ignore[call-overload,no-any-return]
+        out[...] = view_as_numpy(self)
         return out
 
     def set(self, arr: np.ndarray, stream: object = None) -> None:
@@ -323,7 +323,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         if not self.flags.forc:
             message = "cupy.ndarray.set: Cannot set to non-contiguous array"
             raise RuntimeError(message)
-        plain(self)[...] = arr
+        view_as_numpy(self)[...] = arr
 
     @property
     def device(self) -> Device:  # type: ignore[override]
@@ -337,38 +337,23 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     def toDlpack(self) -> Any:  # noqa: ANN401, N802  CuPy's name
         """Return a capsule that other libraries take as an array of the host."""
-        return plain(self).__dlpack__()
+        return view_as_numpy(self).__dlpack__()
 
     def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
         """Return the largest less the least element."""
         function: Any = np.ptp  # whose overloads are many
-        return device(function(plain(self), axis, host(out), keepdims))
+        return to_cupy(function(view_as_numpy(self), axis, to_numpy(out), keepdims))
 
     def reduced_view(self, dtype: DTypeLike | None = None) -> ndarray:
         """Return a view of one dimension if the elements are in row-major order, else of all."""
         del dtype
         shape = -1 if self.flags.c_contiguous else self.shape
-        view: ndarray = device(plain(self).reshape(shape))
+        view: ndarray = to_cupy(view_as_numpy(self).reshape(shape))
         return view
 
-    def scatter_add(self, slices: Any, value: Any) -> None:  # noqa: ANN401
-        """Add to elements, once for each time that they are named."""
-        require_here(self, slices, value)
-        np.add.at(plain(self), host(slices), host(value))
-
-    def scatter_max(self, slices: Any, value: Any) -> None:  # noqa: ANN401
-        """Take the greater of elements and values."""
-        require_here(self, slices, value)
-        np.maximum.at(plain(self), host(slices), host(value))
-
-    def scatter_min(self, slices: Any, value: Any) -> None:  # noqa: ANN401
-        """Take the less of elements and values."""
-        require_here(self, slices, value)
-        np.minimum.at(plain(self), host(slices), host(value))
-
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be found again where no module is called cupy."""
-        return device, (plain(self),)
+        """Be unpickled without a module called cupy."""
+        return to_cupy, (view_as_numpy(self),)
 
     def __int__(self) -> int:
         return int(_only(self))
@@ -384,16 +369,16 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         raise TypeError(message)
 
     def __repr__(self) -> str:
-        return repr(plain(self))
+        return repr(view_as_numpy(self))
 
     def __str__(self) -> str:
-        return str(plain(self))
+        return str(view_as_numpy(self))
 
     def __format__(self, spec: str) -> str:
-        return format(plain(self), spec)
+        return format(view_as_numpy(self), spec)
 
 
-def _computed(name: str) -> Callable[..., Any]:
+def _wrap_method(name: str) -> Callable[..., Any]:
     """Return a method of NumPy's arrays whose results become the stand-in's."""
     method = getattr(np.ndarray, name)
 
@@ -406,8 +391,18 @@ def _computed(name: str) -> Callable[..., Any]:
     return call
 
 
+def _scatter_with(ufunc: np.ufunc) -> Callable[..., None]:
+    """Return a method that combines elements with values, once for each time they are selected."""
+
+    def scatter(self: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
+        require_here(self, slices, value)
+        ufunc.at(view_as_numpy(self), to_numpy(slices), to_numpy(value))
+
+    return scatter
+
+
 def _is_memory_of(elements: np.ndarray, value: object) -> bool:
-    """Return whether CuPy sets an array to another one by a copy of memory, not by a kernel."""
+    """Return whether CuPy assigns one array to another by a copy of memory instead of a kernel."""
     return (
         isinstance(value, ndarray)
         and elements.flags.c_contiguous
@@ -424,21 +419,23 @@ def _only(array: ndarray) -> Any:  # noqa: ANN401  a number
     return array.item()
 
 
-def _refused(name: str, instead: str = "CuPy's arrays have none either") -> property:
+def _refuse(name: str, instead: str = "CuPy's arrays have none either") -> property:
     def refuse(_: ndarray) -> None:
         raise AttributeError(absent(f"cupy.ndarray.{name}", instead))
 
     return property(refuse)
 
 
-setattr(ndarray, _INTERFACE, _refused(_INTERFACE, _NO_INTERFACE))
+setattr(ndarray, _INTERFACE, _refuse(_INTERFACE, _NO_INTERFACE))
 for _name in _COMPUTED.split():
-    setattr(ndarray, _name, _computed(_name))
+    setattr(ndarray, _name, _wrap_method(_name))
 for _name in _NOT_IN_CUPY:
-    setattr(ndarray, _name, _refused(_name))
+    setattr(ndarray, _name, _refuse(_name))
+for _name, _ufunc in (("add", np.add), ("max", np.maximum), ("min", np.minimum)):
+    setattr(ndarray, f"scatter_{_name}", _scatter_with(_ufunc))
 
 
-def unwritten(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:  # noqa: ANN401
+def make_empty(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:  # noqa: ANN401
     """Return a new array whose elements count as unwritten."""
     if order not in {"C", "F"}:
         message = f"order must be C or F; got {order!r}"
@@ -447,5 +444,5 @@ def unwritten(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray
     require_new(np.dtype(dtype))
     sizes = tuple(map(int, shape)) if np.ndim(shape) else (int(shape),)
     array = empty(sizes[::-1] if order == "F" else sizes, dtype)
-    result: ndarray = device(array.T if order == "F" else array)
+    result: ndarray = to_cupy(array.T if order == "F" else array)
     return result

@@ -1,4 +1,4 @@
-"""Devices, their streams and events: the simulator works at once, so nobody waits for them."""
+"""Devices, their streams and events. The simulator works at once: there is nothing to wait for."""
 
 from __future__ import annotations
 
@@ -48,29 +48,29 @@ ATTRIBUTES = {
 
 
 class CUDARuntimeError(RuntimeError):
-    """What the CUDA runtime would refuse."""
+    """An error of the CUDA runtime."""
 
 
 class _Properties(dict[str, Any]):
-    """What is known of the modelled GPU, by CUDA's names."""
+    """Known properties of the modelled GPU, by CUDA's names."""
 
     def __init__(self, owner: str, known: dict[str, Any]) -> None:
         super().__init__(known)
         self._owner = owner
 
     def __missing__(self, name: str) -> Any:  # noqa: ANN401
-        """Tell which one is not known."""
+        """Raise KeyError, which names the unknown property."""
         message = absent(f"{self._owner}[{name!r}]", f"the modelled GPU has {', '.join(self)}")
         raise KeyError(message)
 
 
-def _architecture() -> str:
+def _find_capability() -> str:
     """Return the compute capability, such as ``"90"``."""
     return "".join(filter(str.isdigit, target()))
 
 
 class _Current(threading.local):
-    """A thread's current device, streams by device, and what blocks of both have to undo."""
+    """A thread's current device, streams by device, and what blocks of both restore."""
 
     def __init__(self) -> None:
         self.device = 0
@@ -80,26 +80,26 @@ class _Current(threading.local):
 
 
 _current = _Current()
-#: How many devices each block of `in_place_of_cupy` that is open has asked for.
-_asked: list[int] = []
+#: How many devices each open block of `in_place_of_cupy` has.
+_counts: list[int] = []
 
 
 @contextmanager
 def there_are(count: int) -> Iterator[None]:
-    """Have so many devices inside of a block; the current one is 0 where the first block starts."""
+    """Provide devices inside of a block; the current one is 0 where the first block starts."""
     global _current  # noqa: PLW0603
-    if not _asked:
+    if not _counts:
         _current = _Current()
-    _asked.append(count)
+    _counts.append(count)
     try:
         yield
     finally:
-        _asked.remove(count)
+        _counts.remove(count)
 
 
 def device_count() -> int:
     """Return how many devices there are."""
-    return max(_asked, default=1)
+    return max(_counts, default=1)
 
 
 def get_device_id() -> int:
@@ -108,14 +108,14 @@ def get_device_id() -> int:
 
 
 def use_device(device: int) -> None:
-    """Have a device be the current one; CUDARuntimeError if there is none of that number."""
-    _current.device = _required(device)
+    """Make a device the current one; CUDARuntimeError if there is none with that number."""
+    _current.device = _check_device(device)
 
 
 def properties(device: int = 0) -> dict[str, Any]:
     """Return what is known of the modelled GPU, as ``getDeviceProperties``."""
-    device = _required(device)
-    major, minor = divmod(int(_architecture()), 10)
+    device = _check_device(device)
+    major, minor = divmod(int(_find_capability()), 10)
     known = {
         "name": b"cudakern's simulator of an H200",
         "totalGlobalMem": MODELLED_BYTES,
@@ -144,7 +144,7 @@ def properties(device: int = 0) -> dict[str, Any]:
     return _Properties(f"cupy.cuda.runtime.getDeviceProperties({device})", known)
 
 
-def _required(device: int) -> int:
+def _check_device(device: int) -> int:
     if not 0 <= device < device_count():
         there = "the device 0 alone" if device_count() == 1 else f"{device_count()} devices"
         message = f"cudaErrorInvalidDevice: in_place_of_cupy has {there}; got {device!r}"
@@ -156,19 +156,19 @@ class Device:
     """A device, by its number; the current one if none is given."""
 
     def __init__(self, device: int | Device | None = None) -> None:
-        self.id = get_device_id() if device is None else _required(int(device))
+        self.id = get_device_id() if device is None else _check_device(int(device))
 
     def __int__(self) -> int:
         return self.id
 
     def __enter__(self) -> Self:
-        """Be the current device of this thread."""
+        """Become the current device of this thread."""
         _current.before.append(get_device_id())
         use_device(self.id)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Have the one before be the current device again."""
+        """Make the device before the current one again."""
         use_device(_current.before.pop())
 
     def __eq__(self, other: object) -> bool:
@@ -181,7 +181,7 @@ class Device:
         return f"<CUDA Device {self.id}>"
 
     def use(self) -> Self:
-        """Be the current device from now on."""
+        """Become the current device from now on."""
         use_device(self.id)
         return self
 
@@ -191,7 +191,7 @@ class Device:
     @property
     def compute_capability(self) -> str:
         """That of ``CUDAKERN_ARCH``, or ``"90"``."""
-        return _architecture()
+        return _find_capability()
 
     @property
     def mem_info(self) -> tuple[int, int]:
@@ -222,7 +222,19 @@ def device_attribute(attrib: int, device: int) -> int:
     raise CUDARuntimeError(message)
 
 
-class Event:
+class _Finished:
+    """Work that is always finished."""
+
+    def synchronize(self) -> None:
+        """Do nothing: what was launched has ended."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it is finished: always."""
+        return True
+
+
+class Event(_Finished):
     """A moment, once it is recorded."""
 
     def __init__(
@@ -238,20 +250,12 @@ class Event:
         self._at: float | None = None
 
     def record(self, stream: BaseStream | None = None) -> None:
-        """Be now."""
+        """Take the current moment."""
         record_event(self.ptr, (stream or get_current_stream()).ptr)
 
     def begin(self) -> None:
         """Note the time."""
         self._at = time.perf_counter()
-
-    def synchronize(self) -> None:
-        """Do nothing: what was launched has ended."""
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing is waited for: always."""
-        return True
 
     def moment(self) -> float:
         """Return the time in seconds; CUDARuntimeError if there is none."""
@@ -265,7 +269,7 @@ class Event:
 _events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
 
 
-def _event(handle: int) -> Event:
+def _find_event(handle: int) -> Event:
     try:
         return _events[handle]
     except KeyError:
@@ -274,41 +278,41 @@ def _event(handle: int) -> Event:
 
 
 def record_event(event: int, stream: int) -> None:
-    """Have the event of a handle be now."""
+    """Set the event of a handle to the current moment."""
     del stream
-    _event(event).begin()
+    _find_event(event).begin()
 
 
 def wait_for_event(stream: int, event: int, flags: int = 0) -> None:
-    """Do nothing: what an event stands for has ended; CUDARuntimeError if there is no such one."""
+    """Do nothing: the work before an event has ended; CUDARuntimeError if there is no event."""
     del stream, flags
-    _event(event)
+    _find_event(event)
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
-    """Return the milliseconds between two events, of this machine's clock: no GPU's time."""
+    """Return the milliseconds between two events, by the clock of this machine."""
     return (end_event.moment() - start_event.moment()) * 1e3
 
 
-class BaseStream:
-    """A stream, whose work has always ended; of the device -1, it is one of each."""
+class BaseStream(_Finished):
+    """A stream; with the device -1, one of each device."""
 
     def __init__(self, ptr: int, device_id: int = -1) -> None:
         self.ptr = ptr
         self.device_id = device_id
 
     def __enter__(self) -> Self:
-        """Be the current stream of the current device, which must be the stream's."""
-        device = self._device()
+        """Become the current stream of the current device, which must be the stream's."""
+        device = self._check_current()
         _current.streams.setdefault(device, []).append(self)
         _current.entered.append(device)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Have the one before be the current stream again."""
+        """Make the stream before the current one again."""
         _current.streams[_current.entered.pop()].pop()
 
-    def _device(self) -> int:
+    def _check_current(self) -> int:
         device = get_device_id()
         if self.device_id not in {-1, device}:
             message = f"a stream of device {self.device_id} can be current on that device alone; "
@@ -330,21 +334,13 @@ class BaseStream:
         return f"<{type(self).__name__} {self.ptr} (device {self.device_id})>"
 
     def use(self) -> BaseStream:
-        """Be the current stream from now on."""
-        _current.streams.setdefault(self._device(), [])[-1:] = [self]
+        """Become the current stream from now on."""
+        _current.streams.setdefault(self._check_current(), [])[-1:] = [self]
         return self
-
-    def synchronize(self) -> None:
-        """Do nothing: what was launched has ended."""
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing is waited for: always."""
-        return True
 
     @property
     def is_non_blocking(self) -> bool:
-        """Whether it would not wait for the null stream; here it need not."""
+        """Whether it would not wait for the null stream, which has no effect here."""
         return getattr(self, "non_blocking", False)
 
     def record(self, event: Event | None = None) -> Event:
@@ -354,7 +350,7 @@ class BaseStream:
         return event
 
     def wait_event(self, event: Event) -> None:
-        """Do nothing: what the event stands for has ended."""
+        """Do nothing: the work before the event has ended."""
         wait_for_event(self.ptr, event.ptr)
 
     def add_callback(self, callback: Callable[[Any, int, Any], object], arg: Any) -> None:  # noqa: ANN401
@@ -417,15 +413,12 @@ Stream.null, Stream.ptds = Stream(null=True), Stream(ptds=True)
 
 
 class ExternalStream(BaseStream):
-    """A stream that somebody else has made."""
-
-    def __init__(self, ptr: int, device_id: int = -1) -> None:
-        super().__init__(ptr, device_id)
+    """A stream of another library."""
 
 
 def get_current_stream(device_id: int = -1) -> BaseStream:
-    """Return this thread's current stream of a device; of the current one if none is given."""
-    streams = _current.streams.get(get_device_id() if device_id == -1 else _required(device_id))
+    """Return this thread's current stream of a device, by default of the current device."""
+    streams = _current.streams.get(get_device_id() if device_id == -1 else _check_device(device_id))
     return streams[-1] if streams else Stream.null
 
 

@@ -7,23 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.arrays import device
+from cudakern.simulator.cupy_stand_in.arrays import to_cupy
 from cudakern.simulator.cupy_stand_in.kernel_text import (
     Kernels,
     Operands,
     TextKernel,
-    collapsed,
-    preamble,
+    collapse_dimensions,
+    write_preamble,
 )
-from cudakern.simulator.cupy_stand_in.parameters import (
-    Types,
-    broadcast_shape,
-    decided,
-    dtypes_of,
-    new_outputs,
-    split,
-    strides_in,
-)
+from cudakern.simulator.cupy_stand_in.parameters import Types, broadcast_shape, make_outputs
 from cudakern.simulator.cupy_stand_in.raw import as_options
 
 _BLOCK = 128
@@ -92,23 +84,22 @@ class ElementwiseKernel(TextKernel):
             Threads of a block.
         """
         del stream
-        inputs, given = split(self.name, self.nin, self.nout, args)
-        types = decided(
-            self.name, self.in_params, self.out_params, dtypes_of(inputs), [a.dtype for a in given]
-        )
-        shape = self._shape([*inputs, *given], size)
-        if given:
-            self._check_outputs(given, shape)
-        outputs = given or new_outputs(self.out_params, types.outputs, shape)
+        inputs, given = self._split(args)
+        types = self._decide_types(inputs, given)
+        shape = self._find_shape([*inputs, *given], size)
+        for parameter, array in zip(self.out_params, given, strict=False):
+            if not parameter.raw:
+                self._require_shape(parameter, array, shape)
+        outputs = given or make_outputs(types.outputs, shape)
         if prod(shape):
             self._launch(inputs, outputs, types, shape, block_size)
-        results = args[self.nin :] if given else tuple(map(device, outputs))
+        results = args[self.nin :] if given else tuple(map(to_cupy, outputs))
         if self.no_return:
             return None
         return results[0] if len(results) == 1 and not self.return_tuple else tuple(results)
 
-    def _shape(self, values: list[Any], size: int | None) -> tuple[int, ...]:
-        """Return the shape of the loop; ValueError if nothing or too much says what it is."""
+    def _find_shape(self, values: list[Any], size: int | None) -> tuple[int, ...]:
+        """Return the shape of the loop; ValueError if it is unknown, or given twice."""
         shape = broadcast_shape(self.name, self.params, values)
         if size is not None and shape is not None:
             message = f"{self.name}: size must be given only if all arrays are raw"
@@ -119,14 +110,6 @@ class ElementwiseKernel(TextKernel):
             message = f"{self.name}: size must be given if no array is, or all are raw"
             raise ValueError(message)
         return shape
-
-    def _check_outputs(self, given: list[np.ndarray], shape: tuple[int, ...]) -> None:
-        for parameter, array in zip(self.out_params, given, strict=True):
-            if not parameter.raw and array.shape != shape:
-                message = (
-                    f"{self.name}: {parameter.name} must have shape {shape}; got {array.shape}"
-                )
-                raise ValueError(message)
 
     def _launch(
         self,
@@ -139,13 +122,13 @@ class ElementwiseKernel(TextKernel):
         values = [*inputs, *outputs]
         dtypes = (*types.inputs, *types.outputs)
         looped = {
-            k: strides_in(value, shape)
+            k: np.broadcast_to(value, shape).strides
             for k, (parameter, value) in enumerate(zip(self.params, values, strict=True))
             if isinstance(value, np.ndarray) and not parameter.raw
         }
         loop, strides = shape, [*looped.values()]
         if self.reduce_dims:
-            loop, strides = collapsed(shape, strides)
+            loop, strides = collapse_dimensions(shape, strides)
         layouts = dict(zip(looped, ((loop, s) for s in strides), strict=True))
         operands = Operands()
         counting = operands.sizes.indexer("_ind", loop)
@@ -163,7 +146,7 @@ class ElementwiseKernel(TextKernel):
         start = "ptrdiff_t(blockIdx.x) * blockDim.x + threadIdx.x"
         step = "ptrdiff_t(gridDim.x) * blockDim.x"
         lines = [
-            preamble(types.placeholders, operands, *own),
+            write_preamble(types.placeholders, operands, *own),
             f'extern "C" __global__ void {self.name}(',
             f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
             *operands.pointers,

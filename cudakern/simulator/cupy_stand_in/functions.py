@@ -1,4 +1,4 @@
-"""Functions of CuPy: NumPy's, called with plain arrays, and those that CuPy has of its own."""
+"""Functions of CuPy: NumPy's, called with plain arrays, and CuPy's own ones."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from cudakern.simulator.cupy_stand_in.arrays import (
     compute,
-    device,
-    host,
+    make_empty,
     ndarray,
     require_as_cupy,
     require_device,
     require_dtype,
     require_here,
-    unwritten,
+    to_cupy,
+    to_numpy,
 )
 from cudakern.simulator.cupy_stand_in.devices import Device, get_device_id
 from cudakern.simulator.cupy_stand_in.registry import MODULES
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-#: Functions whose result is a bool of Python's in NumPy, an array in CuPy.
+#: Functions whose result is Python's bool in NumPy and an array in CuPy.
 _TRUTHS = frozenset({"allclose", "array_equal", "array_equiv"})
-#: Which functions have a method, where not all do.
+#: The functions that have a method, if only some do.
 _METHODS = {
     "accumulate": ("add", "multiply"),
     "at": ("add", "bitwise_and", "bitwise_or", "bitwise_xor", "maximum", "minimum", "subtract"),
@@ -51,9 +51,9 @@ class ufunc:  # noqa: N801  CuPy's name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Compute."""
-        return self._computed("__call__", args, kwargs)
+        return self._compute("__call__", args, kwargs)
 
-    def _computed(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    def _compute(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         if self.__name__ not in _METHODS.get(method, (self.__name__,)):
             message = f"CuPy has no cupy.{self.__name__}.{method}, nor has in_place_of_cupy"
             raise NotImplementedError(message)
@@ -64,7 +64,7 @@ class ufunc:  # noqa: N801  CuPy's name
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name in {"accumulate", "at", "outer", "reduce", "reduceat"}:
-            return lambda *args, **kwargs: self._computed(name, args, kwargs)
+            return lambda *args, **kwargs: self._compute(name, args, kwargs)
         return getattr(self._function, name)
 
     def __repr__(self) -> str:
@@ -72,44 +72,44 @@ class ufunc:  # noqa: N801  CuPy's name
 
 
 class _Indexed:
-    """What NumPy makes arrays of by an index, such as ``r_``."""
+    """An object of NumPy's that makes arrays of an index, such as ``r_``."""
 
     def __init__(self, maker: Any) -> None:  # noqa: ANN401
         self._maker = maker
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
         """Return an array of the stand-in."""
-        return device(self._maker[host(key)])
+        return to_cupy(self._maker[to_numpy(key)])
 
 
 def from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever NumPy has
-    """Return what NumPy has under a name, as a name of the stand-in."""
+    """Return an object of NumPy's, adapted for the stand-in."""
     if isinstance(value, np.ufunc):
         return ufunc(value)
     if name in {"c_", "mgrid", "ogrid", "r_"}:
         return _Indexed(value)
     if isinstance(value, type | ModuleType) or not callable(value):
         return value
-    return _function(name, value)
+    return _wrap_function(name, value)
 
 
-def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         require_as_cupy(name, args, kwargs)
-        result = compute(function, tuple(map(_called_back, args)), kwargs)
+        result = compute(function, tuple(map(_wrap_callback, args)), kwargs)
         if name in _TRUTHS:
-            result = device(np.bool_(result))
+            result = to_cupy(np.bool_(result))
         return result
 
     return call
 
 
-def _called_back(value: Any) -> Any:  # noqa: ANN401
-    """Return a function that NumPy is to call, which gets the stand-in's arrays."""
+def _wrap_callback(value: Any) -> Any:  # noqa: ANN401
+    """Return a function that NumPy calls, so that it gets the stand-in's arrays."""
     if not callable(value) or isinstance(value, type):
         return value
-    return lambda *args, **kwargs: host(value(*device(args), **kwargs))
+    return lambda *args, **kwargs: to_numpy(value(*to_cupy(args), **kwargs))
 
 
 def array(
@@ -125,7 +125,7 @@ def array(
     """Return an array of the stand-in, which shares no memory with one of NumPy's."""
     del subok, blocking
     of_device = isinstance(obj, ndarray)
-    if isinstance(obj, list | tuple) and len({*_are_device(obj)}) > 1:
+    if isinstance(obj, list | tuple) and len({*_find_kinds(obj)}) > 1:
         message = "cupy.array: a list must hold arrays of CuPy's alone, or none; use x.item()"
         raise TypeError(message)
     elsewhere = of_device and obj.data.device_id != get_device_id()
@@ -133,24 +133,24 @@ def array(
         require_here(obj)
     if not of_device or copy is None or elsewhere:
         copy = None if of_device and not elsewhere else True
-    made = np.array(host(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
+    made = np.array(to_numpy(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
     require_dtype(made.dtype)
     if (
         of_device
         and made.ndim == obj.ndim
         and made.dtype == obj.dtype
-        and np.may_share_memory(made, host(obj))
+        and np.may_share_memory(made, to_numpy(obj))
     ):
         return obj  # type: ignore[no-any-return]
-    result: ndarray = device(made)
+    result: ndarray = to_cupy(made)
     return result
 
 
-def _are_device(obj: Any) -> Iterator[bool]:  # noqa: ANN401
+def _find_kinds(obj: Any) -> Iterator[bool]:  # noqa: ANN401
     """Yield whether elements of nested lists are arrays of the stand-in."""
     if isinstance(obj, list | tuple):
         for element in obj:
-            yield from _are_device(element)
+            yield from _find_kinds(element)
     else:
         yield isinstance(obj, ndarray)
 
@@ -168,16 +168,7 @@ def asarray(
     return array(a, dtype, copy, order or "K")
 
 
-def asanyarray(
-    a: Any,  # noqa: ANN401
-    dtype: DTypeLike | None = None,
-    order: str | None = None,
-    *,
-    copy: bool | None = None,
-    blocking: bool = False,
-) -> ndarray:
-    """Return what `asarray` does."""
-    return asarray(a, dtype, order, copy=copy, blocking=blocking)
+asanyarray = asarray
 
 
 def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
@@ -200,7 +191,7 @@ def asfarray(a: Any, dtype: DTypeLike = np.float64) -> ndarray:  # noqa: ANN401
 
 def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
     """Return whether each element is in another array."""
-    given = np.ravel(host(ar1)), host(ar2)
+    given = np.ravel(to_numpy(ar1)), to_numpy(ar2)
     return compute(np.isin, given, {"assume_unique": assume_unique, "invert": invert})
 
 
@@ -222,18 +213,16 @@ def asnumpy(
     *,
     blocking: bool = True,
 ) -> np.ndarray:
-    """Return an array of NumPy's: a copy of one of the stand-in."""
+    """Return an array of NumPy's, which is a copy of the stand-in's."""
     if isinstance(a, ndarray):
         return a.get(stream, order, out, blocking)
     if out is not None:
         out[...] = a
         return out
-    return np.asarray(host(a), order=order)  # type: ignore[call-overload,no-any-return]
+    return np.asarray(to_numpy(a), order=order)  # type: ignore[call-overload,no-any-return]
 
 
-def empty(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:  # noqa: ANN401
-    """Return a new array whose elements count as unwritten."""
-    return unwritten(shape, dtype, order)
+empty = make_empty
 
 
 def empty_like(
@@ -245,13 +234,13 @@ def empty_like(
 ) -> ndarray:
     """Return a new array like another, whose elements count as unwritten."""
     del subok
-    like = np.empty_like(host(prototype), dtype, order, shape=host(shape))  # type: ignore[call-overload]
+    like = np.empty_like(to_numpy(prototype), dtype, order, shape=to_numpy(shape))  # type: ignore[call-overload]
     is_fortran = like.flags.f_contiguous and not like.flags.c_contiguous
-    made = unwritten(like.shape, like.dtype, "F" if is_fortran else "C")
+    made = make_empty(like.shape, like.dtype, "F" if is_fortran else "C")
     if made.strides == like.strides or not like.size:
         return made
     axes = sorted(range(like.ndim), key=lambda axis: -like.strides[axis])
-    made = unwritten(tuple(like.shape[axis] for axis in axes), like.dtype)
+    made = make_empty(tuple(like.shape[axis] for axis in axes), like.dtype)
     result: ndarray = made.transpose(np.argsort(axes))
     return result
 
@@ -264,7 +253,7 @@ def get_array_module(*args: object) -> ModuleType:
 def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:  # noqa: ANN401, FBT001
     """Return an array that shares memory with one of another library, on the host."""
     del device
-    given = host(array)  # NumPy before 2.1 gives its own arrays back as read-only ones
+    given = to_numpy(array)  # NumPy before 2.1 gives its own arrays back as read-only ones
     made: np.ndarray = given.view() if isinstance(given, np.ndarray) else np.from_dlpack(given)
     return np.ndarray.view(made.copy() if copy else made, ndarray)
 
@@ -325,22 +314,22 @@ class vectorize:  # noqa: N801  CuPy's name
         """Compute."""
         for value in args:
             require_device("cupy.vectorize", value)
-        arrays = np.broadcast_arrays(*host(args))
+        arrays = np.broadcast_arrays(*to_numpy(args))
         results = [self.pyfunc(*each) for each in zip(*(a.flat for a in arrays), strict=True)]
         if results and isinstance(results[0], tuple):
             return tuple(
-                _of_one_type(column, arrays[0].shape) for column in zip(*results, strict=True)
+                _combine_results(column, arrays[0].shape) for column in zip(*results, strict=True)
             )
-        return _of_one_type(results, arrays[0].shape)
+        return _combine_results(results, arrays[0].shape)
 
 
-def _of_one_type(results: Sequence[Any], shape: tuple[int, ...]) -> Any:  # noqa: ANN401
-    """Return results as an array; TypeError unless they are of one type, Python's numbers apart."""
+def _combine_results(results: Sequence[Any], shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+    """Return results as an array; TypeError unless all but Python's numbers have one type."""
     dtypes = {result.dtype for result in results if isinstance(result, np.generic)}
     if len(dtypes) > 1:
         message = f"cupy.vectorize: results must be of one type; got {', '.join(map(str, dtypes))}"
         raise TypeError(message)
-    return device(np.array(results, *dtypes).reshape(shape))
+    return to_cupy(np.array(results, *dtypes).reshape(shape))
 
 
 class _Archive:
@@ -351,7 +340,7 @@ class _Archive:
         self.files = archive.files
 
     def __enter__(self) -> Self:
-        """Be open."""
+        """Return the open archive."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -359,7 +348,7 @@ class _Archive:
         self.close()
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
-        return device(self.npz_file[name])
+        return to_cupy(self.npz_file[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)
@@ -376,7 +365,7 @@ def load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None) -> 
 
 
 def show_config(*, _full: bool = False) -> None:
-    """Print what this is."""
+    """Print a description of the stand-in."""
     arch = Device(0).compute_capability
     print(f"cudakern's stand-in for CuPy, NumPy {np.__version__}, PTX for {arch}")  # noqa: T201
 
@@ -384,43 +373,38 @@ def show_config(*, _full: bool = False) -> None:
 # Of cupyx.
 
 
-def empty_like_pinned(
-    a: Any,  # noqa: ANN401
-    dtype: DTypeLike | None = None,
-    order: Any = "K",  # noqa: ANN401
-    subok: object = None,
-    shape: Any = None,  # noqa: ANN401
-) -> np.ndarray:
-    """Return a new array of NumPy's."""
-    del subok
-    return np.empty_like(host(a), dtype, order, shape=shape)
+def _make_pinned(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Return a function that makes an array of NumPy's like another one."""
+
+    def make(
+        a: Any,  # noqa: ANN401
+        dtype: DTypeLike | None = None,
+        order: str = "K",
+        subok: object = None,
+        shape: Any = None,  # noqa: ANN401
+    ) -> np.ndarray:
+        del subok
+        return function(to_numpy(a), dtype, order, shape=shape)
+
+    return make
 
 
-def zeros_like_pinned(
-    a: Any,  # noqa: ANN401
-    dtype: DTypeLike | None = None,
-    order: Any = "K",  # noqa: ANN401
-    subok: object = None,
-    shape: Any = None,  # noqa: ANN401
-) -> np.ndarray:
-    """Return a new array of NumPy's, of zeros."""
-    del subok
-    return np.zeros_like(host(a), dtype, order, shape=shape)
+empty_like_pinned = _make_pinned(np.empty_like)
+zeros_like_pinned = _make_pinned(np.zeros_like)
 
 
-def scatter_add(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
-    """Add to elements, once for each time that they are named."""
-    a.scatter_add(slices, value)
+def _call_method(name: str) -> Callable[..., None]:
+    """Return a function that calls a method of an array with indices and values."""
+
+    def scatter(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
+        getattr(a, name)(slices, value)
+
+    return scatter
 
 
-def scatter_max(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
-    """Take the greater of elements and values."""
-    a.scatter_max(slices, value)
-
-
-def scatter_min(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
-    """Take the less of elements and values."""
-    a.scatter_min(slices, value)
+scatter_add = _call_method("scatter_add")
+scatter_max = _call_method("scatter_max")
+scatter_min = _call_method("scatter_min")
 
 
 def rsqrt(x: Any, out: Any = None) -> Any:  # noqa: ANN401
@@ -434,10 +418,10 @@ def rsqrt(x: Any, out: Any = None) -> Any:  # noqa: ANN401
 
 
 def comparing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an assertion of NumPy's that takes arrays of both."""
+    """Return an assertion of NumPy's that also takes the stand-in's arrays."""
 
     @wraps(function)
     def compare(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        return function(*host(args), **host(kwargs))
+        return function(*to_numpy(args), **to_numpy(kwargs))
 
     return compare

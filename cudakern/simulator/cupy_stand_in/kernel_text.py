@@ -13,16 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.parameters import c_type, checked_names, parsed
+from cudakern.simulator.cupy_stand_in.parameters import (
+    c_type,
+    decide_types,
+    parse_parameters,
+    require_distinct_names,
+    split_arguments,
+)
 from cudakern.simulator.launching.raw import RawKernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.simulator.cupy_stand_in.parameters import Parameter
+    from cudakern.simulator.cupy_stand_in.parameters import Parameter, Types
 
 _INCLUDE = Path(__file__).resolve().parent / "include"
-#: Texts that a kernel keeps compiled at most; beyond them the oldest goes.
+#: Texts that a kernel keeps compiled at most; then the oldest goes.
 _MOST_KEPT = 64
 
 Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes, strides in bytes
@@ -30,7 +36,7 @@ Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes, strides in bytes
 
 @dataclass
 class Sizes:
-    """What a launch says in numbers, each at its place in one structure."""
+    """The numbers of a launch, in one structure."""
 
     words: list[int] = field(default_factory=list)
 
@@ -40,7 +46,7 @@ class Sizes:
         return f"(_sizes.words + {len(self.words) - len(values)})"
 
     def indexer(self, name: str, shape: tuple[int, ...]) -> str:
-        """Return the declaration of what counts through a shape."""
+        """Return the declaration of an indexer, which counts through a shape."""
         shape = shape or (1,)
         return f"CIndexer<{len(shape)}> {name}{self.put(*shape)};"
 
@@ -74,7 +80,7 @@ class Operands:
         """Add one, which the kernel sees in a layout; its element is at the index so called."""
         name, type_ = parameter.name, parameter.ctype
         if not isinstance(value, np.ndarray):
-            self.arguments.append(scalar(value, dtype))
+            self.arguments.append(np.asarray(value).astype(dtype)[()])
             self.declared.append(f"const {type_} {name}")
             return
         const = "" if is_output else "const "
@@ -83,24 +89,19 @@ class Operands:
         self.pointers.append(f"{const}{type_}* const _{name} = {name};")
         shape, strides = layout if layout[0] else ((1,), (value.itemsize,))
         contiguous = str(parameter.raw and value.flags.c_contiguous).lower()
-        places = f"{self.sizes.put(*shape)}, {self.sizes.put(*strides)}"
+        sizes = f"{self.sizes.put(*shape)}, {self.sizes.put(*strides)}"
         array = name if parameter.raw else f"_array_{name}"
         array_type = f"{const}CArray<{type_}, {len(shape)}, {contiguous}>"
-        self.arrays.append(f"{array_type} {array}(_{name}, {places});")
+        self.arrays.append(f"{array_type} {array}(_{name}, {sizes});")
         if not parameter.raw:
             elements = self.outputs if is_output else self.inputs
             elements.append(f"{const}{type_}& {name} = {array}[{index}.get()];")
 
 
-def scalar(value: Any, dtype: np.dtype[Any]) -> Any:  # noqa: ANN401
-    """Return a number as one of a dtype."""
-    return np.asarray(value).astype(dtype)[()]
-
-
-def collapsed(
+def collapse_dimensions(
     shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """Return a shape and arrays' strides, without dimensions that need not be told apart."""
+    """Return a shape and arrays' strides, with neighbouring dimensions merged where possible."""
     sizes: list[int] = []
     steps: list[list[int]] = [[] for _ in strides]
     for axis, size in enumerate(shape):
@@ -117,12 +118,12 @@ def collapsed(
     return tuple(sizes), [tuple(own) for own in steps]
 
 
-def preamble(
+def write_preamble(
     placeholders: Sequence[tuple[str, np.dtype[Any]]], operands: Operands, *texts: str
 ) -> str:
-    """Return what comes before the kernel: headers, placeholders, the user's preamble.
+    """Return the text before the kernel: headers, placeholders, the user's preamble.
 
-    All texts that the user gave, of which the preamble is the first, tell which headers it takes.
+    ``texts`` are all of the user's, the preamble first; they decide which headers are included.
     """
     types = [(name, c_type(dtype)) for name, dtype in placeholders]
     seen = " ".join((*texts, *operands.declared, *(type_ for _, type_ in types)))
@@ -136,18 +137,18 @@ def preamble(
 
 
 class Kernels:
-    """The kernels that one user's text has become, by their whole text."""
+    """The kernels that are made of one user's text, by their whole text."""
 
     def __init__(self, name: str, options: tuple[str, ...]) -> None:
         self._name, self._options = name, options
         self._kept: dict[str, RawKernel] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be made anew where this is unpickled."""
+        """Be made again when unpickled."""
         return Kernels, (self._name, self._options)
 
     def find(self, text: str) -> RawKernel:
-        """Return the kernel of a text, compiled if it has been called before."""
+        """Return the kernel of a text, which is compiled if it has been called before."""
         kernel = self._kept.get(text)
         if kernel is None:
             while len(self._kept) >= _MOST_KEPT:
@@ -169,10 +170,25 @@ class TextKernel:
     _kernels: Kernels
 
     def __init__(self, in_params: str, out_params: str) -> None:
-        self.in_params, self.out_params = parsed(in_params), parsed(out_params)
+        self.in_params, self.out_params = map(parse_parameters, (in_params, out_params))
         self.params = (*self.in_params, *self.out_params)
-        checked_names(self.params)
+        require_distinct_names(self.params)
         self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
+
+    def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[np.ndarray]]:
+        """Return inputs and, if they are given, outputs."""
+        return split_arguments(self.name, self.nin, self.nout, args)
+
+    def _decide_types(self, inputs: Sequence[Any], given: Sequence[np.ndarray]) -> Types:
+        return decide_types(self.name, self.in_params, self.out_params, inputs, given)
+
+    def _require_shape(
+        self, parameter: Parameter, array: np.ndarray, shape: tuple[int, ...]
+    ) -> None:
+        """Raise ValueError for an output of another shape."""
+        if array.shape != shape:
+            message = f"{self.name}: {parameter.name} must have shape {shape}; got {array.shape}"
+            raise ValueError(message)
 
     @property
     def cached_codes(self) -> list[str]:

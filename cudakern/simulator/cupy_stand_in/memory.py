@@ -1,10 +1,11 @@
-"""Memory as CuPy hands it around: pointers, pools, allocators. All of it is NumPy's."""
+"""Memory as CuPy has it: pointers, pools, allocators. All of it is NumPy's."""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
 from contextlib import contextmanager
+from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-def plain(array: np.ndarray) -> np.ndarray:
+def view_as_numpy(array: np.ndarray) -> np.ndarray:
     """Return an array of the stand-in as one of NumPy's, on the same memory."""
     return np.ndarray.view(array, np.ndarray)
 
 
-#: Where memory is, by the id of the array that owns it, while that lives: with several devices
-#: alone, else all is on device 0.
+#: The device of memory, by the id of the array that owns it, while that lives. With one device the
+#: table is empty: all memory is on device 0.
 _device_ids: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
 
 
-def make_placed(array: np.ndarray, device_id: int = -1) -> None:
-    """Have the memory of an array be on a device, if it is on none yet; -1 is the current one."""
+def assign_device(array: np.ndarray, device_id: int = -1) -> None:
+    """Assign the memory of an array to a device, unless it has one; -1 is the current one."""
     if device_count() == 1:
         return
     owner = owner_of(array)
@@ -68,7 +69,7 @@ class BaseMemory:
 
     def __init__(self, held: np.ndarray, device_id: int = -1) -> None:
         self.bytes = held
-        make_placed(held, device_id)
+        assign_device(held, device_id)
 
     @property
     def device_id(self) -> int:
@@ -100,20 +101,31 @@ class Memory(BaseMemory):
 
 
 class UnownedMemory(BaseMemory):
-    """Memory at an address that somebody else keeps."""
+    """Memory at an address that has another owner."""
 
     def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
         super().__init__(_at(ptr, size, owner), device_id)
 
 
 def _at(address: int, size: int, owner: object = None) -> np.ndarray:
-    """Return the bytes at an address, which keep their owner."""
+    """Return the bytes at an address, which keep their owner alive."""
     interface = {"data": (address, False), "shape": (size,), "typestr": "|u1", "version": 3}
     return np.asarray(SimpleNamespace(__array_interface__=interface, base=owner))
 
 
+def _take_stream(method: Callable[[Any, Any, int], None]) -> Callable[..., None]:
+    """Return a method that takes a stream, too, and works at once."""
+
+    @wraps(method)
+    def call(self: MemoryPointer, *args: Any, stream: object = None, **kwargs: Any) -> None:  # noqa: ANN401
+        del stream  # which may also follow the two arguments
+        method(self, *args[:2], **kwargs)
+
+    return call
+
+
 class MemoryPointer:
-    """A place in memory, as ``cupy.ndarray.data`` is one."""
+    """An address in memory, as ``cupy.ndarray.data`` is one."""
 
     def __init__(self, mem: BaseMemory, offset: int) -> None:
         self.mem = mem
@@ -159,7 +171,7 @@ class MemoryPointer:
         strides: tuple[int, ...] | None,
         order: Any,  # noqa: ANN401
     ) -> np.ndarray:
-        """Return the array whose first element is here; its elements lie anywhere in the memory."""
+        """Return the array whose first element is here; others may be anywhere in the memory."""
         if self._offset < 0:
             return np.ndarray(shape, dtype, self.bytes_from_here(), 0, strides, order)
         return np.ndarray(shape, dtype, self.mem.bytes, self._offset, strides, order)
@@ -184,30 +196,11 @@ class MemoryPointer:
         """Set bytes to a value."""
         ctypes.memset(self.ptr, value, size)
 
-    def copy_from_async(self, mem: Any, size: int, stream: object = None) -> None:  # noqa: ANN401
-        """Copy as `copy_from`."""
-        del stream
-        self.copy_from(mem, size)
-
-    def copy_from_device_async(self, src: MemoryPointer, size: int, stream: object = None) -> None:
-        """Copy as `copy_from_device`."""
-        del stream
-        self.copy_from_device(src, size)
-
-    def copy_from_host_async(self, mem: Any, size: int, stream: object = None) -> None:  # noqa: ANN401
-        """Copy as `copy_from_host`."""
-        del stream
-        self.copy_from_host(mem, size)
-
-    def copy_to_host_async(self, mem: Any, size: int, stream: object = None) -> None:  # noqa: ANN401
-        """Copy as `copy_to_host`."""
-        del stream
-        self.copy_to_host(mem, size)
-
-    def memset_async(self, value: int, size: int, stream: object = None) -> None:
-        """Set as `memset`."""
-        del stream
-        self.memset(value, size)
+    copy_from_async = _take_stream(copy_from)
+    copy_from_device_async = _take_stream(copy_from_device)
+    copy_from_host_async = _take_stream(copy_from_host)
+    copy_to_host_async = _take_stream(copy_to_host)
+    memset_async = _take_stream(memset)
 
 
 def pointer_to(array: np.ndarray) -> MemoryPointer:
@@ -253,7 +246,7 @@ def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
 
 
 class MemoryPool:
-    """A pool that keeps nothing, so that nothing is to be freed."""
+    """A pool that keeps no memory, and so frees none."""
 
     def __init__(self, allocator: object = None) -> None:
         del allocator
@@ -270,23 +263,13 @@ class MemoryPool:
         """Do nothing."""
 
     def free_bytes(self) -> int:
-        """Return 0."""
-        return 0
-
-    def used_bytes(self) -> int:
         """Return 0: the pool holds none of NumPy's memory."""
         return 0
 
-    def total_bytes(self) -> int:
-        """Return 0."""
-        return 0
-
-    def n_free_blocks(self) -> int:
-        """Return 0."""
-        return 0
+    n_free_blocks = total_bytes = used_bytes = free_bytes
 
     def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
-        """Keep a limit that nothing is held to."""
+        """Keep a limit, which has no effect."""
         self._limit = int(size or (fraction or 0) * MODELLED_BYTES)
 
     def get_limit(self) -> int:
@@ -319,8 +302,7 @@ def set_allocator(allocator: object = None) -> None:
     """Do nothing: the memory is NumPy's."""
 
 
-def set_pinned_memory_allocator(allocator: object = None) -> None:
-    """Do nothing: the memory is NumPy's."""
+set_pinned_memory_allocator = set_allocator
 
 
 def get_allocator() -> Callable[[int], MemoryPointer]:

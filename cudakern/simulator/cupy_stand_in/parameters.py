@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.arrays import ndarray, require_device, require_here, unwritten
-from cudakern.simulator.cupy_stand_in.memory import plain
+from cudakern.simulator.cupy_stand_in.arrays import (
+    make_empty,
+    ndarray,
+    require_device,
+    require_here,
+)
+from cudakern.simulator.cupy_stand_in.memory import view_as_numpy
 from cudakern.values.dtypes import narrow_floats
 
 if TYPE_CHECKING:
@@ -47,27 +52,25 @@ class Parameter:
 
     @property
     def ctype(self) -> str:
-        """What its type is called in the text."""
+        """The name of its type in the text."""
         return self.placeholder or c_type(self.dtype)
 
 
 def c_type(dtype: np.dtype[Any] | None) -> str:
     """Return what C++ calls a dtype; TypeError if kernels have no such elements."""
-    found = _TYPES.get(str(dtype))
-    if found is None:
+    name = _TYPES.get(str(dtype))
+    if name is None:
         message = f"cupy: a kernel's elements must be one of {', '.join(_TYPES)}; got {dtype}"
         raise TypeError(message)
-    return found
+    return name
 
 
-def parsed(text: str) -> tuple[Parameter, ...]:
-    """Return the parameters that a text declares; ValueError or TypeError for what it must not."""
-    if not text.strip():
-        return ()
-    return tuple(map(_parsed, text.split(",")))
+def parse_parameters(text: str) -> tuple[Parameter, ...]:
+    """Return the parameters that a text declares; ValueError or TypeError for a wrong one."""
+    return tuple(map(_parse, text.split(","))) if text.strip() else ()
 
 
-def _parsed(declaration: str) -> Parameter:
+def _parse(declaration: str) -> Parameter:
     words = declaration.split()
     if len(words) < 2:  # noqa: PLR2004  a type and a name
         message = f"cupy: a parameter must be a type and a name, as 'T x'; got {declaration!r}"
@@ -82,51 +85,47 @@ def _parsed(declaration: str) -> Parameter:
         raise ValueError(message)
     if len(type_) == 1:
         return Parameter(name, type_, None, bool(keywords))
-    dtype = _narrow(type_) or np.dtype(type_)
+    dtype = (narrow_floats().get(type_) if type_ == "bfloat16" else None) or np.dtype(type_)
     c_type(dtype)
     return Parameter(name, "", dtype, bool(keywords))
 
 
-def _narrow(name: str) -> np.dtype[Any] | None:
-    return narrow_floats().get(name) if name == "bfloat16" else None
-
-
-def checked_names(parameters: Sequence[Parameter]) -> None:
+def require_distinct_names(parameters: Sequence[Parameter]) -> None:
     """Raise ValueError if two parameters have one name."""
-    names = [p.name for p in parameters]
-    for name in names:
-        if names.count(name) > 1:
-            message = f"cupy: parameters must have names of their own; {name!r} is there twice"
-            raise ValueError(message)
+    names = [parameter.name for parameter in parameters]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        message = f"cupy: parameters must have names of their own; {twice!r} is there twice"
+        raise ValueError(message)
 
 
 @dataclass(frozen=True)
 class Types:
-    """The dtypes of parameters, and of their placeholders as they were found."""
+    """The dtypes of parameters, and of their placeholders."""
 
     inputs: tuple[np.dtype[Any], ...]
     outputs: tuple[np.dtype[Any], ...]
     placeholders: tuple[tuple[str, np.dtype[Any]], ...]
 
 
-def decided(
+def decide_types(
     kernel: str,
     inputs: Sequence[Parameter],
     outputs: Sequence[Parameter],
-    input_types: Sequence[np.dtype[Any] | None],
-    output_types: Sequence[np.dtype[Any]],
+    values: Sequence[Any],
+    given: Sequence[np.ndarray],
 ) -> Types:
     """Return the types of parameters, from those of outputs that are given, then from inputs.
 
-    None stands for a scalar, which takes whatever type its parameter has. TypeError tells that two
-    arrays of a placeholder differ, that an array has another dtype than its parameter, or that
-    nothing tells what a placeholder is.
+    A scalar takes the type of its parameter. TypeError means that two arrays of a placeholder
+    differ, that an array has another dtype than its parameter, or that a placeholder is unknown.
     """
     known: dict[str, np.dtype[Any]] = {}
-    given = [*zip(outputs, output_types, strict=False), *zip(inputs, input_types, strict=True)]
-    for parameter, dtype in given:
-        if dtype is None:
+    pairs = [*zip(outputs, given, strict=False), *zip(inputs, values, strict=True)]
+    for parameter, value in pairs:
+        if not isinstance(value, np.ndarray):
             continue
+        dtype = value.dtype
         wanted = parameter.dtype or known.setdefault(parameter.placeholder, dtype)
         if wanted != dtype:
             message = f"{kernel}: {parameter.name} must be an array of {wanted}; got {dtype}"
@@ -151,7 +150,7 @@ def as_arguments(kernel: str, values: Sequence[Any]) -> list[Any]:
         require_device(kernel, value)
         require_here(value)
         if isinstance(value, ndarray):
-            result.append(plain(value))
+            result.append(view_as_numpy(value))
         elif isinstance(value, bool | int | float | complex | np.generic):
             result.append(value)
         elif isinstance(value, np.ndarray):  # of no dimensions
@@ -164,7 +163,7 @@ def as_arguments(kernel: str, values: Sequence[Any]) -> list[Any]:
     return result
 
 
-def split(
+def split_arguments(
     kernel: str, inputs: int, outputs: int, values: Sequence[Any]
 ) -> tuple[list[Any], list[np.ndarray]]:
     """Return inputs and, if they are given, outputs; TypeError for another number of arguments."""
@@ -179,22 +178,15 @@ def split(
     return arguments[:inputs], given
 
 
-def dtypes_of(values: Sequence[Any]) -> list[np.dtype[Any] | None]:
-    """Return the dtypes of arrays, None for scalars."""
-    return [value.dtype if isinstance(value, np.ndarray) else None for value in values]
-
-
-def new_outputs(
-    parameters: Sequence[Parameter], types: Sequence[np.dtype[Any]], shape: tuple[int, ...]
-) -> list[np.ndarray]:
+def make_outputs(types: Sequence[np.dtype[Any]], shape: tuple[int, ...]) -> list[np.ndarray]:
     """Return new arrays for outputs, whose elements count as unwritten."""
-    return [plain(unwritten(shape, dtype)) for _, dtype in zip(parameters, types, strict=True)]
+    return [view_as_numpy(make_empty(shape, dtype)) for dtype in types]
 
 
 def broadcast_shape(
     kernel: str, parameters: Sequence[Parameter], values: Sequence[Any]
 ) -> tuple[int, ...] | None:
-    """Return the shape that arrays have together, but for raw ones; None if there is none."""
+    """Return the common shape of the arrays that are not raw; None without such an array."""
     shapes = [
         value.shape
         for parameter, value in zip(parameters, values, strict=False)
@@ -209,9 +201,3 @@ def broadcast_shape(
             f"{kernel}: arrays must have shapes that broadcast; got {', '.join(map(str, shapes))}"
         )
         raise ValueError(message) from None
-
-
-def strides_in(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return an array's strides when it is broadcast to a shape."""
-    strides: tuple[int, ...] = np.broadcast_to(array, shape).strides
-    return strides

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.arrays import device, host, require_device
+from cudakern.simulator.cupy_stand_in.arrays import require_device, to_cupy, to_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +28,15 @@ def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             if name in _STRICT and isinstance(value, np.ndarray):
                 require_device(f"cupy.random.{name}", value)
         if name in _AS_NUMPY:
-            return device(function(*host(args), **host(kwargs)))
+            return to_cupy(function(*to_numpy(args), **to_numpy(kwargs)))
         if name in _INTEGERS:
-            result = function(*host(args), **host(kwargs))
-            return device(result) if isinstance(result, np.ndarray) else int(result)
+            result = function(*to_numpy(args), **to_numpy(kwargs))
+            return to_cupy(result) if isinstance(result, np.ndarray) else int(result)
         dtype = kwargs.pop("dtype", None)
         if args and _is_dtype(args[-1]):
             *args, dtype = args  # type: ignore[assignment]
-        result = np.asarray(function(*host(tuple(args)), **host(kwargs)))
-        return device(result if dtype is None else result.astype(dtype))
+        result = np.asarray(function(*to_numpy(tuple(args)), **to_numpy(kwargs)))
+        return to_cupy(result if dtype is None else result.astype(dtype))
 
     return draw
 
@@ -62,7 +62,7 @@ class RandomState(_Drawing):
 
     def __init__(self, seed: Any = None, method: int = 0) -> None:  # noqa: ANN401
         del method
-        self._source = np.random.RandomState(host(seed))
+        self._source = np.random.RandomState(to_numpy(seed))
 
 
 class Generator(_Drawing):
@@ -77,7 +77,7 @@ def default_rng(seed: Any = None) -> Generator:  # noqa: ANN401
     if isinstance(seed, Generator):
         return seed
     is_source = isinstance(seed, np.random.BitGenerator)
-    return Generator(seed if is_source else np.random.PCG64(host(seed)))
+    return Generator(seed if is_source else np.random.PCG64(to_numpy(seed)))
 
 
 _state: list[RandomState] = []

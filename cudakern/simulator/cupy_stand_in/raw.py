@@ -13,14 +13,14 @@ from cudakern.simulator.cupy_stand_in.devices import (
     device_count,
     get_device_id,
 )
-from cudakern.simulator.cupy_stand_in.memory import BaseMemory, MemoryPointer, plain
+from cudakern.simulator.cupy_stand_in.memory import BaseMemory, MemoryPointer, view_as_numpy
 from cudakern.simulator.launching import raw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def argument(value: Any) -> Any:  # noqa: ANN401  whatever a kernel is called with
+def convert_argument(value: Any) -> Any:  # noqa: ANN401  whatever a kernel is called with
     """Return an argument of a kernel as the simulator takes it.
 
     As in CuPy, an array of NumPy's is a value if it has one element; TypeError if it has more.
@@ -32,7 +32,7 @@ def argument(value: Any) -> Any:  # noqa: ANN401  whatever a kernel is called wi
             message = f"cudaErrorIllegalAddress: an argument is on device {there}; "
             raise CUDARuntimeError(message + f"the kernel runs on the current device, {here}")
     if isinstance(value, ndarray):
-        return plain(value)
+        return view_as_numpy(value)
     if isinstance(value, MemoryPointer):
         return value.bytes_from_here()
     if isinstance(value, np.ndarray):
@@ -75,7 +75,7 @@ class RawKernel(raw.RawKernel):
         stream: object = None,
     ) -> None:
         """Run the kernel, at once in whatever stream. Numbers below 1 count as 1, as in CuPy."""
-        values = tuple(map(argument, self._checked_arguments(args)))
+        values = tuple(map(convert_argument, self._checked_arguments(args)))
         super().__call__(grid, block, values, shared_mem=shared_mem, stream=stream)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.arrays import device
-from cudakern.simulator.cupy_stand_in.kernel_text import Kernels, Operands, TextKernel, preamble
+from cudakern.simulator.cupy_stand_in.arrays import to_cupy
+from cudakern.simulator.cupy_stand_in.kernel_text import (
+    Kernels,
+    Operands,
+    TextKernel,
+    write_preamble,
+)
 from cudakern.simulator.cupy_stand_in.parameters import (
     Parameter,
     Types,
     as_arguments,
     broadcast_shape,
-    decided,
-    dtypes_of,
-    new_outputs,
-    split,
-    strides_in,
+    make_outputs,
 )
 from cudakern.simulator.cupy_stand_in.raw import as_options
 
@@ -97,16 +98,14 @@ class ReductionKernel(TextKernel):
             Makes no difference.
         """
         del stream
-        inputs, given = split(self.name, self.nin, self.nout, args)
+        inputs, given = self._split(args)
         returned: tuple[Any, ...] = args[self.nin :]
         if out is not None:
             if given or self.nout != 1:
                 message = f"{self.name}: out must be given only if no output is an argument"
                 raise ValueError(message)
             given, returned = as_arguments(self.name, [out]), (out,)
-        types = decided(
-            self.name, self.in_params, self.out_params, dtypes_of(inputs), [a.dtype for a in given]
-        )
+        types = self._decide_types(inputs, given)
         shape = broadcast_shape(self.name, self.in_params, inputs)
         if shape is None:
             message = f"{self.name}: must have an input that is an array and not raw"
@@ -121,16 +120,12 @@ class ReductionKernel(TextKernel):
             message = f"{self.name}: an empty array cannot be reduced without an identity"
             raise ValueError(message)
         for parameter, array in zip(self.out_params, given, strict=False):
-            if array.shape != result:
-                message = (
-                    f"{self.name}: {parameter.name} must have shape {result}; got {array.shape}"
-                )
-                raise ValueError(message)
-        outputs = given or new_outputs(self.out_params, types.outputs, result)
+            self._require_shape(parameter, array, result)
+        outputs = given or make_outputs(types.outputs, result)
         if prod(result):
             flat = [array.reshape(kept) for array in outputs]  # a view: axes of size 1 go
             self._launch(inputs, flat, types, shape, axes)
-        return returned[0] if returned else device(outputs[0])
+        return returned[0] if returned else to_cupy(outputs[0])
 
     def _check_raw(self, inputs: list[Any], axes: tuple[int, ...]) -> None:
         """Raise NotImplementedError where CuPy documents that raw inputs have no meaning."""
@@ -172,7 +167,7 @@ class ReductionKernel(TextKernel):
         """Return the text of a kernel: rows of threads, one for each output, that meet in trees."""
         own = self.preamble, self.map_expr, self.reduce_expr, self.post_map_expr, self.reduce_type
         lines = [
-            preamble(types.placeholders, operands, *own),
+            write_preamble(types.placeholders, operands, *own),
             f"typedef {self.reduce_type} _type_reduce;",
             f'extern "C" __global__ void {self.name}(',
             f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
@@ -241,5 +236,5 @@ def _layout(
         return (), ()
     if parameter.raw:
         return value.shape, value.strides
-    strides = strides_in(value, shape)
+    strides = np.broadcast_to(value, shape).strides
     return loop, tuple(strides[k] for k in order)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.cupy_stand_in.parameters import decided, parsed
+from cudakern.simulator.cupy_stand_in.parameters import decide_types, parse_parameters
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.rows import each
 
@@ -214,9 +214,9 @@ def test_declarations_are_those_that_cupy_takes(text):
         theirs = cupy.ElementwiseKernel(text, "T out", "").in_params
     except Exception:  # noqa: BLE001  CuPy raises it itself
         with pytest.raises((TypeError, ValueError)):
-            parsed(text)
+            parse_parameters(text)
         return
-    ours = parsed(text)
+    ours = parse_parameters(text)
     assert [(p.name, p.raw) for p in ours] == [(p.name, p.raw) for p in theirs]
     types = [(p.dtype.type if p.dtype else None, p.ctype if not p.dtype else "") for p in ours]
     assert types == [(p.dtype, "" if p.dtype else p.ctype) for p in theirs]
@@ -245,8 +245,9 @@ def test_types_are_those_that_cupy_decides(inputs, outputs):
 
     kernel = cupy.ElementwiseKernel(*declared, "")
     theirs = decision(lambda: kernel._decide_params_type(inputs, outputs))  # noqa: SLF001
-    given = [None if t is None else np.dtype(t) for t in inputs]
-    ours = decision(lambda: decided("k", *map(parsed, declared), given, [*map(np.dtype, outputs)]))
+    values = [0 if t is None else np.empty(0, t) for t in inputs]
+    given = [np.empty(0, t) for t in outputs]
+    ours = decision(lambda: decide_types("k", *map(parse_parameters, declared), values, given))
     if theirs is None:
         assert ours is None
         return
