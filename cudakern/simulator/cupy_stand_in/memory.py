@@ -6,6 +6,7 @@ import ctypes
 import weakref
 from contextlib import contextmanager
 from functools import wraps
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -136,15 +137,8 @@ class MemoryPointer:
         """The address."""
         return self.mem.ptr + self._offset
 
-    @property
-    def device_id(self) -> int:
-        """The number of the device."""
-        return self.mem.device_id
-
-    @property
-    def device(self) -> Device:
-        """The device."""
-        return self.mem.device
+    device_id = property(attrgetter("mem.device_id"), doc="The number of the device.")
+    device = property(attrgetter("mem.device"), doc="The device.")
 
     def __int__(self) -> int:
         return self.ptr

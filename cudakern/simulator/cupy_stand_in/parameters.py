@@ -134,11 +134,8 @@ def decide_types(
             raise TypeError(message)
     for parameter in (*inputs, *outputs):
         if parameter.placeholder and parameter.placeholder not in known:
-            message = (
-                f"{kernel}: the type {parameter.placeholder} of {parameter.name} must follow from "
-                "an array that is given; give the output"
-            )
-            raise TypeError(message)
+            message = f"{kernel}: the type {parameter.placeholder} of {parameter.name} must follow "
+            raise TypeError(message + "from an array that is given; give the output")
     types = [p.dtype or known[p.placeholder] for p in (*inputs, *outputs)]
     return Types(tuple(types[: len(inputs)]), tuple(types[len(inputs) :]), tuple(known.items()))
 
@@ -156,10 +153,8 @@ def as_arguments(kernel: str, values: Sequence[Any]) -> list[Any]:
         elif isinstance(value, np.ndarray):  # of no dimensions
             result.append(value[()])
         else:
-            message = (
-                f"{kernel}: arguments must be cupy.ndarray or scalars; got {type(value).__name__}"
-            )
-            raise TypeError(message)
+            message = f"{kernel}: arguments must be cupy.ndarray or scalars; "
+            raise TypeError(message + f"got {type(value).__name__}")
     return result
 
 
@@ -197,7 +192,6 @@ def broadcast_shape(
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        message = (
-            f"{kernel}: arrays must have shapes that broadcast; got {', '.join(map(str, shapes))}"
-        )
+        listed = ", ".join(map(str, shapes))
+        message = f"{kernel}: arrays must have shapes that broadcast; got {listed}"
         raise ValueError(message) from None

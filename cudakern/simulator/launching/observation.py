@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from cudakern.errors import SimulatorError
     from cudakern.simulator.launching.launch_parameters import PackedArguments
-    from cudakern.simulator.launching.operands import Buffer, Operand
+    from cudakern.simulator.launching.operands import Buffer
     from cudakern.simulator.libraries.loaded import LoadedKernel
     from cudakern.simulator.runtime.limits import Grid
     from cudakern.simulator.sources.source_lines import SourceLine
@@ -163,10 +163,12 @@ def _observe(
         required = kernel.required_bytes(arguments.offsets)
         checking = _find_checking_session()
         counting = [session for session in active if not session.checks]
-        buffers = group_operands(
-            (*arguments.operands, *_find_reached_arrays(kernel, arguments, checking))
-        )
-        options = _make_options(kernel, buffers, checking)
+        sessions = sorted(active, key=lambda session: session is not checking)  # its names first
+        arrays = [item for session in sessions for item in session.arrays.items()]
+        sample = _choose_sample()
+        reached = find_reached_arrays(kernel.module, arguments, arrays, sampled=sample != 0)
+        buffers = group_operands((*arguments.operands, *reached))
+        options = _make_options(kernel, buffers, checking, sample)
         options.pointers_alone = arguments.pointers_alone
         if counting:
             options.counts = True
@@ -174,8 +176,11 @@ def _observe(
         report = abi.ReportStruct()
         run = kernel.module.runtime.ck_sim_launch_checked
         parameters = arguments.data, required, offsets, len(offsets)
-        with _mark_running():
+        _running.append(True)
+        try:
             failed = run(kernel.structure, *parameters, shape, options, report)
+        finally:
+            _running.clear()
         reraise(report)
         observed = Observed(kernel, size, options, buffers, arguments.offsets)
         failure = error_of(kernel.name, report) if failed and report.kind else None
@@ -194,38 +199,16 @@ def _observe(
         return not failed
 
 
-def _find_reached_arrays(
-    kernel: LoadedKernel, arguments: PackedArguments, checking: Session | None
-) -> Iterator[Operand]:
-    """Yield the arrays that a launch reaches besides its arguments."""
-    sessions = sorted(active, key=lambda session: session is not checking)  # whose names come first
-    arrays = [item for session in sessions for item in session.arrays.items()]
-    return find_reached_arrays(kernel.module, arguments, arrays, sampled=_choose_sample() != 0)
-
-
-@contextmanager
-def _mark_running() -> Iterator[None]:
-    """Note that the checking runtime has a launch."""
-    _running.append(True)
-    try:
-        yield
-    finally:
-        _running.clear()
-
-
 def _make_options(
-    kernel: LoadedKernel, buffers: Sequence[Buffer], checking: Session | None
+    kernel: LoadedKernel, buffers: Sequence[Buffer], checking: Session | None, sample: int
 ) -> ctypes.Structure:
     """Return the options of a launch, which a session checks or nobody does."""
-    sample = _choose_sample()
     rows = [buffer.structure(masks=sample == 0) for buffer in buffers]
     pointers = [
-        abi.PointerStruct(
-            place=operand.parameter_offset, buffer=i, offset=operand.address - buffer.start
-        )
+        abi.PointerStruct(place=offset, buffer=i, offset=operand.address - buffer.start)
         for i, buffer in enumerate(buffers)
         for operand in buffer.operands
-        if operand.parameter_offset is not None
+        if (offset := operand.parameter_offset) is not None
     ]
     session = checking or Session()
     return abi.OptionsStruct(

@@ -62,12 +62,8 @@ _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 #: of this process that are the same function of the same module share them.
 _attributes: dict[tuple[str, str, str], int] = {}
 #: Attributes that only a GPU's machine code has.
-ONLY_ON_GPU = (
-    "binary_version",
-    "cache_mode_ca",
-    "const_size_bytes",
-    "local_size_bytes",
-    "num_regs",
+ONLY_ON_GPU = frozenset(
+    ("binary_version", "cache_mode_ca", "const_size_bytes", "local_size_bytes", "num_regs")
 )
 
 
@@ -618,10 +614,8 @@ class RawKernel(_Raw):
             requirement = f"must be at least 0; got {shown(shared_mem)}"
             raise BindingError(self._label, "shared_mem", requirement)
         if shared_mem > most:
-            requirement = (
-                f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "
-                f"got {shown(shared_mem)}"
-            )
+            requirement = f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set"
+            requirement += f"; got {shown(shared_mem)}"
             raise BindingError(self._label, "shared_mem", requirement)
         return shared_mem
 

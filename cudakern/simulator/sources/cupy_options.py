@@ -68,17 +68,8 @@ def stamps() -> list[str]:
     ]
 
 
-def user_folders(user_options: Sequence[str]) -> list[str]:
-    """Return the folders of headers that options name."""
-    return _find_values(user_options, ("--include-path", "-I"))
-
-
-def user_headers(user_options: Sequence[str]) -> list[str]:
-    """Return the headers that options name."""
-    return _find_values(user_options, ("--pre-include", "-include"))
-
-
-def _find_values(user_options: Sequence[str], names: tuple[str, ...]) -> list[str]:
+def find_values(user_options: Sequence[str], *names: str) -> list[str]:
+    """Return the values of options with some names, such as ``-I``."""
     rest, values = iter(user_options), []
     for option in rest:
         name = next((name for name in names if option.startswith(name)), None)

@@ -125,10 +125,11 @@ def ptx_of_text(text: str, source: str) -> Ptx:
 def ptx_of_code(code: Code) -> Ptx:
     """Return the PTX of anybody's kernels."""
     nvrtc.version()  # EngineUnavailableError without NVRTC: no other error matters then
-    folders = [Path(folder).absolute() for folder in cupy_options.user_folders(code.options)]
-    names = cupy_options.user_headers(code.options)
+    folders = cupy_options.find_values(code.options, "--include-path", "-I")
+    names = cupy_options.find_values(code.options, "--pre-include", "-include")
     beside = None if code.path is None else code.path.absolute().parent
-    included = partial(find_includes, code.text, names, folders, beside)
+    searched = [Path(folder).absolute() for folder in folders]
+    included = partial(find_includes, code.text, names, searched, beside)
     digests = [
         f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
         for path, file in included().files.items()
