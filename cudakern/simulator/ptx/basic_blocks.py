@@ -1,4 +1,4 @@
-"""What a function's text tells: names, constants, basic blocks, what becomes of its values."""
+"""Names, constants and basic blocks of a function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def computes(row: Match) -> bool:
 
 
 def constants(body: Iterable[Statement]) -> dict[str, Immediate]:
-    """Return the numbers that registers have which get nothing else."""
+    """Return the registers that have one constant value, with that value."""
     found: dict[str, Operand | None] = {}
     for instruction, row in with_rows(body):
         moves = instruction.words[0] == "mov" and "pred" not in instruction.words
@@ -58,7 +58,7 @@ def constants(body: Iterable[Statement]) -> dict[str, Immediate]:
 
 
 class BasicBlocks:
-    """The basic blocks of a function: their numbers, and how often instructions stand in each."""
+    """The basic blocks of a function: their numbers, and how many instructions each has."""
 
     def __init__(self, body: Iterable[Statement], first: int) -> None:
         self.numbers: dict[int, int] = {}  # by the identity of a block's first instruction

@@ -9,8 +9,8 @@ A pattern names an opcode, its modifiers and its operands::
     atom{.SEM}{.SPACE}.add.TYPE d, [a], b   an address
 
 Upper case stands for one word of a set; lower case for itself. Modifiers stand in any order that
-ptxas takes: see `modifiers`. An operand has the type of ``TYPE`` if the pattern has it, else of the
-last modifier that is a type. ``d``, ``p`` and ``q`` in the first place are results.
+ptxas takes: see `modifiers`. An operand has the type of ``TYPE`` if the pattern has it, or that of
+the last modifier that is a type. ``d``, ``p`` and ``q`` are results if they come first.
 
 Effects stand in parentheses behind the pattern: ``(reads, writes, atomic, relaxed gpu)``. They are
 the words of `effects`; behind ``; `` follow those of ``arrival``, see below. An instruction that
@@ -29,7 +29,7 @@ carry flag. Where the processor takes subnormal floats for zeros, ``ftz`` is rep
 What threads do together is written ``Vote({a}) meets {m}: {met}.all(); {met}.any()``: an object
 that each makes, the mask of the lanes that meet, or ``block``, and an expression for each result.
 
-Where C++ depends on more than types, ``@name`` names the Python that writes it.
+Where the C++ depends on more than types, ``@name`` names the Python that writes it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.effects import Effects, parse_effects, size_in
 from cudakern.simulator.ptx.model import TYPE_BYTES, Vector
-from cudakern.simulator.ptx.modifiers import head_of, taken_from
+from cudakern.simulator.ptx.modifiers import head_of, take_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -134,7 +134,7 @@ class Form:
         """Return the words of sets and flags in an instruction's name; None for another form."""
         words, chosen = name.split(".")[1:], []
         for choice in self._choices:
-            word = taken_from(words, choice)
+            word = take_word(words, choice)
             if word not in choice:
                 return None
             chosen.append(word)
@@ -192,7 +192,7 @@ def _message(row: str, requirement: str) -> str:
 
 
 def _lacking(form: Form) -> str:
-    """Return what a row must say that it does not."""
+    """Return what a row lacks."""
     fields = {name for _, name, _, _ in Formatter().parse(form.code) if name is not None}
     effects = form.effects
     if not form.code:
@@ -281,7 +281,7 @@ class Match:
     form: Form
     fields: Mapping[str, str]
     header: str
-    types: Mapping[str, str]  # PTX types of operands that are no addresses
+    types: Mapping[str, str]  # PTX types of operands other than addresses
     access: int  # bits of `Site.access`
 
     def results(self, instruction: Instruction) -> int:
@@ -321,7 +321,7 @@ class Table:
     def _find(self, name: str, operands: int, predicates: tuple[int, ...] = ()) -> Match | None:
         """Return what is known of an instruction with so many operands.
 
-        ``predicates`` are the positions of those that are predicates: they tell some forms apart.
+        ``predicates`` are the positions of predicates among them, by which some forms differ.
         """
         best, fewest = None, operands + 1
         for match in self._named(name):

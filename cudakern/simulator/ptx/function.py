@@ -26,7 +26,7 @@ from cudakern.simulator.ptx.values import (
     convert,
     is_integer,
     literal,
-    shortened,
+    shorten,
     type_of_register,
     type_of_value,
     unsigned,
@@ -47,9 +47,9 @@ _SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
 _ATOM = re.compile(r"\w+")
 _CARRY = re.compile(r"\bcc\b")
-#: A thread that waits shall look the same each time: see deadlock.hpp.
+#: A waiting thread must look the same each time: see deadlock.hpp.
 _FORGET_TURNS = "turns = 0; "
-#: How names of instructions start that no row has, and what does without them.
+#: Beginnings of instructions that no row has, and what to use instead.
 _WITHOUT = {
     ("tex.", "tld4.", "txq."): "; instead of a texture read an array, interpolating by hand",
     ("suld.", "sust.", "sured.", "suq."): "; instead of a surface access an array",
@@ -71,7 +71,7 @@ class CppVariable(NamedTuple):
 
 
 class RefusedError(Exception):
-    """A function has what the simulator does not execute."""
+    """The simulator does not execute a function."""
 
 
 class Follower(Protocol):
@@ -83,11 +83,11 @@ class Follower(Protocol):
     def begin_block(self) -> None:
         """Begin a basic block."""
 
-    def followed(self, statement: str) -> tuple[str, str, str]:
-        """Extend a statement; say what comes before and behind its guard."""
+    def extend(self, statement: str) -> tuple[str, str, str]:
+        """Return an extended statement, and the texts before and behind its guard."""
 
     def stored(self, items: Sequence[Operand]) -> tuple[str, str]:
-        """Return a further argument of what stores values, and when that is needed."""
+        """Return another argument for storing values, and its condition."""
 
 
 class Split(Protocol):
@@ -112,14 +112,14 @@ class Split(Protocol):
     def text(self) -> str:
         """Return the whole entry."""
 
-    def described(self, name: str) -> dict[str, object]:
-        """Return what the library tells about the entry."""
+    def describe(self, name: str) -> dict[str, object]:
+        """Return the library's description of the entry."""
 
 
 class FunctionText:
     """A function on its way to C++."""
 
-    #: What is being written, and its row.
+    #: The instruction that is being written, and its row.
     instruction: Instruction
     row: Match
 
@@ -134,7 +134,7 @@ class FunctionText:
         self.memory_names: dict[str, str] = {}  # C++ names of local and parameter memory
         self._ranges: dict[str, tuple[str, int]] = {}  # "%r" -> type, how many
         self.registers: dict[str, CppVariable] = {}  # those in use
-        self._others: set[str] = set()  # names that are no register's
+        self._others: set[str] = set()  # names of anything but registers
         self._names: set[str] = set()
         self.entered: list[str] = []  # where an entry begins
         self.declarations: list[str] = []
@@ -195,8 +195,8 @@ class FunctionText:
         by_type: dict[str, list[str]] = {}
         for kind, name in (self.registers[name] for name in names):
             by_type.setdefault(kind, []).append(name)
-        # The compiler drops the zeros that nothing reads. Without them, what a text does not assign
-        # would be any value: an address of the process itself, for one.
+        # The compiler drops zeros that nothing reads. Without them, a register that the text leaves
+        # out could have any value, such as an address of the process itself.
         return [f"{kind} {'{}, '.join(names)}{{}};" for kind, names in by_type.items()]
 
     def _lines(self, body: Iterable[Statement]) -> Iterator[str]:
@@ -228,7 +228,7 @@ class FunctionText:
         self._involved += effects.involves_others or "writes" in effects
         before = after = ""
         if self.follower is not None and statement:
-            statement, before, after = self.follower.followed(statement)
+            statement, before, after = self.follower.extend(statement)
         if self.regions is not None:
             statement += self.regions.yielding()
         if effects.involves_others:
@@ -275,7 +275,9 @@ class FunctionText:
             self.local_bytes += max(size, variable.alignment)
             if self.local_bytes > _MAX_LOCAL_BYTES:
                 requirement = f"must have at most {_MAX_LOCAL_BYTES} bytes of local memory"
-                raise RefusedError(self.scope.told(self.function, requirement, self.local_bytes))
+                raise RefusedError(
+                    self.scope.describe_problem(self.function, requirement, self.local_bytes)
+                )
             alignment = max(variable.alignment, 8)
             if self.is_checked and variable.space == "local":
                 text = (
@@ -300,7 +302,7 @@ class FunctionText:
     def site(self, effects: Effects | None = None) -> str:
         """Return a pointer to where the instruction is, which can wait, fail or access memory.
 
-        What it does to memory is by its row, or else by ``effects``.
+        Its accesses to memory follow from ``effects`` if given, otherwise from its row.
         """
         if effects is not None:
             access = effects.access(()) if self.is_checked else 0
@@ -327,7 +329,7 @@ class FunctionText:
         """Raise RefusedError: the instruction has what the simulator does not execute."""
         ptx_line = self.instruction.line
         file, line = self.instruction.source_line or (self.scope.source, ptx_line)
-        message = f"{file}:{line}: error: the simulator does not execute {shortened(what)}"
+        message = f"{file}:{line}: error: the simulator does not execute {shorten(what)}"
         message += f" (line {ptx_line} of the PTX){advice}"
         raise RefusedError(message)
 
@@ -392,7 +394,7 @@ class FunctionText:
         return self.register(name) or special_register(name)
 
     def _address(self, operand: Register) -> str:
-        """Return what a name that is no register stands for: an address or an offset."""
+        """Return the value of a name other than a register's: an address or an offset."""
         name, offset = operand.name, operand.offset
         if name in self._offsets:
             return f"(u64){(self._offsets[name] + offset) % 2**64}ull"
@@ -554,7 +556,7 @@ class FunctionText:
         return self.row.form.code.format_map(bindings)
 
     def stored_undefined(self, items: Sequence[Operand]) -> tuple[str, str]:
-        """Return a further argument for what stores values, and when that is needed; or none."""
+        """Return another argument for storing values, and its condition; or none."""
         return self.follower.stored(items) if self.follower is not None else ("", "")
 
     def passed_words(self, address: Address) -> Callable[[int], str] | None:
@@ -573,14 +575,14 @@ class FunctionText:
             self.require_lanes(operand, lanes)
 
     def require_lanes(self, operand: Operand, *lanes: int) -> None:
-        """Refuse a vector of none of these lengths. What is no vector has length 0."""
+        """Refuse a vector of any other length; a single value has length 0."""
         count = len(operand.items) if isinstance(operand, Vector) else 0
         if count not in lanes or operand == Vector(()):
             what = f"{count} values" if isinstance(operand, Vector) else "no vector"
             self.refuse(f"{self.instruction.name} of {what}")
 
     def _fields(self) -> dict[str, str]:
-        """Return what stands for the fields of the row that are no operands."""
+        """Return the texts for the fields of the row that are not operands."""
         row = self.row
         fields = dict(row.fields)
         if "TYPE" in fields:

@@ -1,4 +1,4 @@
-"""What the threads of an entry that runs in regions compute, keep at points, and need no more.
+"""Registers that threads in regions compute again, save at points, or no longer need.
 
 Bits of integers stand for registers.
 """
@@ -25,20 +25,20 @@ _VARYING = re.compile(r"\b(?:me->thread|me->lane|warp_number|ck_sim_time)\b")
 _OF_INDEX = re.compile(r"\b(?:me->thread|me->lane|warp_number)\b")
 #: What C++ of rows has that needs a thread.
 _OF_THREAD = re.compile(r"\b(?:me|cc)\b")
-#: What a thread computes anew rather than keep it, in so many instructions at most.
+#: What a thread computes again instead of saving it, in so many instructions at most.
 _CHEAP = {"add", "and", "cvt", "cvta", "mad", "mov", "mul", "not", "or", "setp", "shl", "shr"}
 _CHEAP |= {"sub", "xor"}
 _MOST_STEPS = 4
 
 
 class DerivedRegisters:
-    """Registers that follow from others which are the same for all threads, or from the index."""
+    """Registers that follow from values that all threads share, or from the thread's index."""
 
     def __init__(
         self, function: Function, steps: FunctionSteps, is_register: Callable[[str], bool]
     ) -> None:
         #: Those that are the same for all threads of a block, and the instructions that compute
-        #: them: once, of what comes before them in the text.
+        #: them once, from registers before them in the text.
         self.uniform: set[str] = set()
         self.hoisted: set[int] = set()
         #: Those that each thread can compute anew, by the instructions that do, in order.
@@ -112,8 +112,8 @@ class _StepRegisters(NamedTuple):
 class LiveRegisters:
     """What a thread saves when it is left at a point, and restores when it goes on.
 
-    What has not changed since the point before is there already; what is not read before the next
-    point stays there.
+    Registers that have not changed since the previous point are saved already; those that are not
+    read before the next point are not restored.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class LiveRegisters:
         for bits, after, changed in self._points(live, self._changed()):
             changes = changed & ~bits.written if bits.meets else changed | bits.written
             saved[bits.point] = after & changes & ~elsewhere
-        there = elsewhere  # all that a thread can restore: what else is read has no value
+        there = elsewhere  # all that a thread can restore: others that are read have no value
         for some in saved.values():
             there |= some
         used = self._reversed([[_before(b, saved) for b in block] for block in self._blocks])
@@ -272,7 +272,7 @@ def targets_of(branch: Step, tables: Mapping[str, Targets]) -> list[str]:
 
 
 def _before(step: _StepRegisters, saved: Mapping[int, int]) -> tuple[int, int]:
-    """Return what is read before the next point: its own saves, too; and what else may be."""
+    """Return what is read before the next point, with its own saves; and what passes through."""
     if not step.point:
         return step.read, ~step.surely
     lets = 0 if _leaves(step) else ~step.surely
@@ -280,5 +280,5 @@ def _before(step: _StepRegisters, saved: Mapping[int, int]) -> tuple[int, int]:
 
 
 def _leaves(step: _StepRegisters) -> bool:
-    """Return whether every thread is left there."""
+    """Return whether every thread leaves there."""
     return bool(step.point) and step.meets and not step.has_guard

@@ -26,7 +26,7 @@ class MemoryAccesses:
         for instruction in instructions:
             self._note(instruction)
         loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
-        #: Where loads start and end, by the base of their address and the line they stand at.
+        #: Where loads start and end, with the base of their address and their source line.
         self._starts = {(_base(load), load.stack, _range(load)[0]) for load in loads}
         self._ends = {(_base(load), load.stack, _range(load)[1]) for load in loads}
         exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
@@ -98,7 +98,7 @@ class MemoryAccesses:
 
 
 def _stored_loads(body: Iterable[Statement]) -> set[int]:
-    """Return the identities of loads whose very values are stored before the next label."""
+    """Return the identities of loads whose values are stored unchanged before the next label."""
     stored: set[int] = set()
     loaded: dict[str, int] = {}
     for statement in body:
@@ -132,5 +132,5 @@ def _base(load: Instruction) -> str:
 
 
 def _names(operands: Iterable[Operand]) -> set[str]:
-    """Return the names in operands, but that of the register that takes what nobody wants."""
+    """Return the names in operands, except that of the register for unwanted results."""
     return {*names_in(operands)} - {"_"}

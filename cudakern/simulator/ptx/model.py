@@ -1,4 +1,4 @@
-"""What a PTX module is made of."""
+"""The parts of a PTX module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPE_BYTES = {
 }
 #: How many elements vectors have.
 LANES = {"v2": 2, "v4": 4, "v8": 8}
-#: With which NVRTC starts every text.
+#: The header that NVRTC includes in every text.
 _OWN_HEADER = "__nv_nvrtc_builtin_header.h"
 _MAX_DIGITS = 9  # of a register's number
 SourceLine = tuple[str, int]  # file, number
@@ -73,7 +73,7 @@ class Instruction:
     guard: Register | None  # the predicate that it is executed under
     pairs: int  # how many of the operands are second results
     line: int  # in the PTX text
-    stack: Stack  # in the source, as far as the PTX tells
+    stack: Stack  # in the source, as far as the PTX has them
     columns: tuple[int, ...]  # of each line of the stack, from 1; 0 if unknown
 
     @property
@@ -113,7 +113,7 @@ class Targets:
 
     name: str  # unique in its function
     labels: tuple[str, ...]  # labels or functions
-    prototype: Function | None = None  # what a called function is declared like
+    prototype: Function | None = None  # the declaration of a called function
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Module:
 
 
 def numbered(name: str) -> Iterator[tuple[str, int]]:
-    """Yield what a name may be among several registers: ``%r12`` is 12 of %r, or 2 of %r1."""
+    """Yield the registers that a name may mean: ``%r12`` is 12 of %r, or 2 of %r1."""
     for end in range(len(name) - 1, max(len(name) - _MAX_DIGITS, 1) - 1, -1):
         if not name[end].isdecimal():
             return

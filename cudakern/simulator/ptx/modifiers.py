@@ -1,8 +1,8 @@
-"""In which order an instruction's modifiers may stand: any that ptxas takes, as it has answered.
+"""The order of an instruction's modifiers: any that ptxas accepts, as tests of it have shown.
 
 Published code writes ``ldmatrix.sync.aligned.x4.m8n8.shared.b16`` as well as ``.m8n8.x4``. Only two
-things matter: words of a group, such as types, mean something by their order among each other; and
-some words are part of the opcode, so they stand in front.
+rules matter: the order within a group of words, such as types, has a meaning; and some words are
+part of the opcode, so they come first.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def head_of(name: str) -> str:
     return ".".join(words)
 
 
-def taken_from(words: list[str], choice: Container[str]) -> str:
-    """Take from words the first that a modifier can be, and return it; an empty one if none can.
+def take_word(words: list[str], choice: Container[str]) -> str:
+    """Take the first word that a modifier can be from words; return "" if there is none.
 
-    It must not come after others of its group.
+    It must not follow another word of its group.
     """
     for at, word in enumerate(words):
         if word in choice:

@@ -63,7 +63,7 @@ def _require_lanes(text: FunctionText, operand: Operand) -> None:
 
 
 def load(text: FunctionText) -> str:
-    """Section 9.7.9.8: ld; ldu and ld.global.nc likewise. Cache hints say nothing here."""
+    """Section 9.7.9.8: ld; ldu and ld.global.nc likewise. Cache hints have no effect."""
     target, address, *_ = text.operands(2, 4)
     kind = type_of_value(text.row.fields["TYPE"])
     _require_lanes(text, target)
@@ -115,7 +115,7 @@ def store(text: FunctionText) -> str:
 
 
 def convert_address(text: FunctionText) -> str:
-    """Section 9.7.9.20: cvta. All addresses but those of shared memory are generic ones."""
+    """Section 9.7.9.20: cvta. All addresses except those of shared memory are generic."""
     target, source = text.operands(2, 2)
     kind, space = text.row.fields["TYPE"], text.space
     value = text.value(source, kind)

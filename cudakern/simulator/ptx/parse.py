@@ -1,7 +1,7 @@
-"""PTX modules: text to what they are made of, by the grammar of the PTX ISA manual, version 9.
+"""PTX modules: from text to their parts, by the grammar of the PTX ISA manual, version 9.
 
-What is no PTX is an error that names the line. Instructions are not judged here: the table of
-instructions knows which there are.
+A text that is not PTX is an error, which names the line. Instructions are not checked here: the
+table of instructions knows them.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _ADDRESS_BITS = 64
 _MAX_DIGITS = 6  # of a version
 _MAX_ALIGNMENT = 1 << 20
 _MAX_DIRECTIVE = (1 << 31) - 1  # a number behind a function's directive
-_MAX_FILLED = 1 << 20  # values that fill up lists, and stand nowhere in the text
-_MAX_CALLS = 100  # that are told of an inlined instruction: the innermost ones
+_MAX_FILLED = 1 << 20  # values that fill up lists without being in the text
+_MAX_CALLS = 100  # that an inlined instruction keeps: the innermost ones
 _SCOPES_AND_LABELS = frozenset("{}:")
 #: What follows an operand that is one word.
 _ENDS = frozenset(",;]})|")
-#: How words start that are no labels, also before a colon.
+#: First characters of words that are not labels, even before a colon.
 _NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
 #: What a declaration says before its names: alignment, type, lanes, whether it is a pointer.
 _Attributes = tuple[int, str, int, bool]
@@ -53,7 +53,7 @@ _Columned = tuple["Stack", tuple[int, ...]]
 
 
 def parse(text: str, source: str = "module.ptx") -> Module:
-    """Return the module of a PTX text; KernelCompileError names the line of what is no PTX."""
+    """Return the module of a PTX text; KernelCompileError names the line that is not PTX."""
     try:
         return _Parser(Tokens(text, source)).module()
     except RecursionError:
@@ -199,7 +199,7 @@ class _Parser:
                 tokens.fail("must be function_name or inlined_at", word, 1)
         stack, columns = below
         self._stacks[line] = (line[0], *stack[:_MAX_CALLS]), (line[1], *columns[:_MAX_CALLS])
-        if line[0][1] or not self._stack[0]:  # else code of several lines: the last one stays
+        if line[0][1] or not self._stack[0]:  # otherwise code of several lines: the last one stays
             self._stack = self._stacks[line]
 
     def _source_line(self) -> tuple[SourceLine, int]:
@@ -227,7 +227,7 @@ class _Parser:
                 if not 1 <= size <= _MAX_ALIGNMENT or size & (size - 1):
                     requirement = f"must be aligned to a power of two of at most {_MAX_ALIGNMENT}"
                     tokens.fail(requirement, str(size), 1)
-                alignment = alignment if is_pointer else size  # else of what it points to
+                alignment = alignment if is_pointer else size  # otherwise that of its target
             elif word == ".ptr":
                 is_pointer = True
             elif word[1:] in LANES:
@@ -386,7 +386,7 @@ class _Parser:
             self._visible[key].pop()
 
     def _known(self, name: str) -> str:
-        """Return the unique name of what the innermost scope that declares a name has."""
+        """Return the unique name of a name in the innermost scope that declares it."""
         if len(self._scopes) <= 1:
             return name
         depth, found = (self._visible.get(name) or [(0, name)])[-1]
@@ -399,11 +399,11 @@ class _Parser:
         return found
 
     def _note_labels(self) -> None:
-        """Declare the labels of the scope that starts here: they can be used before."""
+        """Declare the labels of the scope that starts here, which may be used before they stand."""
         tokens = self.tokens
         start = tokens.at
         for i in self._labels.get(start, ()):
-            tokens.at = i + 1  # where errors are
+            tokens.at = i + 1  # for errors
             self._declared(tokens.words[i])
         tokens.at = start
 
@@ -429,7 +429,7 @@ class _Parser:
         while self._scopes:
             word = tokens.next
             if word in {"{", "}", ";", ".loc", ".pragma"}:
-                self._unstated(tokens.take())
+                self._handle_directive(tokens.take())
             elif word in _SPACES:
                 yield from self._variables()
             elif word[:1] in {"", "."}:
@@ -439,7 +439,7 @@ class _Parser:
             else:
                 yield self._instruction()
 
-    def _unstated(self, word: str) -> None:
+    def _handle_directive(self, word: str) -> None:
         """Deal with scopes, which end with the function's, source lines and pragmas."""
         if word == "{":
             self._scopes.append({})
@@ -496,7 +496,7 @@ class _Parser:
         return Instruction(name, tuple(operands), guard, pairs, line, *self._stack)
 
     def _operand(self, *, is_call: bool = False) -> Operand:
-        """Take up an operand; parentheses are around a call's arguments, else around constants."""
+        """Take up an operand; parentheses enclose the arguments of a call, or constants."""
         tokens = self.tokens
         word = tokens.next
         is_single = len(self._scopes) == 1 and tokens.words[tokens.at + 1] in _ENDS
@@ -526,7 +526,7 @@ class _Parser:
         return Vector(tuple(self._operand() for _ in tokens.items(end)))
 
     def _address(self) -> Address | Vector:
-        """Take up an address, or what textures and tensors have: a handle and coordinates."""
+        """Take up an address; or, of textures and tensors, a handle and coordinates."""
         tokens = self.tokens
         tokens.take()
         base: Register | Immediate

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Immediate, Statement, Targets
     from cudakern.simulator.ptx.suspension_points import FunctionSteps, Step
 
-#: What C++ of rows calls a thread's, and what it is in a loop over threads.
+#: Texts of a thread in the C++ of rows, and what replaces them in a loop over threads.
 _IN_REGIONS = (
     ("me->group->", "team.group->"),
     ("me->thread.", "thread_"),
@@ -66,7 +66,7 @@ class Regions:
         meets = [step for step in steps.all if step.meets]
         self.polls = len(meets) < len(self._points)
         self._given: dict[str, None] = {}  # types of what threads give at points
-        self._rows: list[str] = []  # what the library tells about each point
+        self._rows: list[str] = []  # the library's description of each point
         self._before: list[str] = []  # statements before the loop
         self._derivations: dict[int, str] = {}  # by the identities of instructions
         #: The statements of the loop: with their text, of points in two parts, one before the
@@ -211,7 +211,7 @@ class Regions:
         )
         yield restored
         left = {*_LEAVE.findall(text)}
-        if len(left) == 1:  # which need not be told for each thread
+        if len(left) == 1:  # which is the same for each thread
             yield _LEAVE.sub("continue;", text)
             yield f"}} team.left = {left.pop()}; break;"
         else:
@@ -232,18 +232,18 @@ class Regions:
         yield f"static const ck_sim_point {name}_points[] = {{{', '.join(('{}', *self._rows))}}};"
 
     def _local(self) -> Iterator[str]:
-        """Declare what else each thread has."""
+        """Declare what each thread has besides."""
         yield from self._text.declarations
         for memory, declaration in self._text.local.items():
             yield f"char* const {memory} = saved->{memory};" if self._points else declaration
 
-    def described(self, name: str) -> dict[str, object]:
-        """Return what the library tells about the entry."""
-        told: dict[str, object] = {"in_regions": 1, "flushes": int(self.flushes)}
+    def describe(self, name: str) -> dict[str, object]:
+        """Return the library's description of the entry."""
+        described: dict[str, object] = {"in_regions": 1, "flushes": int(self.flushes)}
         if not self._points:
-            return told
+            return described
         collectives = (step.row.form.meeting for step in self._steps.all)
-        return told | {
+        return described | {
             "has_collectives": int(any(meeting and meeting.mask for meeting in collectives)),
             "has_polls": int(self.polls),
             "saved_bytes": f"sizeof({name}_saved)",

@@ -1,4 +1,4 @@
-"""What the functions of a PTX module see of it: names, sites, layout of shared memory.
+"""What the functions of a PTX module use of it: names, sites, layout of shared memory.
 
 Of shared memory, what functions use lies first, at the same offset for all entries; then comes what
 the entry uses, then dynamic shared memory.
@@ -13,7 +13,7 @@ from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.basic_blocks import blocks_of, names_in
 from cudakern.simulator.ptx.builtin_functions import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
-from cudakern.simulator.ptx.values import quoted, shortened
+from cudakern.simulator.ptx.values import quote, shorten
 from cudakern.simulator.runtime.abi import SiteStruct
 from cudakern.simulator.runtime.abi_parser import initializer
 
@@ -59,7 +59,7 @@ class SharedLayout:
 
 
 class Scope:
-    """What the functions of a module see of it, and ask for in its C++."""
+    """What the functions of a module use of it, and add to its C++."""
 
     def __init__(self, module: Module, source: str, *, checked: bool) -> None:
         self.module = module
@@ -80,7 +80,7 @@ class Scope:
         self._common = SharedLayout(RED_ZONE if checked else 0)
         self.layouts: dict[str, SharedLayout] = {}
         for function in sorted(module.functions.values(), key=lambda function: function.is_entry):
-            self.layouts[function.name] = self._laid_out(function)
+            self.layouts[function.name] = self._lay_out(function)
 
     def site(self, instruction: Instruction, access: int) -> str:
         """Return a pointer to where an instruction is, and what it does to memory."""
@@ -88,7 +88,7 @@ class Scope:
         values: dict[str, object] = {}
         stack = instruction.source_lines or [(file, line)]
         if self.checked or len(stack) > 1:
-            values["stack"] = quoted("\n".join(f"{file}:{number}" for file, number in stack))
+            values["stack"] = quote("\n".join(f"{file}:{number}" for file, number in stack))
         if self.checked:
             values |= {"access": f"{access:#x}", "column": instruction.column}
         self.sites.append(site_of(file, line, instruction.name, **values))
@@ -108,9 +108,9 @@ class Scope:
         """Return a function of the module."""
         return self.module.functions.get(self.module.aliases.get(name, name))
 
-    def told(self, function: Function, requirement: str, got: int) -> str:
-        """Return what a function must be, and is not."""
-        name = shortened(function.name)
+    def describe_problem(self, function: Function, requirement: str, got: int) -> str:
+        """Return the message that a function does not meet a requirement."""
+        name = shorten(function.name)
         return f"{self.source}:{function.line}: error: {name} {requirement}; got {got}"
 
     def is_callable(self, name: str) -> bool:
@@ -124,11 +124,11 @@ class Scope:
         return variable is not None and _is_dynamic(variable)
 
     def fail(self, what: str, requirement: str, got: object) -> NoReturn:
-        """Raise KernelCompileError: the module has what the simulator cannot have."""
-        log = f"{self.source}: error: {shortened(what)} {requirement}; got {shortened(str(got))}"
+        """Raise KernelCompileError: the simulator does not support a part of the module."""
+        log = f"{self.source}: error: {shorten(what)} {requirement}; got {shorten(str(got))}"
         raise KernelCompileError(self.source, (), log)
 
-    def _laid_out(self, function: Function) -> SharedLayout:
+    def _lay_out(self, function: Function) -> SharedLayout:
         """Lay out a function's shared variables; those of functions before those of all entries."""
         common = self._common
         layout = replace(common, offsets=dict(common.offsets))
@@ -173,4 +173,4 @@ def _aligned(size: int, alignment: int) -> int:
 
 def site_of(file: str, line: int, opcode: str, **values: object) -> str:
     """Return the initializer of a site."""
-    return initializer(SiteStruct, file=quoted(file), line=line, opcode=quoted(opcode), **values)
+    return initializer(SiteStruct, file=quote(file), line=line, opcode=quote(opcode), **values)

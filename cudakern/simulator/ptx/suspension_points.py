@@ -32,7 +32,7 @@ _MOST_LOCAL_BYTES = 4096
 _MOST_POINTS = 60000
 #: Special registers whose readers let others run, if they read them again.
 _CLOCKS = {f"%{name}" for name, (_, value) in REGISTERS.items() if "ck_sim_time" in value}
-#: Instructions that let others run only if they look again, or for a while: afterwards is as well.
+#: Instructions that let others run when they look again, or for a while; others may run after them.
 _YIELDING = {"ld", "nanosleep"}
 _WITH_CARRY = {"addc", "madc", "subc"}
 #: What moves floats as they are.
@@ -41,7 +41,7 @@ _MOVING = {"ld", "mov", "selp", "shfl", "st"}
 _SIZE, _LEAST = 0x7FFFFFFF, 0x00800000
 #: Words of types of floats.
 _FLOATS = re.compile(r"b?f\d|tf32|u?e\dm\d")
-#: Those after which a thread goes on elsewhere, or not at all.
+#: Instructions after which a thread goes on elsewhere, or not at all.
 LEAVING = {"bra", "brx", "ret", "exit", "trap"}
 
 
@@ -136,7 +136,7 @@ def _flushes(step: Step) -> bool | None:
 
 
 def reason_for_fibers(function: Function, steps: FunctionSteps, quiet: set[str]) -> str:
-    """Return why the threads of an entry must be fibers; nothing if they need not.
+    """Return why the threads of an entry must be fibers; an empty text if they need not.
 
     ``quiet`` are the functions in which no thread waits.
     """
@@ -164,7 +164,7 @@ def _can_be_left(step: Step, quiet: set[str]) -> bool:
 
 
 def _carrying(steps: FunctionSteps) -> str:
-    """Return what needs a carry from before a point: no thread keeps one."""
+    """Return the instruction that needs a carry from before a point, which no thread keeps."""
     is_lost = False
     for step in steps.all:
         if is_lost and step.opcode in _WITH_CARRY:
@@ -176,7 +176,7 @@ def _carrying(steps: FunctionSteps) -> str:
 
 
 def _polling(steps: FunctionSteps) -> str:
-    """Return which load stands in a loop of loads alone, again and again of the same address."""
+    """Return the loop of loads alone that reads the same address again and again."""
     above: dict[str, int] = {}
     inside: list[Step] = []
     for statement in steps.body:
@@ -202,7 +202,7 @@ def _is_seen(step: Step) -> bool:
 
 
 def _adds(step: Step, steps: FunctionSteps) -> bool:
-    """Return whether it is an atomic of which nobody reads the result: no point."""
+    """Return whether it is an atomic whose result is unused, which is not a point."""
     return step.opcode in {"atom", "red"} and id(step.instruction) not in steps.points
 
 

@@ -62,14 +62,14 @@ _OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
 )
 
 
-def _wrapped(value: int) -> int:
+def _wrap(value: int) -> int:
     """Return an integer as one of 64 bits: signed, or unsigned where it does not fit otherwise."""
     half = 1 << (_BITS - 1)
     return value if -half <= value < 2 * half else (value + half) % (2 * half) - half
 
 
-def _without_comment(match: re.Match[str]) -> str:
-    """Return the lines of a comment; all of a string; what shows that a comment does not end."""
+def _strip_comment(match: re.Match[str]) -> str:
+    """Return the line breaks of a comment, a whole string, or a mark of an open comment."""
     text = match[0]
     if text[0] == '"':
         return text
@@ -81,9 +81,9 @@ class Tokens:
     """The words of a text, which are taken up one after the other."""
 
     def __init__(self, text: str, source: str) -> None:
-        self.source = source  # what errors call the text
-        plain = _COMMENT.sub(_without_comment, text).rstrip("\0")
-        self.words: list[str] = []  # the last two are empty: who looks at one looks at the next
+        self.source = source  # the text's name in errors
+        plain = _COMMENT.sub(_strip_comment, text).rstrip("\0")
+        self.words: list[str] = []  # the last two are empty, since code looks one word ahead
         self.at = 0  # the next one
         self._lines: list[int] = []  # that words stand in
         for number, line in enumerate(plain.split("\n"), 1):
@@ -131,7 +131,7 @@ class Tokens:
             self.fail(f"must have {word!r} here")
 
     def items(self, end: str = "") -> Iterator[None]:
-        """Stop at each item of a list with commas: up to its end, or of those that follow."""
+        """Stop at each item of a list with commas, up to its end or while commas follow."""
         while not (end and self.accept(end)):
             yield
             if not self.accept(","):
@@ -210,7 +210,7 @@ class Tokens:
             right = self._binary(level + 1)
             if left.float_bytes or right.float_bytes:
                 self.fail("must have integers around an operator", self.words[self.at - 1], 1)
-            left = Immediate(_wrapped(int(calculate(left.value, right.value))))
+            left = Immediate(_wrap(int(calculate(left.value, right.value))))
         return left
 
     def unary(self) -> Immediate:
@@ -223,7 +223,7 @@ class Tokens:
                 flip = 1 << (8 * inner.float_bytes - 1) if word == "-" else 0
                 return Immediate(value ^ flip, inner.float_bytes)
             signed = {"-": -value, "~": ~value, "!": int(not value), "+": value}[word]
-            return Immediate(_wrapped(signed))
+            return Immediate(_wrap(signed))
         if word == "(":
             return self._in_parentheses()
         if word == "WARP_SZ":
@@ -251,7 +251,7 @@ class Tokens:
             if summand.float_bytes:
                 self.fail("must have an integer here", self.words[self.at - 1], 1)
             total += sign * summand.value
-        return _wrapped(total)
+        return _wrap(total)
 
     def _constant_of(self, word: str) -> Immediate:
         """Return the constant that the word taken up last is."""

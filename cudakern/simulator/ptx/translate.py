@@ -19,7 +19,7 @@ from cudakern.simulator.ptx.suspension_points import (
 )
 from cudakern.simulator.ptx.symbols import demangle
 from cudakern.simulator.ptx.undefined import Undefined
-from cudakern.simulator.ptx.values import constant_word, quoted
+from cudakern.simulator.ptx.values import constant_word, quote
 from cudakern.simulator.runtime import abi
 from cudakern.simulator.runtime.abi import ParameterKind
 from cudakern.simulator.runtime.abi_parser import constant, initializer
@@ -68,11 +68,10 @@ def translate(
     """Return a module in C++; if it is checked, the checker is asked before each access to memory.
 
     If it is to be ``fast``, the text is longer: each region has a loop of its own.
-    ``fibers`` tells why all threads shall be fibers, where only some would have to.
+    ``fibers`` is a reason to make all threads fibers, where only some would have to be.
 
-    Errors name ``source`` where the PTX tells no file. KernelCompileError tells that a variable or
-    an alias is none that the simulator can have. What is wrong with an entry is told when that is
-    asked for.
+    Errors name ``source`` where the PTX names no file. KernelCompileError means that the simulator
+    cannot have a variable or an alias. Errors of an entry are raised when that is looked up.
     """
     translator = _Translator(module, source, checked=checked)
     translator.fibers = fibers
@@ -117,10 +116,10 @@ class _Translator(Scope):
             if shared.bytes > MAX_STATIC_SHARED_BYTES:
                 most = f"{MAX_STATIC_SHARED_BYTES} bytes of static shared memory"
                 requirement = f"must have at most {most}"
-                problems[name] = self.told(function, requirement, shared.bytes)
+                problems[name] = self.describe_problem(function, requirement, shared.bytes)
             if function.is_entry:
-                problems.update(self._excess(function))
-                kernels[name] = self._described(function, shared, function_text)
+                problems.update(self._find_excess(function))
+                kernels[name] = self._describe_kernel(function, shared, function_text)
                 tables += self._tables(function, shared)
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
@@ -139,23 +138,23 @@ class _Translator(Scope):
             *addresses,
             *tables,
             *_exported("kernel", [k for name, k in kernels.items() if name not in refused]),
-            *_exported("variable", self._described_variables()),
-            *_exported("instruction", self._described_instructions() if self.checked else []),
+            *_exported("variable", self._describe_variables()),
+            *_exported("instruction", self._describe_instructions() if self.checked else []),
             *_exported("refusal", [_refusal(name, why) for name, why in refused.items()]),
             f"CK_SIM_EXPORT const uint32_t ck_sim_addressed_count = {len(self.addressed)};",
         )
         return "\n".join(parts) + "\n"
 
-    def _excess(self, entry: Function) -> Iterator[tuple[str, str]]:
+    def _find_excess(self, entry: Function) -> Iterator[tuple[str, str]]:
         """Yield an entry's name and what it asks for that no launch has."""
         size = sum(parameter.size for parameter in entry.parameters)
         if size > MAX_PARAMETER_BYTES:
             requirement = f"must have at most {MAX_PARAMETER_BYTES} bytes of parameters"
-            yield entry.name, self.told(entry, requirement, size)
+            yield entry.name, self.describe_problem(entry, requirement, size)
         ranks = prod(entry.directives.get("reqnctapercluster", (1,)))
         if not 1 <= ranks <= _MAX_RANKS:
             requirement = f"must have clusters of 1 to {_MAX_RANKS} blocks"
-            yield entry.name, self.told(entry, requirement, ranks)
+            yield entry.name, self.describe_problem(entry, requirement, ranks)
 
     def _declarations(self, problems: Iterable[str]) -> Iterator[str]:
         for name, function in self.module.functions.items():
@@ -167,7 +166,7 @@ class _Translator(Scope):
                 continue
             # It can still be reached, by its address.
             site = site_of(self.source, function.line, "call")
-            stop = quoted(f"the function {name} must be one that the simulator executes")
+            stop = quote(f"the function {name} must be one that the simulator executes")
             yield (
                 f"{head} {{ static const ck_sim::Site site = {site}; "
                 f'ck_sim_stop("trap", {stop}, &site); }}'
@@ -216,10 +215,10 @@ class _Translator(Scope):
     def _callable(self) -> str:
         """Return the function that indirect calls ask. Others' functions may be gone or differ."""
         known = " || ".join(f"target == (u64)&{self.functions[n]}" for n in sorted(self.addressed))
-        told = quoted("an indirect call must be one of a function of the module")
+        message = quote("an indirect call must be one of a function of the module")
         return (
             f"{_CALLABLE} {{ if (!({known or 'false'})) "
-            f'{{ ck_sim_stop("misuse", {told}, site); }} return target; }}'
+            f'{{ ck_sim_stop("misuse", {message}, site); }} return target; }}'
         )
 
     def _address(self, name: str, holder: str) -> str:
@@ -231,14 +230,14 @@ class _Translator(Scope):
         self.addressed.add(name)
         return f"(u64)&{self.functions[name]}"
 
-    # What the library tells about itself
+    # The library's description of itself
 
-    def _described(self, function: Function, shared: SharedLayout, text: FunctionText) -> str:
-        """Return what the library tells about a kernel."""
+    def _describe_kernel(self, function: Function, shared: SharedLayout, text: FunctionText) -> str:
+        """Return the library's description of a kernel."""
         directives, name = function.directives, self.functions[function.name]
         return initializer(
             abi.KernelStruct,
-            name=quoted(function.name),
+            name=quote(function.name),
             entry=name,
             parameters=len(function.parameters),
             parameter_sizes=f"{name}_parameters",
@@ -248,7 +247,7 @@ class _Translator(Scope):
             max_registers=min(prod(directives.get("maxnreg", (0,))), _MAX_WORD),
             cluster=_triple(directives.get("reqnctapercluster", ())),
             local_bytes=text.local_bytes,
-            **(text.regions.described(name) if text.regions is not None else {}),
+            **(text.regions.describe(name) if text.regions is not None else {}),
             shared_objects=f"{name}_shared",
             shared_object_count=len(shared.objects),
             packed_shared=shared.bytes,
@@ -260,12 +259,12 @@ class _Translator(Scope):
     def _tables(self, function: Function, shared: SharedLayout) -> Iterator[str]:
         """Yield a kernel's parameters, their sizes, then their kinds; and its shared variables."""
         name, parameters = self.functions[function.name], function.parameters
-        told = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters), 0]
-        yield f"static const uint32_t {name}_parameters[] = {{{', '.join(map(str, told))}}};"
+        words = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters), 0]
+        yield f"static const uint32_t {name}_parameters[] = {{{', '.join(map(str, words))}}};"
         rows = (
             initializer(
                 abi.SharedObjectStruct,
-                name=quoted(demangle(symbol).rpartition("::")[2]),
+                name=quote(demangle(symbol).rpartition("::")[2]),
                 offset=start,
                 bytes=size,
             )
@@ -274,13 +273,13 @@ class _Translator(Scope):
         objects = ", ".join((*rows, "{}"))
         yield f"static const ck_sim_shared_object {name}_shared[] = {{{objects}}};"
 
-    def _described_variables(self) -> list[str]:
-        """Return what the library tells about each variable."""
+    def _describe_variables(self) -> list[str]:
+        """Return the library's description of each variable."""
         own = self._holding_functions()
         return [
             initializer(
                 abi.VariableStruct,
-                name=quoted(name),
+                name=quote(name),
                 place=f"&{cpp}",
                 bytes=self.module.variables[name].size,
                 is_constant=int(self.module.variables[name].space == "const"),
@@ -289,14 +288,14 @@ class _Translator(Scope):
             for name, cpp in self.variables.items()
         ]
 
-    def _described_instructions(self) -> list[str]:
-        """Return what the library tells about each instruction of each basic block."""
+    def _describe_instructions(self) -> list[str]:
+        """Return the library's description of each instruction of each basic block."""
         return [
             initializer(
                 abi.InstructionStruct,
-                kernel=quoted(name) if function.is_entry else 0,
-                name=quoted(spelling),
-                file=quoted(source_line[0]) if source_line else 0,
+                kernel=quote(name) if function.is_entry else 0,
+                name=quote(spelling),
+                file=quote(source_line[0]) if source_line else 0,
                 line=source_line[1] if source_line else 0,
                 block=block,
                 count=count,
@@ -307,7 +306,7 @@ class _Translator(Scope):
 
 
 def _refusal(name: str, why: str) -> str:
-    return initializer(abi.RefusalStruct, name=quoted(name), message=quoted(why))
+    return initializer(abi.RefusalStruct, name=quote(name), message=quote(why))
 
 
 def _exported(what: str, members: list[str]) -> Iterator[str]:
@@ -318,7 +317,7 @@ def _exported(what: str, members: list[str]) -> Iterator[str]:
 
 
 def _kind(parameter: Declaration) -> ParameterKind:
-    """Return what can be told of a parameter."""
+    """Return the kind of a parameter, as far as it is known."""
     sort, size = parameter.type[0], TYPE_BYTES[parameter.type]
     if parameter.is_pointer:
         return ParameterKind.POINTER

@@ -1,9 +1,9 @@
-"""Undefined values in checked launches: which registers can hold some, and the C++ beside theirs.
+"""Undefined values in checked launches: which registers can hold some, and C++ that follows them.
 
-A value is undefined that nothing has written to memory, or that a shuffle takes from a lane that is
-not there. Whatever is computed of it is undefined, too, unless another operand decides the result.
-It is used, and that is a finding, where it decides a branch, is part of an address, goes into an
-atomic, or is stored where others see it.
+A value is undefined if nothing has written it to memory, or if a shuffle takes it from a missing
+lane. Results that are computed from it are undefined, too, unless another operand decides them. Its
+use is a finding where it decides a branch, is part of an address, goes into an atomic, or is stored
+where others see it.
 
 A register that others need later has a variable for its word. Of one that is computed and used up
 in a basic block, it is known from which words it follows.
@@ -96,7 +96,7 @@ class Undefined:
         self._seen: set[str] = set()  # whose use is reported already, in the block
 
     def declarations(self) -> Iterator[str]:
-        """Yield the declaration of the variables beside registers."""
+        """Yield the declaration of the variables that follow registers."""
         if self._variables:
             yield f"u64 {'{}, '.join(self._variables)}{{}};"
 
@@ -105,9 +105,9 @@ class Undefined:
         self._seen.clear()
 
     def stored(self, items: Sequence[Operand]) -> tuple[str, str]:
-        """Return a further argument for what stores values, and when that is needed.
+        """Return another argument for storing values, and its condition.
 
-        It tells which bytes are undefined, and is empty if none can be.
+        It has the bytes that are undefined, and is empty if none can be.
         """
         values = [self._value(item) for item in items]
         variables = _union(values, whole=False).variables
@@ -119,7 +119,7 @@ class Undefined:
         argument = f", Undefined<{len(values)}>{{{{{listed}}}}}"
         return argument, f"__builtin_expect(has_bytes({' | '.join(variables)}), 0)"
 
-    def followed(self, statement: str) -> tuple[str, str, str]:
+    def extend(self, statement: str) -> tuple[str, str, str]:
         """Return a statement with what becomes of undefined values.
 
         Before and behind it stands what does not depend on the instruction's guard.
@@ -250,7 +250,7 @@ class Undefined:
                 after += self._assign(Register(name), _DEFINED)
 
     def _given_registers(self, sources: Sequence[Operand]) -> Iterator[str]:
-        """Yield what tells the warp which registers of a matrix are undefined."""
+        """Yield the statement that gives the warp the undefined registers of a matrix."""
         values = [self._value(source) for source in _registers(sources)]
         variables = _union(values, whole=False).variables
         if variables:

@@ -87,12 +87,12 @@ def constant_word(constant: Immediate, size: int, *, as_float: bool) -> int:
     return word % (1 << 8 * size)
 
 
-def shortened(text: str) -> str:
-    """Return a text that holds names as messages show it: names are as long as they like."""
+def shorten(text: str) -> str:
+    """Return a text for a message, cut since names can be of any length."""
     return text if len(text) <= _MOST else f"{text[:_MOST]}..."
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text as a C++ string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
