@@ -15,7 +15,12 @@ from cudakern.simulator.cupy_stand_in.kernel_text import (
     collapse_dimensions,
     write_preamble,
 )
-from cudakern.simulator.cupy_stand_in.parameters import Types, broadcast_shape, make_outputs
+from cudakern.simulator.cupy_stand_in.parameters import (
+    Types,
+    broadcast_shape,
+    decide_types,
+    make_outputs,
+)
 from cudakern.simulator.cupy_stand_in.raw import as_options
 
 _BLOCK = 128
@@ -85,7 +90,7 @@ class ElementwiseKernel(TextKernel):
         """
         del stream
         inputs, given = self._split(args)
-        types = self._decide_types(inputs, given)
+        types = decide_types(self.name, self.in_params, self.out_params, inputs, given)
         shape = self._find_shape([*inputs, *given], size)
         for parameter, array in zip(self.out_params, given, strict=False):
             if not parameter.raw:

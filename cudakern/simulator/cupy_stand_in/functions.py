@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import lru_cache, wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ from cudakern.simulator.cupy_stand_in.registry import MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Self
 
     from numpy.typing import DTypeLike
 
@@ -128,11 +128,10 @@ def array(
     if isinstance(obj, list | tuple) and len({*_find_kinds(obj)}) > 1:
         message = "cupy.array: a list must hold arrays of CuPy's alone, or none; use x.item()"
         raise TypeError(message)
-    elsewhere = of_device and obj.data.device_id != get_device_id()
     if not of_device:
         require_here(obj)
-    if not of_device or copy is None or elsewhere:
-        copy = None if of_device and not elsewhere else True
+    if not of_device or obj.data.device_id != get_device_id():
+        copy = True
     made = np.array(to_numpy(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
     require_dtype(made.dtype)
     if (
@@ -332,16 +331,11 @@ def _combine_results(results: Sequence[Any], shape: tuple[int, ...]) -> Any:  # 
     return to_cupy(np.array(results, *dtypes).reshape(shape))
 
 
-class _Archive:
+class _Archive(AbstractContextManager["_Archive"]):
     """Arrays of a file that ``savez`` has written."""
 
     def __init__(self, archive: Any) -> None:  # noqa: ANN401
-        self.npz_file = archive
-        self.files = archive.files
-
-    def __enter__(self) -> Self:
-        """Return the open archive."""
-        return self
+        self.npz_file, self.files, self.close = archive, archive.files, archive.close
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
@@ -352,10 +346,6 @@ class _Archive:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)
-
-    def close(self) -> None:
-        """Close the file."""
-        self.npz_file.close()
 
 
 def load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None) -> Any:  # noqa: ANN401, FBT001

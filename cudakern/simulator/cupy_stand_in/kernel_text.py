@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.simulator.cupy_stand_in.parameters import (
+    as_arguments,
     c_type,
-    decide_types,
     parse_parameters,
     require_distinct_names,
-    split_arguments,
 )
 from cudakern.simulator.launching.raw import RawKernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.simulator.cupy_stand_in.parameters import Parameter, Types
+    from cudakern.simulator.cupy_stand_in.parameters import Parameter
 
 _INCLUDE = Path(__file__).resolve().parent / "include"
 #: Texts that a kernel keeps compiled at most; then the oldest goes.
@@ -141,7 +140,7 @@ class Kernels:
 
     def __init__(self, name: str, options: tuple[str, ...]) -> None:
         self._name, self._options = name, options
-        self._kept: dict[str, RawKernel] = {}
+        self.kept: dict[str, RawKernel] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be made again when unpickled."""
@@ -149,18 +148,14 @@ class Kernels:
 
     def find(self, text: str) -> RawKernel:
         """Return the kernel of a text, which is compiled if it has been called before."""
-        kernel = self._kept.get(text)
+        kernel = self.kept.get(text)
         if kernel is None:
-            while len(self._kept) >= _MOST_KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
+            while len(self.kept) >= _MOST_KEPT:
+                self.kept.pop(next(iter(self.kept)), None)
             options = (*self._options, f"-I{_INCLUDE}")
-            kernel = self._kept.setdefault(text, RawKernel(text, self._name, options))
+            kernel = self.kept.setdefault(text, RawKernel(text, self._name, options))
             kernel.takes_strides = True
         return kernel
-
-    def texts(self) -> list[str]:
-        """Return the texts of the kernels that are kept."""
-        return [*self._kept]
 
 
 class TextKernel:
@@ -176,11 +171,16 @@ class TextKernel:
         self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
 
     def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[np.ndarray]]:
-        """Return inputs and, if they are given, outputs."""
-        return split_arguments(self.name, self.nin, self.nout, args)
-
-    def _decide_types(self, inputs: Sequence[Any], given: Sequence[np.ndarray]) -> Types:
-        return decide_types(self.name, self.in_params, self.out_params, inputs, given)
+        """Return inputs and, if they are given, outputs; TypeError for a wrong number of them."""
+        if len(args) not in {self.nin, self.nargs}:
+            message = f"{self.name}: must have {self.nin} arguments, or {self.nargs} with outputs; "
+            raise TypeError(message + f"got {len(args)}")
+        values = as_arguments(self.name, args)
+        given = values[self.nin :]
+        if not all(isinstance(array, np.ndarray) for array in given):
+            message = f"{self.name}: outputs must be cupy.ndarray"
+            raise TypeError(message)
+        return values[: self.nin], given
 
     def _require_shape(
         self, parameter: Parameter, array: np.ndarray, shape: tuple[int, ...]
@@ -193,7 +193,7 @@ class TextKernel:
     @property
     def cached_codes(self) -> list[str]:
         """The texts that the simulator has run."""
-        return self._kernels.texts()
+        return [*self._kernels.kept]
 
     @property
     def cached_code(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_CUPY = """
+_NAMES = {
+    "": """
     abs absolute acos acosh add all allclose amax amin angle any append apply_along_axis
     apply_over_axes arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax
     argmin argpartition argsort argwhere around array2string array_equal array_equiv
@@ -47,53 +48,45 @@ _CUPY = """
     ulonglong union1d unique unique_all unique_counts unique_inverse unique_values
     unpackbits unravel_index unsignedinteger unwrap ushort vander var vdot vsplit vstack
     where zeros zeros_like
-"""
-_LINALG = """
+""",
+    "linalg": """
     LinAlgError cholesky cond cross det eig eigh eigvals eigvalsh inv lstsq matmul
     matrix_power matrix_rank matrix_transpose norm pinv qr slogdet solve svd tensorinv
     tensorsolve
-"""
-_FFT = """
+""",
+    "fft": """
     fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn
     rfft rfft2 rfftfreq rfftn
-"""
-_RANDOM = """
+""",
+    "random": """
     BitGenerator RandomState beta binomial bytes chisquare choice default_rng dirichlet
     exponential f gamma geometric gumbel hypergeometric laplace logistic lognormal logseries
     multinomial multivariate_normal negative_binomial noncentral_chisquare noncentral_f
     normal pareto permutation poisson power rand randint randn random random_integers
     random_sample ranf rayleigh sample seed shuffle standard_cauchy standard_exponential
     standard_gamma standard_normal standard_t triangular uniform vonmises wald weibull zipf
-"""
-_TESTING = """
+""",
+    "testing": """
     assert_allclose assert_array_almost_equal assert_array_almost_equal_nulp
     assert_array_equal assert_array_less assert_array_max_ulp assert_warns
-"""
-_LIB_STRIDE_TRICKS = """
+""",
+    "lib.stride_tricks": """
     as_strided sliding_window_view
-"""
-_POLYNOMIAL_POLYNOMIAL = """
+""",
+    "polynomial.polynomial": """
     polycompanion polyval polyvalfromroots polyvander
-"""
-_POLYNOMIAL_POLYUTILS = """
+""",
+    "polynomial.polyutils": """
     as_series trimcoef trimseq
-"""
-_EXCEPTIONS = """
+""",
+    "exceptions": """
     AxisError ComplexWarning ModuleDeprecationWarning RankWarning TooHardError
     VisibleDeprecationWarning
-"""
-
+""",
+}
 #: By module, below cupy and numpy alike.
 NAMES: dict[str, frozenset[str]] = {
-    "": frozenset(_CUPY.split()),
-    "linalg": frozenset(_LINALG.split()),
-    "fft": frozenset(_FFT.split()),
-    "random": frozenset(_RANDOM.split()),
-    "testing": frozenset(_TESTING.split()),
-    "lib.stride_tricks": frozenset(_LIB_STRIDE_TRICKS.split()),
-    "polynomial.polynomial": frozenset(_POLYNOMIAL_POLYNOMIAL.split()),
-    "polynomial.polyutils": frozenset(_POLYNOMIAL_POLYUTILS.split()),
-    "exceptions": frozenset(_EXCEPTIONS.split()),
+    module: frozenset(names.split()) for module, names in _NAMES.items()
 }
 
 #: Names that NumPy 2 has given up and CuPy has not, with what they stand for in NumPy.

@@ -158,21 +158,6 @@ def as_arguments(kernel: str, values: Sequence[Any]) -> list[Any]:
     return result
 
 
-def split_arguments(
-    kernel: str, inputs: int, outputs: int, values: Sequence[Any]
-) -> tuple[list[Any], list[np.ndarray]]:
-    """Return inputs and, if they are given, outputs; TypeError for another number of arguments."""
-    if len(values) not in {inputs, inputs + outputs}:
-        message = f"{kernel}: must have {inputs} arguments, or {inputs + outputs} with outputs; "
-        raise TypeError(message + f"got {len(values)}")
-    arguments = as_arguments(kernel, values)
-    given = arguments[inputs:]
-    if not all(isinstance(array, np.ndarray) for array in given):
-        message = f"{kernel}: outputs must be cupy.ndarray"
-        raise TypeError(message)
-    return arguments[:inputs], given
-
-
 def make_outputs(types: Sequence[np.dtype[Any]], shape: tuple[int, ...]) -> list[np.ndarray]:
     """Return new arrays for outputs, whose elements count as unwritten."""
     return [view_as_numpy(make_empty(shape, dtype)) for dtype in types]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from contextlib import ContextDecorator, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Self
 
 
 #: How long `benchmark` goes on at most: on a GPU 10,000 calls, its default, take less.
@@ -27,7 +26,7 @@ def profile() -> Iterator[None]:
     yield
 
 
-class time_range(ContextDecorator):  # noqa: N801  CuPy's name
+class time_range(ContextDecorator, AbstractContextManager["time_range"]):  # noqa: N801  CuPy's name
     """A range of time that is not recorded."""
 
     def __init__(
@@ -38,10 +37,6 @@ class time_range(ContextDecorator):  # noqa: N801  CuPy's name
         sync: bool = False,  # noqa: FBT001, FBT002
     ) -> None:
         del message, color_id, argb_color, sync
-
-    def __enter__(self) -> Self:
-        """Do nothing."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Do nothing."""

@@ -19,6 +19,7 @@ from cudakern.simulator.cupy_stand_in.parameters import (
     Types,
     as_arguments,
     broadcast_shape,
+    decide_types,
     make_outputs,
 )
 from cudakern.simulator.cupy_stand_in.raw import as_options
@@ -105,12 +106,13 @@ class ReductionKernel(TextKernel):
                 message = f"{self.name}: out must be given only if no output is an argument"
                 raise ValueError(message)
             given, returned = as_arguments(self.name, [out]), (out,)
-        types = self._decide_types(inputs, given)
+        types = decide_types(self.name, self.in_params, self.out_params, inputs, given)
         shape = broadcast_shape(self.name, self.in_params, inputs)
         if shape is None:
             message = f"{self.name}: must have an input that is an array and not raw"
             raise ValueError(message)
-        axes = _axes(axis, len(shape))
+        axis = tuple(range(len(shape))) if axis is None else axis
+        axes = tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, len(shape))))
         self._check_raw(inputs, axes)
         kept = tuple(n for k, n in enumerate(shape) if k not in axes)
         result: tuple[int, ...] = kept
@@ -214,14 +216,6 @@ class ReductionKernel(TextKernel):
             "}",
         ]
         return "\n".join(lines) + "\n"
-
-
-def _axes(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """Return the axes that are reduced, in order."""
-    if axis is None:
-        return tuple(range(rank))
-    axes = np.lib.array_utils.normalize_axis_tuple(axis, rank)
-    return tuple(sorted(axes))
 
 
 def _layout(

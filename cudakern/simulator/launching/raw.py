@@ -84,11 +84,8 @@ class _Arguments:
 
     def check(self) -> None:
         """Raise DTypeError or BindingError for what CuPy refuses, or does not compile."""
-        owner = self.owner
-        if self.file_path is None:
-            _require_text(owner, "code", self.code)
-        else:
-            _require_text(owner, "path", self.file_path)
+        owner, path = self.owner, self.file_path
+        _require_text(owner, *("code", self.code) if path is None else ("path", path))
         if not (isinstance(self.backend, str) and self.backend in {"nvrtc", "nvcc"}):
             requirement = f"must be nvrtc or nvcc; got {shown(self.backend)}"
             raise BindingError(owner, "backend", requirement)
@@ -98,9 +95,9 @@ class _Arguments:
         _check_lines(owner, "name_expressions", self.name_expressions or ())
         if not _is_plain(self.code or ""):
             raise BindingError(owner, "code", _PLAIN_TEXT)
-        if self.jitify and self.file_path is not None:
+        if self.jitify and path is not None:
             raise BindingError(owner, "jitify", "must go with code; got path")
-        if self.backend == "nvcc" and self.file_path is None:
+        if self.backend == "nvcc" and path is None:
             given = {"jitify": self.jitify, "name_expressions": self.name_expressions is not None}
             for argument in filter(given.get, given):
                 raise BindingError(owner, argument, "must go with backend='nvrtc'; got 'nvcc'")

@@ -16,26 +16,22 @@ class Numbers(NamedTuple):
     dtype: str  # whose bits they are in NumPy
 
 
+#: By their names in C++.
 _NUMBERS = {
-    numbers.name: numbers
-    for numbers in (
-        Numbers("short", "i", "int16"),
-        Numbers("unsigned short", "i", "uint16"),
-        Numbers("int", "i", "int32"),
-        Numbers("unsigned int", "i", "uint32"),
-        Numbers("long", "i", "int64"),
-        Numbers("unsigned long", "i", "uint64"),
-        Numbers("long long", "i", "int64"),
-        Numbers("unsigned long long", "i", "uint64"),
-        *(Numbers(f"{u}int{n}_t", "i", f"{u}int{n}") for u in ("", "u") for n in (16, 32, 64)),
-        Numbers("size_t", "i", "uint64"),
-        Numbers("float", "f", "float32"),
-        Numbers("double", "f", "float64"),
-        Numbers("__half", "f", "float16"),
-        Numbers("half", "f", "float16"),
-        Numbers("__nv_bfloat16", "f", "uint16"),
-        Numbers("nv_bfloat16", "f", "uint16"),
+    name: Numbers(name, kind, dtype)
+    for kind, dtype, names in (
+        ("i", "int16", ("short", "int16_t")),
+        ("i", "uint16", ("unsigned short", "uint16_t")),
+        ("i", "int32", ("int", "int32_t")),
+        ("i", "uint32", ("unsigned int", "uint32_t")),
+        ("i", "int64", ("long", "long long", "int64_t")),
+        ("i", "uint64", ("unsigned long", "unsigned long long", "uint64_t", "size_t")),
+        ("f", "float16", ("half", "__half")),
+        ("f", "float32", ("float",)),
+        ("f", "float64", ("double",)),
+        ("f", "uint16", ("nv_bfloat16", "__nv_bfloat16")),
     )
+    for name in names
 }
 _KEYWORDS = frozenset(("signed", "unsigned", "short", "long", "int", "float", "double"))
 _QUALIFIERS = frozenset(("const", "volatile", "__restrict__", "__restrict"))

@@ -14,7 +14,6 @@ from contextlib import suppress
 from importlib.machinery import PathFinder
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from cudakern.compilation.cache import find_file, note
 from cudakern.errors import EngineUnavailableError
@@ -30,12 +29,6 @@ _BELOW = ("nvidia/*", "targets/*")
 _TICK = 2.0
 
 
-class _State(NamedTuple):
-    folders: list[Path]  # where answers may lie
-    digest: str
-    changed: float  # the last time, in seconds since the epoch
-
-
 #: The folders that this process knows, as `cuda.pathfinder` remembers them.
 _known: dict[str, Path] = {}
 
@@ -48,15 +41,15 @@ def headers_of(part: str) -> Path | None:
 
 def _find_folder(part: str) -> Path | None:
     with suppress(OSError, EngineUnavailableError):
-        state = _read_state()
-        name = f"headers-{part}-{state.digest}.txt"
+        folders, digest, changed = _read_state()
+        name = f"headers-{part}-{digest}.txt"
         kept = find_file(name)
         if kept is not None and Path(os.fsdecode(kept.content), MARKS[part]).is_file():
             return Path(os.fsdecode(kept.content))
         folder = _ask_pathfinder(part)
         # Elsewhere another folder may come before it, which is not part of the state.
-        is_seen = folder and any(folder.is_relative_to(f.resolve()) for f in state.folders)
-        if folder and is_seen and state.changed < time.time() - _TICK:
+        is_seen = folder and any(folder.is_relative_to(f.resolve()) for f in folders)
+        if folder and is_seen and changed < time.time() - _TICK:
             note(name, os.fsencode(folder))
         return folder
     return _ask_pathfinder(part)
@@ -71,7 +64,8 @@ def _ask_pathfinder(part: str) -> Path | None:
     return None if folder is None else Path(folder)
 
 
-def _read_state() -> _State:
+def _read_state() -> tuple[list[Path], str, float]:
+    """Return folders where answers may lie, a digest of their state, and when they last changed."""
     spec = PathFinder.find_spec("cuda")
     own = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
     packages = map(Path, (*site.getsitepackages(), site.getusersitepackages()))
@@ -84,4 +78,4 @@ def _read_state() -> _State:
             status = path.stat()
             lines.append(f"{path} {status.st_mtime_ns}")
             changed = max(changed, status.st_mtime)
-    return _State(folders, hashlib.sha256(os.fsencode("\n".join(lines))).hexdigest()[:32], changed)
+    return folders, hashlib.sha256(os.fsencode("\n".join(lines))).hexdigest()[:32], changed
