@@ -1,4 +1,4 @@
-"""The names of CuPy 14.2 under which NumPy has what CuPy has; what only NumPy has is in none."""
+"""The names of CuPy 14.2 that mean the same in NumPy; those of NumPy alone are not among them."""
 
 from __future__ import annotations
 

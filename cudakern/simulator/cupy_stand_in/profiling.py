@@ -1,4 +1,4 @@
-"""cupyx.profiler, and NVTX: times of this machine, ranges that nobody sees."""
+"""cupyx.profiler, and NVTX: times of this machine, and ranges that are not recorded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class time_range(ContextDecorator, AbstractContextManager["time_range"]):  # noq
 
 
 class _Times:
-    """What `benchmark` measured: seconds of this machine's clock, which are no GPU's."""
+    """Seconds that `benchmark` measured by the clock of this machine."""
 
     def __init__(self, name: str, times: list[float]) -> None:
         self.name = name
@@ -71,7 +71,7 @@ def benchmark(
     max_duration: float = float("inf"),
     devices: object = None,
 ) -> _Times:
-    """Time a function on this machine, as often as asked for, but not for minutes."""
+    """Time a function on this machine, ``n_repeat`` times but at most for ten seconds."""
     del devices
     end = time.perf_counter() + _MOST_SECONDS
     for _ in range(n_warmup):

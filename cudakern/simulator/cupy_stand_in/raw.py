@@ -74,7 +74,7 @@ class RawKernel(raw.RawKernel):
         shared_mem: int = 0,
         stream: object = None,
     ) -> None:
-        """Run the kernel, at once in whatever stream. Numbers below 1 count as 1, as in CuPy."""
+        """Run the kernel, at once in any stream. Numbers below 1 count as 1, as in CuPy."""
         values = tuple(map(convert_argument, self._checked_arguments(args)))
         super().__call__(grid, block, values, shared_mem=shared_mem, stream=stream)
 

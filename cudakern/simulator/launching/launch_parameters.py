@@ -108,7 +108,7 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
 
 
 def make_known(array: np.ndarray) -> None:
-    """Have launches reach an array by its address, wherever they have that from, while it lives.
+    """Let launches reach an array by its address, from any source, while it lives.
 
     It must own its memory. Bytes of it that hold the pattern of `empty` count as unwritten.
     """

@@ -67,7 +67,7 @@ class Observed:
         self.forgotten = int(options.forgotten)
         self.forgotten_at = own_stack_of(options.forgotten_at)
         count = kernel.structure.basic_blocks if options.executions else 0
-        #: How often warps executed each basic block, if anybody counts.
+        #: How often warps executed each basic block, if a session counts.
         self.executions = options.executions[:count]
         self.blocks, self.sampled = prod(grid), int(options.sample)
         #: Why the launch ended early, if that is not among the findings, and where.
@@ -202,7 +202,7 @@ def _observe(
 def _make_options(
     kernel: LoadedKernel, buffers: Sequence[Buffer], checking: Session | None, sample: int
 ) -> ctypes.Structure:
-    """Return the options of a launch, which a session checks or nobody does."""
+    """Return the options of a launch, which a session may check."""
     rows = [buffer.structure(masks=sample == 0) for buffer in buffers]
     pointers = [
         abi.PointerStruct(place=offset, buffer=i, offset=operand.address - buffer.start)

@@ -30,7 +30,7 @@ class Operand:
     parameter_offset: int | None  # where its address is in the parameters, if it is an argument
     read_only: bool = False  # whether a write is an error
     unwritten: np.ndarray | bool = False  # which bytes of the span nothing has written yet
-    parameter: str = ""  # what a raw kernel's text calls it, if that is known
+    parameter: str = ""  # its name in a raw kernel's text, if that is known
     no_addresses: bool = False  # whether no element of it can be an address
     is_strided: bool = False  # whether a raw kernel sees memory that is not its elements alone
 

@@ -1,4 +1,4 @@
-"""Anybody's kernels in the simulator: CuPy's RawKernel and RawModule on NumPy arrays."""
+"""Users' kernels in the simulator: CuPy's RawKernel and RawModule on NumPy arrays."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def build_library(
 
 
 def _choose_options(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
-    """Return the options of a plain library, and macros for what it is made of."""
+    """Return the options of a plain library, with the macros of its execution mode."""
     if execution_mode.chosen is ExecutionMode.FIBERS:
         return ("-DCK_SIM_FIBERS",)
     options: tuple[str, ...] = _FAST if fast else ()

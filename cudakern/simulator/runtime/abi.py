@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class ParameterKind(IntEnum):
-    """What a kernel's parameter is, as libraries tell it."""
+    """The kind of a kernel's parameter, as libraries describe it."""
 
     OTHER = 0
     POINTER = 1
     INTEGER = 2
     FLOATING = 3
-    #: An address or an integer of its size: PTX does not tell them apart.
+    #: An address or an integer of its size: PTX does not distinguish them.
     WORD = 4
 
 
@@ -39,12 +39,12 @@ FindingStruct = structure("checker/launch_api.hpp", "ck_sim_finding")
 TrafficStruct = structure("checker/launch_api.hpp", "ck_sim_traffic")
 OptionsStruct = structure("checker/launch_api.hpp", "ck_sim_options")
 
-#: What a compiler says where a structure is not as Python has it.
+#: Part of a compiler's message if Python lays out a structure otherwise.
 LAYOUT_DIFFERS = "as it is compiled"
 
 
 def layout_checks(rooms: Iterable[str]) -> str:
-    """Return C++ that compiles if the structures of some rooms are as Python has them."""
+    """Return C++ that compiles only if Python and the compiler lay out structures alike."""
     checks = (
         f'static_assert({what} == {value}, "abi_parser.py must read {field} {LAYOUT_DIFFERS}");\n'
         for name, (type_, header) in STRUCTURES.items()
@@ -55,7 +55,7 @@ def layout_checks(rooms: Iterable[str]) -> str:
 
 
 def _layout(name: str, type_: type[ctypes.Structure]) -> Iterator[tuple[str, str, int]]:
-    """Yield what is measured, in words and in C++, and what it is in Python."""
+    """Yield a measure in words, in C++, and its value in Python."""
     for field, *_ in type_._fields_:
         yield f"{name}::{field}", f"offsetof({name}, {field})", getattr(type_, field).offset
     yield name, f"sizeof({name})", ctypes.sizeof(type_)

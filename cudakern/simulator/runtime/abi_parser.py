@@ -45,9 +45,9 @@ def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a li
 
 
 def structure(header: str, name: str) -> type[ctypes.Structure]:
-    """Return a structure as a header below this folder declares it.
+    """Return a structure as a header declares it.
 
-    It has no other attributes than its fields. Structures that these point to must be read before.
+    Its attributes are its fields. Structures that these point to must be read before.
     """
     body = _declaration(header, name, rf"\nstruct {name} \{{(.*?)\n\}};")
     declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]
@@ -57,7 +57,7 @@ def structure(header: str, name: str) -> type[ctypes.Structure]:
     return type_
 
 
-def _fields(declaration: str, place: str) -> Iterator[tuple[str, Any]]:
+def _fields(declaration: str, owner: str) -> Iterator[tuple[str, Any]]:
     """Yield name and type of what a declaration such as ``uint32_t block[3], bytes`` declares."""
     function = _FUNCTION.fullmatch(declaration)
     if function is not None:
@@ -71,7 +71,7 @@ def _fields(declaration: str, place: str) -> Iterator[tuple[str, Any]]:
     elif target is not None:
         type_ = target
     else:
-        message = f"cudakern: {place}: abi_parser.py must know the type of {declaration!r}"
+        message = f"cudakern: {owner}: abi_parser.py must know the type of {declaration!r}"
         raise AssertionError(message)
     for name in names.split(", "):
         field, _, count = name.rstrip("]").partition("[")
@@ -96,7 +96,7 @@ def initializer(struct: type[ctypes.Structure], **values: object) -> str:
 
 
 def _declaration(header: str, name: str, pattern: str) -> re.Match[str]:
-    """Return where a header declares a name."""
+    """Return the match of a name's declaration in a header."""
     declaration = re.search(pattern, _text_of(header), re.DOTALL)
     if declaration is None:
         message = f"cudakern: {header} must declare {name} as abi_parser.py reads it"

@@ -1,1 +1,1 @@
-"""CUDA C++ of whatever manner to PTX."""
+"""CUDA C++ from any source, compiled to PTX."""

@@ -33,7 +33,7 @@ BRANCHES = _BEGINS | {"#else", "#elif", "#elifdef", "#elifndef", "#endif"}
 CLASS_KEYS = frozenset({"class", "struct", "union"})
 
 
-class Unclear(ValueError):  # noqa: N818  it is no fault
+class Unclear(ValueError):  # noqa: N818  not a fault
     """It is unclear where declarations begin and end."""
 
 

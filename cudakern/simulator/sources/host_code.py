@@ -161,7 +161,7 @@ class _Rest:
         return result
 
     def leave_out(self, log: str) -> bool:
-        """Leave out what errors lie in, if it is for the host; return whether anything was."""
+        """Leave out the host code around errors; return whether there was any."""
         self.of_kernels = set()
         lines: dict[str, set[int]] = {}
         for name, line in _ERROR.findall(log):
@@ -174,7 +174,7 @@ class _Rest:
         return False
 
     def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
-        """Leave out what lines of a file lie in, if it is of some kinds."""
+        """Leave out the declarations of some kinds around lines of a file."""
         file = self.main if name == self._source else self._files.get(Path(name).resolve())
         others = (other.names for other in self._files.values() if other is not file)
         if file is None or not file.names.isdisjoint(set().union(*others)):

@@ -46,7 +46,7 @@ def find_entry_parameters(ptx: str, kernel: str) -> str | None:
 
 
 def find_parameter_names(text: str, kernel: str) -> tuple[str, ...]:
-    """Return the names, an empty one where there is none; nothing unless one kernel is found.
+    """Return the parameters' names, some of them empty; nothing unless one kernel is found.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kernels to PTX through NVRTC: the package's own as for a GPU, anybody's as CuPy compiles them."""
+"""Kernels to PTX through NVRTC: the package's own as for a GPU, users' as CuPy compiles them."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class Ptx:
     key: str  # differs for each module
     source: str  # what errors call it
     text: Callable[[], str]  # returns it, compiling it unless the cache folder has it
-    code: str  # what it is compiled from, whose lines reports name
+    code: str  # its source text, whose lines reports name
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Anybody's kernels, as they are given to CuPy."""
+    """A user's kernels, as they are given to CuPy."""
 
     source: str  # what errors and reports call the text
     text: str  # CUDA C++
@@ -115,7 +115,7 @@ def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
 
 
 def ptx_of_text(text: str, source: str) -> Ptx:
-    """Return PTX that somebody else has compiled."""
+    """Return PTX that is given as a text."""
     text = text.rstrip("\0")  # that of Triton ends with one
     key = hashlib.sha256(f"{source}\0{text}".encode()).hexdigest()
     return Ptx(key, source, lambda: text, text)
@@ -123,7 +123,7 @@ def ptx_of_text(text: str, source: str) -> Ptx:
 
 @resources()
 def ptx_of_code(code: Code) -> Ptx:
-    """Return the PTX of anybody's kernels."""
+    """Return the PTX of a user's kernels."""
     nvrtc.version()  # EngineUnavailableError without NVRTC: no other error matters then
     folders = cupy_options.find_values(code.options, "--include-path", "-I")
     names = cupy_options.find_values(code.options, "--pre-include", "-include")
@@ -172,7 +172,7 @@ def _compile_file(
 
 
 def program_of(code: Code, more: str = "") -> nvrtc.Program:
-    """Return NVRTC's input for anybody's kernels: that of CuPy, and ``-lineinfo``.
+    """Return NVRTC's input for a user's kernels: that of CuPy, and ``-lineinfo``.
 
     ``more`` are lines before the text, behind what nvcc includes by itself.
     """
