@@ -134,14 +134,9 @@ def array(
         copy = True
     made = np.array(to_numpy(obj), dtype, copy=copy, order=order or "K", ndmin=ndmin)  # type: ignore[call-overload]
     require_dtype(made.dtype)
-    if (
-        of_device
-        and made.ndim == obj.ndim
-        and made.dtype == obj.dtype
-        and np.may_share_memory(made, to_numpy(obj))
-    ):
-        return obj  # type: ignore[no-any-return]
-    result: ndarray = to_cupy(made)
+    is_alike = of_device and (made.ndim, made.dtype) == (obj.ndim, obj.dtype)
+    is_same = is_alike and np.may_share_memory(made, to_numpy(obj))
+    result: ndarray = obj if is_same else to_cupy(made)
     return result
 
 
@@ -234,13 +229,9 @@ def empty_like(
     """Return a new array like another, whose elements count as unwritten."""
     del subok
     like = np.empty_like(to_numpy(prototype), dtype, order, shape=to_numpy(shape))  # type: ignore[call-overload]
-    is_fortran = like.flags.f_contiguous and not like.flags.c_contiguous
-    made = make_empty(like.shape, like.dtype, "F" if is_fortran else "C")
-    if made.strides == like.strides or not like.size:
-        return made
     axes = sorted(range(like.ndim), key=lambda axis: -like.strides[axis])
     made = make_empty(tuple(like.shape[axis] for axis in axes), like.dtype)
-    result: ndarray = made.transpose(np.argsort(axes))
+    result: ndarray = made.transpose([axes.index(axis) for axis in range(like.ndim)])
     return result
 
 
@@ -315,11 +306,10 @@ class vectorize:  # noqa: N801  CuPy's name
             require_device("cupy.vectorize", value)
         arrays = np.broadcast_arrays(*to_numpy(args))
         results = [self.pyfunc(*each) for each in zip(*(a.flat for a in arrays), strict=True)]
+        shape = arrays[0].shape
         if results and isinstance(results[0], tuple):
-            return tuple(
-                _combine_results(column, arrays[0].shape) for column in zip(*results, strict=True)
-            )
-        return _combine_results(results, arrays[0].shape)
+            return tuple(_combine_results(part, shape) for part in zip(*results, strict=True))
+        return _combine_results(results, shape)
 
 
 def _combine_results(results: Sequence[Any], shape: tuple[int, ...]) -> Any:  # noqa: ANN401

@@ -218,11 +218,8 @@ def _execute(source: str, command: tuple[str, ...], folder: Path, cancelled: Can
     reason = _ENDED.search(said)
     if status < 0 or (status and reason):
         what = reason[0].strip() if reason else f"killed by {signal.Signals(-status).name}"
-        message = (
-            f"cudakern: the compiler {shlex.join(command[:1])} must have the memory, disk space "
-            f"and files that it needs; got: {what}"
-        )
-        raise EngineUnavailableError(message)
+        message = f"cudakern: the compiler {shlex.join(command[:1])} must have the memory, disk "
+        raise EngineUnavailableError(message + f"space and files that it needs; got: {what}")
     if status:
         raise KernelCompileError(source, command, said)
 
@@ -256,21 +253,17 @@ def _run(
 def _list_candidates() -> list[tuple[str, tuple[str, ...]]]:
     candidates: list[tuple[str, tuple[str, ...]]] = []
     for variable in ("CUDAKERN_CXX", "CXX"):
-        value = os.environ.get(variable)
-        if value:
-            try:
-                words = tuple(shlex.split(value))
-                problem = "no word"
-            except ValueError as error:  # a quote that is not closed
-                words, problem = (), str(error)
-            if words:
-                candidates.append((variable, words))
-            elif variable == "CUDAKERN_CXX":
-                message = (
-                    "cudakern: CUDAKERN_CXX must name a C++ compiler; "
-                    f"got {shown(value)}: {problem}"
-                )
-                raise EngineUnavailableError(message)
+        value = os.environ.get(variable, "")
+        problem = "no word"
+        try:
+            words = tuple(shlex.split(value))
+        except ValueError as error:  # a quote that is not closed
+            words, problem = (), str(error)
+        if words:
+            candidates.append((variable, words))
+        elif value and variable == "CUDAKERN_CXX":
+            message = "cudakern: CUDAKERN_CXX must name a C++ compiler; "
+            raise EngineUnavailableError(message + f"got {shown(value)}: {problem}")
     candidates += [(name, (name,)) for name in ("c++", "g++", "clang++")]
     if importlib.util.find_spec("ziglang") is not None:
         candidates.append(("ziglang", (sys.executable, "-m", "ziglang", "c++")))
@@ -316,8 +309,5 @@ def _find(*_environment: str | None) -> Toolchain:
             line = shlex.join(command)
             message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; {line} does not run"
             raise EngineUnavailableError(message)
-    message = (
-        "cudakern: the simulator needs a C++17 compiler and found none; "
-        "install g++ or clang++, or run: pip install ziglang"
-    )
-    raise EngineUnavailableError(message)
+    message = "cudakern: the simulator needs a C++17 compiler and found none; "
+    raise EngineUnavailableError(message + "install g++ or clang++, or run: pip install ziglang")
