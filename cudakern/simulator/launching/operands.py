@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ALLOCATION_ALIGNMENT = 512
 
 
-@dataclass(frozen=True)
+@dataclass
 class Operand:
     """An array that a kernel gets the address of."""
 
@@ -32,17 +32,13 @@ class Operand:
     unwritten: np.ndarray | bool = False  # which bytes of the span nothing has written yet
     parameter: str = ""  # its name in a raw kernel's text, if that is known
     no_addresses: bool = False  # whether no element of it can be an address
-    is_strided: bool = False  # whether a raw kernel sees memory that is not its elements alone
+    is_strided: bool = False  # whether a raw kernel sees memory besides its elements
+    start: int = field(init=False)  # lowest address of its elements
+    end: int = field(init=False)  # one past the highest
 
-    @cached_property
-    def start(self) -> int:
-        """Lowest address of its elements."""
-        return self.address + self.layout.span[0]
-
-    @cached_property
-    def end(self) -> int:
-        """One past the highest address of its elements."""
-        return self.address + self.layout.span[1]
+    def __post_init__(self) -> None:
+        low, high = self.layout.span
+        self.start, self.end = self.address + low, self.address + high
 
 
 @dataclass
@@ -100,7 +96,7 @@ class Buffer:
 def group_operands(operands: Sequence[Operand]) -> list[Buffer]:
     """Return the buffers of a launch, in the order of their addresses."""
     buffers: list[Buffer] = []
-    for operand in sorted(operands, key=lambda operand: (operand.start, operand.end)):
+    for operand in sorted(operands, key=attrgetter("start", "end")):
         if not buffers or operand.start >= buffers[-1].end:
             buffers.append(Buffer(operand.start, operand.end))
         buffers[-1].operands.append(operand)
