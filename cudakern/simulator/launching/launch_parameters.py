@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from cudakern.simulator.libraries.loaded import LoadedKernel
-    from cudakern.simulator.sources.parameter_types import Numbers
+    from cudakern.simulator.sources.parameters import Numbers
 
 
 #: What arrays made by `empty` hold: bytes that still hold it count as unwritten.

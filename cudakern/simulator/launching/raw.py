@@ -33,12 +33,12 @@ from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.ptx.symbols import demangle, find_symbols
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.sources import text_to_ptx as compiling
-from cudakern.simulator.sources.parameter_names import (
+from cudakern.simulator.sources.parameters import (
     find_declared_parameters,
     find_entry_parameters,
     find_parameter_names,
+    find_pointer_targets,
 )
-from cudakern.simulator.sources.parameter_types import find_pointer_targets
 from cudakern.simulator.sources.text_to_ptx import Code
 from cudakern.values.validation import as_integer, integer_of
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.libraries.loaded import LoadedKernel, LoadedModule
     from cudakern.simulator.runtime.limits import Grid
-    from cudakern.simulator.sources.parameter_types import Numbers
+    from cudakern.simulator.sources.parameters import Numbers
 
 #: What NVRTC's texts must be.
 _PLAIN_TEXT = "must be text that UTF-8 can hold, without NUL"

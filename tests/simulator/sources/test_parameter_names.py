@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.sources.parameter_names import find_parameter_names
+from cudakern.simulator.sources.parameters import find_parameter_names
 from tests.helpers.rows import each
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked
-from cudakern.simulator.sources.parameter_types import find_pointer_targets
+from cudakern.simulator.sources.parameters import find_pointer_targets
 from tests.helpers.rows import each
 
 CODE = """#include <cuda_fp16.h>
