@@ -28,7 +28,7 @@ _HEAD_BYTES = 1 << 14
 _CU_COMPLEX = re.compile(r"\s*#\s*include\s*<\s*cuComplex\.h\s*>")
 
 
-def options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
+def make_options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
     """Return all of NVRTC's options for a kernel with its own; ``arch`` is as ``compute_90``."""
     cupy = _find_cupy()
     standard = () if any("-std=" in option for option in own) else ("--std=c++17",)
@@ -56,7 +56,7 @@ def translate_complex(text: str) -> tuple[str, str]:
     return "".join(f"#include <cupy/{name}>\n" for name in _IN_FRONT), "".join(lines)
 
 
-def stamps() -> list[str]:
+def describe_headers() -> list[str]:
     """Return texts that change with CuPy's and CUDA's headers."""
     cupy = _find_cupy()
     parts = ("cudart",) if cupy else ("cudart", "cccl")  # which CuPy brings

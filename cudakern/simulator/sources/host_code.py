@@ -85,7 +85,7 @@ ADVICE = (
 
 
 @cache
-def stamp() -> str:
+def digest_code() -> str:
     """Return a digest that changes with the code that is left out."""
     files = (__file__, declarations.__file__, includes.__file__)
     return digest_of(Path(str(file)) for file in files)
@@ -147,7 +147,7 @@ class _Rest:
     @property
     def headers(self) -> dict[str, str]:
         """The headers that differ from those in their folders, by the names of includes."""
-        others = self._includes.others - standard_headers.names()
+        others = self._includes.others - standard_headers.list_names()
         if "curand_kernel.h" in others:  # needs it
             others.discard("curand.h")
         result = dict.fromkeys(filter(_HOST_HEADER.fullmatch, others), "")

@@ -13,12 +13,12 @@ AS_NVCC = "#include <cudakern_nvcc.h>\n"
 
 
 @cache
-def names() -> frozenset[str]:
+def list_names() -> frozenset[str]:
     """Return the names of the headers."""
     return frozenset(path.name for path in FOLDER.iterdir())
 
 
 @cache
-def stamp() -> str:
+def describe_state() -> str:
     """Return a text that changes with the headers."""
     return f"{FOLDER} {digest_of(sorted(FOLDER.iterdir()))}"

@@ -134,16 +134,16 @@ def ptx_of_code(code: Code) -> Ptx:
         f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
         for path, file in included().files.items()
     ]
-    depends = [*cupy_options.stamps(), *digests]
+    depends = [*cupy_options.describe_headers(), *digests]
     if code.headers_of:
-        depends.append(standard_headers.stamp())
+        depends.append(standard_headers.describe_state())
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
     program = program_of(code)
     compiling = None
     if code.path is not None:
         # Its patterns take milliseconds to compile, and only files have host code.
         host_code = load("cudakern.simulator.sources.host_code")
-        depends.append(host_code.stamp())
+        depends.append(host_code.digest_code())
         compiling = partial(_compile_file, host_code, code, code.path, included)
     more = "\n".join(depends)
     return _make_module(stem, code.source, program, more, compiling, code=code.text)
@@ -184,7 +184,7 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
     standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
     if code.headers_of == "nvcc":
         head += standard_headers.AS_NVCC
-    options = (*cupy_options.options(code.options, arch), *standard, "-lineinfo")
+    options = (*cupy_options.make_options(code.options, arch), *standard, "-lineinfo")
     name = (
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )
@@ -268,7 +268,7 @@ def _summarize(log: str, program: str) -> str:
         advice = [a.format(name) for name in included for a in _find_advice(_INSTEAD, name)]
     missing = _MISSING_FILE.search(first)
     if missing is not None:
-        is_standard = missing[1] in standard_headers.names()
+        is_standard = missing[1] in standard_headers.list_names()
         advice += ["jitify=True brings it"] if is_standard else _find_advice(_BROUGHT, missing[1])
     return "; ".join((first, *advice[:1]))
 

@@ -28,7 +28,7 @@ OPTIONS = tuple(f"-I{folder}" for folder in (Path(__file__).parent, *_folders())
 
 def lacking(row) -> set[str]:
     """Return the headers of a row that are not installed."""
-    options = cupy_options.options(OPTIONS, "compute_90")
+    options = cupy_options.make_options(OPTIONS, "compute_90")
     folders = [Path(one.removeprefix("-I")) for one in options if one.startswith("-I")]
     names = {_BEHIND.get(name, name) for name in INCLUDE.findall(row.code)}
     return {name for name in names if not any((f / name).is_file() for f in folders)}

@@ -85,10 +85,10 @@ def test_the_same_reaches_nvrtc(cupy_hands, options, expressions, code, translat
 
 
 def test_cupy_is_not_imported(monkeypatch):
-    first = cupy_options.options((), "compute_90")
+    first = cupy_options.make_options((), "compute_90")
     for name in [module for module in sys.modules if module.split(".")[0] == "cupy"]:
         monkeypatch.setitem(sys.modules, name, None)
-    assert cupy_options.options((), "compute_90") == first
+    assert cupy_options.make_options((), "compute_90") == first
     assert f"-I{core._get_header_dir_path()}" in first  # noqa: SLF001
 
 
@@ -98,9 +98,9 @@ def test_without_cupy(monkeypatch, tmp_path):
     monkeypatch.setattr(cupy_options, "_find_cupy", lambda: None)
     monkeypatch.setattr(cupy_options, "headers_of", {"cudart": cuda, "cccl": cccl}.get)
     last = ("-ftz=true", "-arch=compute_80", "--device-as-default-execution-space")
-    assert cupy_options.options(("-DA",), "compute_80") == (
+    assert cupy_options.make_options(("-DA",), "compute_80") == (
         *(f"-I{cccl}", "-DA", "--std=c++17", f"-I{cuda}"),
         *last,
     )
     monkeypatch.setattr(cupy_options, "headers_of", lambda _: None)
-    assert cupy_options.options((), "compute_80") == ("--std=c++17", *last)
+    assert cupy_options.make_options((), "compute_80") == ("--std=c++17", *last)

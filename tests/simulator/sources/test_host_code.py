@@ -284,7 +284,7 @@ def test_the_result_is_kept(tmp_path, monkeypatch):
     assert len(asked) == 4
     program(tmp_path, kernel + "int main() { std::cout << 1; }").compile()
     assert len(asked) == 4
-    monkeypatch.setattr(host_code, "stamp", lambda: "other")
+    monkeypatch.setattr(host_code, "digest_code", lambda: "other")
     program(tmp_path, kernel + "int main() { std::cout << 1; }").compile()
     assert len(asked) == 7
 

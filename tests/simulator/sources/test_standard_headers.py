@@ -53,7 +53,7 @@ def test_text_includes_what_it_needs(row):
     ).compile()
 
 
-@each("name", sample(sorted(standard_headers.names()), 7, 3))
+@each("name", sample(sorted(standard_headers.list_names()), 7, 3))
 def test_each_header_alone_twice_and_by_namespace(name):
     text = f"#include <{name}>\n" * 2 + "using namespace std;\n" + KERNEL.format(1)
     options = ("-std=c++20",) if name == "concepts" else ()
@@ -62,7 +62,7 @@ def test_each_header_alone_twice_and_by_namespace(name):
 
 @each("order, standard", covering([1, -1], ["c++17", "c++20"]))
 def test_all_headers_together(order, standard):
-    names = sorted(standard_headers.names() - ({"concepts"} if standard == "c++17" else set()))
+    names = sorted(standard_headers.list_names() - ({"concepts"} if standard == "c++17" else set()))
     lines = [f"#include <{name}>\n" for name in names][::order]
     text = "".join(lines) + "using namespace std;\n" + KERNEL.format("max(abs(-3), 2) + sqrt(4.f)")
     y = np.zeros(1, np.int32)

@@ -147,7 +147,7 @@ def test_a_key_tells_all_that_the_result_depends_on(monkeypatch):
         patch.setattr(nvrtc, "version", lambda: "13.99")
         keys.append(key("k.cu", ONE))
     with monkeypatch.context() as patch:
-        patch.setattr(cupy_options, "stamps", lambda: ["another CuPy"])
+        patch.setattr(cupy_options, "describe_headers", lambda: ["another CuPy"])
         keys.append(key("k.cu", ONE))
     assert len({*keys}) == len(keys)
     assert keys[0] == key("k.cu", ONE)
@@ -159,13 +159,13 @@ def test_a_stamp_changes_with_the_headers(monkeypatch, tmp_path, cupy):
     monkeypatch.setattr(cupy_options, "headers_of", lambda name: tmp_path / name)
     first = "cupy/_version.py" if cupy else "cccl/cuda/std/version"
     marks = (first, "cudart/cuda_runtime_api.h")
-    stamps = {tuple(cupy_options.stamps())}
+    stamps = {tuple(cupy_options.describe_headers())}
     for mark in marks:
         (tmp_path / mark).parent.mkdir(parents=True)
         (tmp_path / mark).write_text("1")
-        stamps.add(tuple(cupy_options.stamps()))
+        stamps.add(tuple(cupy_options.describe_headers()))
         (tmp_path / mark).write_text("2, and more")
-        stamps.add(tuple(cupy_options.stamps()))
+        stamps.add(tuple(cupy_options.describe_headers()))
     assert len(stamps) == 1 + 2 * len(marks)
 
 
