@@ -140,7 +140,7 @@ def names(monkeypatch, tmp_path, folder):
         (packages / file).write_text("version 1")
         os.utime(packages / file, (0, 0))
     monkeypatch.syspath_prepend(packages)
-    monkeypatch.setattr(cupy_options, "headers_of", lambda part: packages / part)
+    monkeypatch.setattr(cupy_options, "find_headers", lambda part: packages / part)
     monkeypatch.setattr(Toolchain, "build", lambda _self, name, *_: Path(name))
 
     def names(*options):

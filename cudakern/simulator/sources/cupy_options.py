@@ -14,7 +14,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.sources.toolkit import MARKS, headers_of
+from cudakern.simulator.sources.toolkit import MARKS, find_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,8 @@ def make_options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
     """Return all of NVRTC's options for a kernel with its own; ``arch`` is as ``compute_90``."""
     cupy = _find_cupy()
     standard = () if any("-std=" in option for option in own) else ("--std=c++17",)
-    first = [cupy / folder for folder in _CCCL] if cupy else [headers_of("cccl")]
-    last = [cupy, headers_of("cudart")]
+    first = [cupy / folder for folder in _CCCL] if cupy else [find_headers("cccl")]
+    last = [cupy, find_headers("cudart")]
     return (
         *(f"-I{folder}" for folder in first if folder),
         *own,
@@ -60,7 +60,7 @@ def describe_headers() -> list[str]:
     """Return texts that change with CuPy's and CUDA's headers."""
     cupy = _find_cupy()
     parts = ("cudart",) if cupy else ("cudart", "cccl")  # which CuPy brings
-    folders = ((headers_of(part), MARKS[part]) for part in parts)
+    folders = ((find_headers(part), MARKS[part]) for part in parts)
     marks = [folder / mark for folder, mark in folders if folder]
     return [
         _describe_state(mark)

@@ -33,7 +33,7 @@ _TICK = 2.0
 _known: dict[str, Path] = {}
 
 
-def headers_of(part: str) -> Path | None:
+def find_headers(part: str) -> Path | None:
     """Return the folder of the headers of a part of the toolkit; None if it is not found."""
     folder = _known.get(part) or _find_folder(part)
     return folder and _known.setdefault(part, folder)

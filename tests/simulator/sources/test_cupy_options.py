@@ -96,11 +96,11 @@ def test_without_cupy(monkeypatch, tmp_path):
     """CCCL of the CUDA toolkit takes the place of the one that CuPy brings."""
     cuda, cccl = tmp_path / "cuda", tmp_path / "cccl"
     monkeypatch.setattr(cupy_options, "_find_cupy", lambda: None)
-    monkeypatch.setattr(cupy_options, "headers_of", {"cudart": cuda, "cccl": cccl}.get)
+    monkeypatch.setattr(cupy_options, "find_headers", {"cudart": cuda, "cccl": cccl}.get)
     last = ("-ftz=true", "-arch=compute_80", "--device-as-default-execution-space")
     assert cupy_options.make_options(("-DA",), "compute_80") == (
         *(f"-I{cccl}", "-DA", "--std=c++17", f"-I{cuda}"),
         *last,
     )
-    monkeypatch.setattr(cupy_options, "headers_of", lambda _: None)
+    monkeypatch.setattr(cupy_options, "find_headers", lambda _: None)
     assert cupy_options.make_options((), "compute_80") == ("--std=c++17", *last)

@@ -156,7 +156,7 @@ def test_a_key_tells_all_that_the_result_depends_on(monkeypatch):
 @pytest.mark.parametrize("cupy", ["cupy/_core/include", None])
 def test_a_stamp_changes_with_the_headers(monkeypatch, tmp_path, cupy):
     monkeypatch.setattr(cupy_options, "_find_cupy", lambda: cupy and tmp_path / cupy)
-    monkeypatch.setattr(cupy_options, "headers_of", lambda name: tmp_path / name)
+    monkeypatch.setattr(cupy_options, "find_headers", lambda name: tmp_path / name)
     first = "cupy/_version.py" if cupy else "cccl/cuda/std/version"
     marks = (first, "cudart/cuda_runtime_api.h")
     stamps = {tuple(cupy_options.describe_headers())}

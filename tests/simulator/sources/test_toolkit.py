@@ -81,9 +81,9 @@ def told(machine, monkeypatch):
     def told():
         monkeypatch.setattr(toolkit, "_known", {})
         asked.clear()
-        folder = toolkit.headers_of("cudart")
+        folder = toolkit.find_headers("cudart")
         count = len(asked)
-        assert toolkit.headers_of("cudart") == folder
+        assert toolkit.find_headers("cudart") == folder
         return folder, bool(count)
 
     return told
@@ -95,7 +95,7 @@ def test_another_process_does_not_ask(machine, told):
     assert told() == (top / PACKAGE, False)
     (top / PACKAGE / MARK).write_text("an upgrade, at the same place")
     assert told() == (top / PACKAGE, False)
-    assert toolkit.headers_of("cccl") == top / PACKAGE  # of which nothing is kept yet
+    assert toolkit.find_headers("cccl") == top / PACKAGE  # of which nothing is kept yet
 
 
 #: What happens to a machine, and where the headers are then.
