@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.names import is_header
+from cudakern.simulator.ptx.header_files import is_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
