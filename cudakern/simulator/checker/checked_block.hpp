@@ -3,6 +3,7 @@
 
 #include "containers.hpp"
 #include "runtime.hpp"
+#include "tags.hpp"
 
 namespace ck_sim {
 
@@ -46,8 +47,9 @@ constexpr int kProxySpaces = 2;  // that a fence between proxies is for: global,
 /// The accesses to four bytes of memory: who wrote last, and two who read since: the first one and
 /// the latest. See shadow.hpp.
 struct Cell {
-  uint64_t write;
-  uint64_t read[2];
+  WriteTag write;
+  FirstReadTag first_read;
+  LatestReadTag latest_read;
 };
 
 /// Those of each of the bytes, where these have been accessed one by one.
@@ -102,7 +104,7 @@ struct WarpBarriers {
 
 /// The latest access of a thread to the shared memory of another block of its cluster.
 struct RemoteAccess {
-  uint64_t tag;
+  Tag tag;
   const Site* site;  // null without any
   uint32_t kind, bytes;
   uint64_t offset;  // in the window

@@ -34,7 +34,7 @@ inline Access access_of(Worker* w, const Thread* thread, const void* address, ui
   a.bytes = bytes;
   a.first = order.first_serial;
   const CheckedBlock& block = w->checked;
-  a.tag = make_tag(block.serial, a.self, block.order[a.self].time, sites.number(site));
+  a.tag = Tag(block.serial, a.self, block.order[a.self].time, sites.number(site));
   return a;
 }
 
@@ -265,9 +265,9 @@ __attribute__((noinline)) inline void stop_counting(const Access& a, const char*
 /// Of what earlier launches wrote, only the word before counts: padding follows a member.
 inline bool is_padding(const Access& a, const Place& place) {
   const Cell* cell = place.cells;
-  const bool before = a.offset >= 4 && (tag_serial(cell[-1].write) >= a.first ||
+  const bool before = a.offset >= 4 && (!cell[-1].write.is_older(a.first) ||
                                         (place.unwritten != nullptr && place.unwritten[-4] == 0));
-  return before || tag_serial(cell[(a.bytes + 3) / 4].write) >= a.first;
+  return before || !cell[(a.bytes + 3) / 4].write.is_older(a.first);
 }
 
 /// A number for the thread of an access, which others do not have.
@@ -300,7 +300,7 @@ inline void use_undefined(const Access& a, ck_sim_use use) {
 /// After a read: what its thread gets is followed from here on, but an atomic uses it at once.
 inline void give_undefined(const Access& a) {
   const View& view = a.w->threads[a.self].view;
-  if ((a.kind & kBegins) != 0) return;
+  if (a.begins) return;
   if ((a.site->access & kAtomic) != 0) {
     use_undefined(a, ck_sim_use_atomic);
   } else {
@@ -427,7 +427,7 @@ inline void check_memory(Access& a, const Place& place, uint32_t element = 0) {
     if (sees_value(a.kind)) {
       observe(a.w, a.self, channel_key(a), (a.kind & kAcquires) != 0, scope_of(a.site));
     }
-    a.tag = make_tag(a.w->checked.serial, a.self, t.time, a.site->number);
+    a.tag = Tag(a.w->checked.serial, a.self, t.time, a.site->number);
     const uint32_t fresh = check_cells(a, place.cells);
     if (fresh != 0 && (a.kind & kReads) != 0) {
       add_unwritten(a, place, fresh);
@@ -468,10 +468,10 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
     report(a, "misaligned");
     return false;
   }
-  if (checker.counts && (a.kind & kBegins) == 0) {
+  if (checker.counts && !a.begins) {
     count_access(a);
   }
-  if (checker.checks && !sites.may_fail[a.site->number]) {
+  if (checker.checks && !may_fail(a.site)) {
     check_memory(a, place, element);
   }
   return true;
@@ -535,11 +535,11 @@ inline bool pass_access(Worker* w, const char* address, const Site* site) {
     CheckedBlock& block = w->checked;
     ThreadOrder& t = block.order[self];
     t.dirty = true;
-    const uint64_t tag = make_tag(block.serial, self, t.time, number) |
-                         ((site->access & kNonCoherent) != 0 ? kNonCoherentTag : 0);
+    const bool coherent = (site->access & kNonCoherent) == 0;
     if (place.cells != nullptr &&
         (((at | bytes) & 3) != 0 ||
-         !pass_cells<kWrite>(place.cells, bytes / 4, tag, place.first, block, place.initialized))) {
+         !pass_cells<kWrite>(place.cells, bytes / 4, Tag(block.serial, self, t.time, number),
+                             coherent, place.first, block, place.initialized))) {
       return false;
     }
   }
@@ -558,7 +558,7 @@ inline bool pass_atomic(Worker* w, const char* address, const Site* site) {
   QuickPlace place;
   if (!checker.checks || checker.counts || number == 0 || (at & (bytes - 1)) != 0 ||
       (bytes & 3) != 0 || (site->access & (kAcquires | kReleases | kMbarrier)) != 0 ||
-      order.channels.size != 0 || sites.may_fail[number] || !is_mere(w, self) ||
+      order.channels.size != 0 || may_fail(site) || !is_mere(w, self) ||
       !find_quickly<true>(w, address, bytes, number, &place) ||
       (place.memory == Memory::kShared && !may_be_shared(site->access))) {
     return false;
@@ -566,9 +566,8 @@ inline bool pass_atomic(Worker* w, const char* address, const Site* site) {
   CheckedBlock& block = w->checked;
   ThreadOrder& t = block.order[self];
   t.dirty = true;
-  const uint64_t tag = make_tag(block.serial, self, t.time, number);
-  return pass_atomic(place.cells, bytes / 4, tag, place.first, block, place.initialized,
-                     scope_of(site));
+  return pass_atomic(place.cells, bytes / 4, Tag(block.serial, self, t.time, number), place.first,
+                     block, place.initialized, scope_of(site));
 }
 
 inline char* nowhere() {

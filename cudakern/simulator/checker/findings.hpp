@@ -5,12 +5,11 @@
 
 #include "containers.hpp"
 #include "launch_api.hpp"
+#include "tags.hpp"
 
 namespace ck_sim {
 
 constexpr size_t kMostFindings = 200;
-constexpr int kSiteBits = 13;
-constexpr uint32_t kMostSites = (1u << kSiteBits) - 1;
 
 inline uint64_t hash_text(const char* text) {
   uint64_t key = 1469598103934665603u;
@@ -25,7 +24,6 @@ inline uint64_t hash_text(const char* text) {
 struct Sites {
   const Site* at[kMostSites + 1];
   uint64_t places[kMostSites + 1];  // of each, a hash of its source line and the calls around it
-  bool may_fail[kMostSites + 1];    // whether it exchanges what it compares
   uint32_t count;
   uint32_t seconds;                 // numbers
   uint16_t second[kMostSites + 1];  // number of each, or 0
@@ -36,7 +34,6 @@ struct Sites {
       site->number = ++count;
       at[count] = site;
       places[count] = hash_text(site->stack) * 31 + hash_text(site->file) + uint64_t(site->line);
-      may_fail[count] = strstr(site->opcode, ".cas") != nullptr;
     }
     return site->number;
   }

@@ -281,16 +281,16 @@ void order_forget(const void* key) { forget(key_of(key)); }
 /// After an atomic; one that failed wrote nothing.
 void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
   checker.writes += update == ck_sim_changed;
-  const bool releases = (site->access & kReleases) != 0, may_fail = sites.may_fail[site->number];
+  const bool releases = (site->access & kReleases) != 0;
   if (!checker.checks || address == checker.nowhere ||
-      (!releases && !may_fail && is_mere(w, number_of(w, w->running)))) {
+      (!releases && !may_fail(site) && is_mere(w, number_of(w, w->running)))) {
     return;
   }
   const bool writes = update != ck_sim_failed;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   Place place;
   if (!locate(a, &place)) return;
-  if (may_fail) {
+  if (may_fail(site)) {
     a.kind &= writes ? ~0u : ~kWrites;
     check_memory(a, place);
   }
@@ -379,6 +379,7 @@ inline void count_range(Access a) {
 
 bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   const auto passes = [copy](Access& a) {
+    a.begins = true;
     const bool may = check_access(a, 1);
     copy->undefined = copy->undefined || a.undefined_bytes != 0;
     return may;
@@ -386,8 +387,8 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   copy->site = site;
   copy->undefined = false;
   if (copy->kind == Copy::kArrival) return true;
-  if (!each_piece(w, self, copy->from, copy->size, kReads | kBegins, site, passes) ||
-      !each_piece(w, self, copy->to, copy->bytes, kWrites | kBegins, site, passes)) {
+  if (!each_piece(w, self, copy->from, copy->size, kReads, site, passes) ||
+      !each_piece(w, self, copy->to, copy->bytes, kWrites, site, passes)) {
     return false;
   }
   count_range(access_of(w, self, copy->from, copy->size, kReads, site));
@@ -396,10 +397,14 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   copy->mark = t.time;
   // Until it has happened, nobody may touch what it writes, nor write what it reads.
   each_marked(w, self, copy->from, copy->size, kReads, site, [](const Access& a, Cell* cell) {
-    cell->read[(cell->read[0] & kAsyncTag) != 0] = a.tag | kAsyncTag;
+    if (cell->first_read.is_in_flight()) {
+      cell->latest_read = LatestReadTag(a.tag.in_flight());
+    } else {
+      cell->first_read = FirstReadTag(a.tag.in_flight());
+    }
   });
   each_marked(w, self, copy->to, copy->bytes, kWrites, site,
-              [](const Access& a, Cell* cell) { cell->write = a.tag | kAsyncTag; });
+              [](const Access& a, Cell* cell) { cell->write = WriteTag(a.tag.in_flight()); });
   t.time += t.time < kMaxTime;  // what the thread does from now on is no part of it
   return true;
 }
@@ -410,7 +415,7 @@ inline void find_undefined(Access& a) {
   if (!locate(a, &place) || place.cells == nullptr) return;
   uint32_t fresh = 0;
   each_cell(a, place.cells, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {
-    if (tag_serial(cell->write) < a.first) {
+    if (cell->write.is_older(a.first)) {
       fresh |= ((1u << bytes) - 1) << byte;
     } else if (left_undefined(cell->write)) {
       add(a, held_by(a, byte, bytes), byte);
@@ -449,17 +454,17 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   if (copy.kind != Copy::kArrival) {
     t.dirty = true;
     each_marked(w, self, copy.from, copy.size, kReads, copy.site, [](const Access& a, Cell* cell) {
-      for (int i = 0; i < 2; ++i) {
-        const bool in_flight = i == 0 || (cell->read[1] & kFarTag) == kAsyncTag;
-        const uint64_t read = cell->read[i];
-        if (in_flight && (read & kAsyncTag) != 0 && same_thread(read, a.tag)) {
-          cell->read[i] = a.tag;
-        }
+      const auto ends = [&a](Tag read) { return read.is_in_flight() && read.has_thread_of(a.tag); };
+      if (ends(cell->first_read)) {
+        cell->first_read = FirstReadTag(a.tag);
+      }
+      if (ends(cell->latest_read.reader())) {
+        cell->latest_read = LatestReadTag(a.tag);
       }
     });
     each_marked(w, self, copy.to, copy.bytes, kWrites, copy.site,
                 [time](const Access& a, Cell* cell) {
-                  cell->write = make_tag(tag_serial(a.tag), a.self, time, a.site->number);
+                  cell->write = WriteTag(Tag(a.tag.serial(), a.self, time, a.site->number));
                 });
     if (copy.undefined) {
       copy_undefined(w, self, copy);

@@ -24,32 +24,6 @@
 
 namespace ck_sim {
 
-/// Tags name an access: block serial, thread, time, site; then whether it is an asynchronous copy
-/// that nobody has waited for, and whether the cell is split into bytes. Of a cell's reads, the
-/// first tells in place of the latter whether one of them was not coherent. The second one, if it
-/// is in no copy's flight, has two other bits: readers between the two were forgotten; some were of
-/// other blocks than it is.
-constexpr int kSerialBits = 21, kThreadBits = 10, kTimeBits = 18;
-static_assert(kSerialBits + kThreadBits + kTimeBits + kSiteBits + 2 == 64, "a tag is a word");
-constexpr int kTimeShift = kSiteBits + 2, kThreadShift = kTimeShift + kTimeBits;
-constexpr int kSerialShift = kThreadShift + kThreadBits;
-constexpr uint32_t kMaxTime = (1u << kTimeBits) - 1;
-constexpr uint64_t kMaxSerial = (uint64_t{1} << kSerialBits) - 1;
-constexpr uint64_t kAsyncTag = 2, kSplitTag = 1;
-constexpr uint64_t kNonCoherentTag = 1, kMoreTag = 1, kFarTag = 3;
-
-inline uint64_t make_tag(uint64_t serial, uint32_t thread, uint32_t time, uint32_t site) {
-  return serial << kSerialShift | static_cast<uint64_t>(thread) << kThreadShift |
-         static_cast<uint64_t>(time) << kTimeShift | static_cast<uint64_t>(site) << 2;
-}
-inline uint64_t tag_serial(uint64_t tag) { return tag >> kSerialShift; }
-inline uint32_t tag_thread(uint64_t tag) { return tag >> kThreadShift & ((1u << kThreadBits) - 1); }
-inline uint32_t tag_time(uint64_t tag) { return tag >> kTimeShift & kMaxTime; }
-inline uint32_t tag_site(uint64_t tag) { return tag >> 2 & kMostSites; }
-/// Whether two tags are those of one thread; of one warp.
-inline bool same_thread(uint64_t a, uint64_t b) { return (a ^ b) >> kThreadShift == 0; }
-inline bool same_warp(uint64_t a, uint64_t b) { return (a ^ b) >> (kThreadShift + 5) == 0; }
-
 inline Scope narrower(Scope a, Scope b) { return a < b ? a : b; }
 
 struct WarpTimes {
@@ -135,9 +109,9 @@ struct Reading {
   bool known;
 };
 
-/// That a read saw a strong write: their tags.
+/// That a read saw a strong write.
 struct Observation {
-  uint64_t write, read;
+  Tag write, read;
   Observation* next;
 };
 
@@ -203,9 +177,9 @@ struct Order {
     return near ? Scope::kCluster : Scope::kGpu;
   }
 
-  static bool has(const Release& r, uint64_t tag) {
-    const uint32_t thread = tag_thread(tag), time = tag_time(tag);
-    return r.serial == tag_serial(tag) &&
+  static bool has(const Release& r, Tag tag) {
+    const uint32_t thread = tag.thread(), time = tag.time();
+    return r.serial == tag.serial() &&
            (time < r.base || (r.thread == thread && time <= r.time) ||
             (r.thread / kLanes == thread / kLanes && r.warp != nullptr &&
              time <= r.warp->known[thread % kLanes]));
@@ -278,12 +252,12 @@ inline void advance(ThreadOrder& t) {
 }
 
 /// Whether a thread of the block knows of an access of another thread.
-inline bool comes_before(const Worker* w, uint32_t self, uint64_t tag) {
+inline bool comes_before(const Worker* w, uint32_t self, Tag tag) {
   const ThreadOrder& t = w->checked.order[self];
-  const uint32_t other = tag_thread(tag);
-  if (tag_serial(tag) == w->checked.serial) {
-    if (tag_time(tag) < w->checked.base ||
-        (other / kLanes == self / kLanes && tag_time(tag) <= t.known[other % kLanes])) {
+  const uint32_t other = tag.thread();
+  if (tag.serial() == w->checked.serial) {
+    if (tag.time() < w->checked.base ||
+        (other / kLanes == self / kLanes && tag.time() <= t.known[other % kLanes])) {
       return true;
     }
   }
@@ -362,7 +336,7 @@ inline void forget(uint64_t key) {
 }
 
 inline uint64_t key_of_thread(const Worker* w, uint32_t self) {
-  return w->checked.serial << kThreadBits | self;
+  return Tag::thread_key(w->checked.serial, self);
 }
 
 /// Whether a relaxed atomic of a thread has nothing to leave or to take: no fence came before it.
@@ -584,17 +558,17 @@ inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
 }
 
 /// A read saw what a strong write of another thread wrote.
-inline void note_observation(uint64_t address, uint64_t write, uint64_t read) {
+inline void note_observation(uint64_t address, Tag write, Tag read) {
   Observed& observed = order.observed.get(address / 4 + 1);
-  const uint64_t thread = read >> kThreadShift;
-  char& seen = order.seen.get(mix(mix(address / 4, write), mix(thread, observed.forgotten)));
+  const uint64_t key = mix(read.thread_key(), observed.forgotten);
+  char& seen = order.seen.get(mix(mix(address / 4, write.key()), key));
   if (seen != 0) return;
   seen = 1;
   observed.all = order.make<Observation>({write, read, observed.all});
 }
 
 /// An earlier write is replaced, which some may have observed.
-inline void forget_observations(uint64_t address, uint64_t write) {
+inline void forget_observations(uint64_t address, Tag write) {
   Observed* observed = order.observed.find(address / 4 + 1);
   if (observed == nullptr) return;
   ++observed->forgotten;
@@ -608,12 +582,12 @@ inline void forget_observations(uint64_t address, uint64_t write) {
 }
 
 /// Whether a thread comes after one that saw a write.
-inline bool comes_after_observers(const Worker* w, uint32_t self, uint64_t address, uint64_t write,
-                                  uint64_t tag) {
+inline bool comes_after_observers(const Worker* w, uint32_t self, uint64_t address, Tag write,
+                                  Tag tag) {
   const Observed* observed = order.observed.find(address / 4 + 1);
   for (const Observation* o = observed == nullptr ? nullptr : observed->all; o != nullptr;
        o = o->next) {
-    if (o->write == write && (same_thread(o->read, tag) || comes_before(w, self, o->read))) {
+    if (o->write == write && (o->read.has_thread_of(tag) || comes_before(w, self, o->read))) {
       return true;
     }
   }

@@ -38,7 +38,7 @@ inline void fence_proxies(Worker* w, uint32_t self, uint32_t spaces) {
 }
 
 /// Whether a thread knows of a proxy fence that knew of a write.
-inline bool is_fenced(Worker* w, uint32_t self, uint64_t tag, int space) {
+inline bool is_fenced(Worker* w, uint32_t self, Tag tag, int space) {
   ThreadOrder& t = w->checked.order[self];
   pass_on_fences(t);
   if (t.knowledge == nullptr) return false;

@@ -10,8 +10,6 @@
 
 namespace ck_sim {
 
-constexpr uint32_t kBegins = 1u << 31;  // of Access::kind: an asynchronous copy, which begins
-
 inline Vector<ByteCells> split_cells;  // of all memory but that of blocks
 inline Vector<Index3> started;         // the blocks of the launch, by serial
 
@@ -27,12 +25,13 @@ struct Access {
   Worker* w;
   uint32_t self;  // thread of the block
   const Site* site;
-  uint32_t kind;      // as in Site::access, or kBegins
+  uint32_t kind;      // as in Site::access
+  bool begins;        // whether it is an asynchronous copy, which begins
   const char* value;  // of a write, as far as that is known
   // Of what is written, or found by a read: a word without bytes, and these, a bit each.
   uint64_t undefined;
   uint32_t undefined_bytes;
-  uint64_t tag;
+  Tag tag;
   uint64_t first;  // tags with an older serial are of other launches or blocks
   char* address;
   uint32_t bytes;
@@ -66,7 +65,7 @@ inline void report_ended(const Access& a, bool only_strict) {
   ck_sim_finding* finding = report(any, "race", 0, only_strict);
   if (finding == nullptr) return;
   finding->object = a.object;
-  const Index3 block = started[tag_serial(a.tag) - order.first_serial];
+  const Index3 block = started[a.tag.serial() - order.first_serial];
   memcpy(finding->block, &block, sizeof block);
   finding->reason = ck_sim_ended;
 }
@@ -80,32 +79,22 @@ inline Scope reach(const Site* site) {
   return is_mbarrier && scope < Scope::kCluster ? Scope::kCluster : scope;
 }
 
-/// Bytes of each element of a vector, which are accesses of their own.
-inline uint32_t element_bytes(const Site* site) {
-  const char* word = strstr(site->opcode, ".v");
-  while (word != nullptr && (word[2] < '2' || word[2] > '8')) {
-    word = strstr(word + 2, ".v");
-  }
-  return bytes_of(site) / (word == nullptr ? 1 : static_cast<uint32_t>(word[2] - '0'));
-}
-
 /// Whether the thread of an access has seen an earlier write, or follows who has.
-inline bool follows_read_of(const Access& a, uint64_t tag, uint32_t byte) {
+inline bool follows_read_of(const Access& a, Tag tag, uint32_t byte) {
   const uint64_t address = reinterpret_cast<uint64_t>(a.address) + byte;
   return order.observed.size != 0 && comes_after_observers(a.w, a.self, address, tag, a.tag);
 }
 
 /// Whether two strong accesses of different threads must not meet in any order.
-inline bool must_be_ordered(const Access& a, uint64_t tag, const Site& other,
-                            ck_sim_reason* reason) {
+inline bool must_be_ordered(const Access& a, Tag tag, const Site& other, ck_sim_reason* reason) {
   const uint64_t serial = a.w->checked.serial;
-  if (narrower(reach(a.site), reach(&other)) < order.distance(serial, tag_serial(tag))) {
+  if (narrower(reach(a.site), reach(&other)) < order.distance(serial, tag.serial())) {
     *reason = ck_sim_narrow;
     return true;
   }
   const bool in_shared = a.space == ck_sim_shared || a.space == ck_sim_dynamic;
-  if (in_shared && (a.kind & other.access & kVolatile) != 0 && tag_serial(tag) == serial &&
-      tag_thread(tag) / kLanes == a.self / kLanes) {
+  if (in_shared && (a.kind & other.access & kVolatile) != 0 && tag.serial() == serial &&
+      tag.thread() / kLanes == a.self / kLanes) {
     *reason = ck_sim_lanes;
     return true;
   }
@@ -117,21 +106,17 @@ inline bool must_be_ordered(const Access& a, uint64_t tag, const Site& other,
 /// Whether one of two accesses is a load of what must not be written while the kernel runs, in
 /// whatever order, and the other one a write. A thread may write what it alone has read, unless
 /// strict: no other one can see that late.
-inline bool breaks_promise(const Access& a, uint64_t tag, bool other_writes) {
+inline bool breaks_promise(const Access& a, Tag tag, bool other_writes) {
   if (other_writes) return (a.kind & (kNonCoherent | kWrites)) == kNonCoherent;
-  return (sites.at[tag_site(tag)]->access & kNonCoherent) != 0 &&
-         (a.w->launch->strict || !same_thread(tag, a.tag));
-}
-
-inline bool invalidates(const Site* site) {
-  return strncmp(site->opcode, "mbarrier.inval", 14) == 0;
+  return (sites.at[tag.site()]->access & kNonCoherent) != 0 &&
+         (a.w->launch->strict || !tag.has_thread_of(a.tag));
 }
 
 /// Whether an earlier access by another thread may meet this one in any order, and must not.
-inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byte, uint32_t bytes,
+inline bool meets(const Access& a, Tag tag, bool other_writes, uint32_t byte, uint32_t bytes,
                   ck_sim_reason* reason) {
-  if (tag_serial(tag) < a.first) return false;
-  if ((tag & kAsyncTag) != 0) {
+  if (tag.is_older(a.first)) return false;
+  if (tag.is_in_flight()) {
     *reason = ck_sim_in_flight;
     return true;
   }
@@ -139,8 +124,8 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
     *reason = ck_sim_noncoherent;
     return true;
   }
-  if (same_thread(tag, a.tag)) return false;
-  const Site* other = sites.at[tag_site(tag)];
+  if (tag.has_thread_of(a.tag)) return false;
+  const Site* other = sites.at[tag.site()];
   const bool both_strong = is_strong(a.kind) && is_strong(other->access);
   if (both_strong && !must_be_ordered(a, tag, *other, reason)) return false;
   if (comes_before(a.w, a.self, tag) || (other_writes && follows_read_of(a, tag, byte)))
@@ -148,7 +133,8 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
   if (both_strong) return true;
   // libcu++'s pipeline invalidates its mbarriers once the lanes of each warp have met at a match,
   // which orders nothing. Who waits for one later is found by that.
-  if ((other->access & (kMbarrier | kWrites)) == kMbarrier && invalidates(a.site)) return false;
+  if ((other->access & (kMbarrier | kWrites)) == kMbarrier && (a.kind & kInvalidates) != 0)
+    return false;
   const bool strict = a.w->launch->strict;
   *reason = ck_sim_unordered;
   // The same value, written twice?
@@ -164,9 +150,9 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
 inline int proxy_space(const Access& a) { return a.space == ck_sim_global ? 0 : 1; }
 
 /// Whether a bulk copy begins that need not see a write: no fence of its proxy is between.
-inline bool passes_by(const Access& a, uint64_t write) {
-  if ((a.kind & kBegins) == 0 || (a.site->access & kProxy) == 0 || tag_serial(write) < a.first ||
-      (sites.at[tag_site(write)]->access & kProxy) != 0 ||
+inline bool passes_by(const Access& a, Tag write) {
+  if (!a.begins || (a.site->access & kProxy) == 0 || write.is_older(a.first) ||
+      (sites.at[write.site()]->access & kProxy) != 0 ||
       ((a.kind & kWrites) != 0 && !a.w->launch->strict)) {
     return false;
   }
@@ -174,7 +160,7 @@ inline bool passes_by(const Access& a, uint64_t write) {
 }
 
 /// Whether a launch that is not strict would not report a race.
-inline bool only_strict_reports(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
+inline bool only_strict_reports(const Access& a, Tag tag, bool other_writes, uint32_t byte,
                                 ck_sim_reason reason) {
   if (!a.w->launch->strict) return false;
   switch (reason) {
@@ -185,7 +171,7 @@ inline bool only_strict_reports(const Access& a, uint64_t tag, bool other_writes
     case ck_sim_sizes:
       return true;
     case ck_sim_noncoherent:
-      return same_thread(tag, a.tag) && !other_writes;
+      return tag.has_thread_of(a.tag) && !other_writes;
     default:
       break;
   }
@@ -198,22 +184,22 @@ inline bool only_strict_reports(const Access& a, uint64_t tag, bool other_writes
   return ordered;
 }
 
-inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
+inline void report_race(const Access& a, Tag tag, bool other_writes, uint32_t byte,
                         ck_sim_reason reason) {
   const bool only_strict = only_strict_reports(a, tag, other_writes, byte, reason);
-  ck_sim_finding* finding = report(a, "race", tag_site(tag), only_strict);
+  ck_sim_finding* finding = report(a, "race", tag.site(), only_strict);
   if (finding == nullptr) return;
-  const Site* other = sites.at[tag_site(tag)];
-  const Index3 block = started[tag_serial(tag) - order.first_serial];
+  const Site* other = sites.at[tag.site()];
+  const Index3 block = started[tag.serial() - order.first_serial];
   memcpy(finding->other_block, &block, sizeof block);
-  memcpy(finding->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
+  memcpy(finding->other_thread, &a.w->threads[tag.thread()].view.thread, sizeof block);
   finding->other_site = other;
   finding->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
   finding->offset += byte;
   finding->reason = reason;
 }
 
-inline void check_against(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
+inline void check_against(const Access& a, Tag tag, bool other_writes, uint32_t byte,
                           uint32_t bytes) {
   ck_sim_reason reason;
   if (meets(a, tag, other_writes, byte, bytes, &reason)) {
@@ -224,88 +210,85 @@ inline void check_against(const Access& a, uint64_t tag, bool other_writes, uint
 }
 
 /// Whether the other access came before, as far as barriers and warps alone say.
-inline bool is_settled(const Access& a, uint64_t tag) {
+inline bool is_settled(const Access& a, Tag tag) {
   const CheckedBlock& block = a.w->checked;
-  const bool in_flight = (tag & kAsyncTag) != 0;
-  return tag_serial(tag) < a.first || (same_thread(tag, a.tag) && !in_flight) ||
-         (tag_serial(tag) == block.serial && !in_flight &&
-          (tag_time(tag) < block.base ||
-           (tag_thread(tag) / kLanes == a.self / kLanes &&
-            tag_time(tag) <= block.order[a.self].known[tag_thread(tag) % kLanes])));
+  const bool in_flight = tag.is_in_flight();
+  return tag.is_older(a.first) || (tag.has_thread_of(a.tag) && !in_flight) ||
+         (tag.serial() == block.serial && !in_flight &&
+          (tag.time() < block.base ||
+           (tag.thread() / kLanes == a.self / kLanes &&
+            tag.time() <= block.order[a.self].known[tag.thread() % kLanes])));
 }
 
 /// Takes note that a strong read saw the write of another thread, if that was strong, too.
-inline void note_seen(const Access& a, const Cell* cell, uint32_t byte) {
-  if (is_settled(a, cell->write) || (cell->write & kAsyncTag) != 0) return;
-  const Site* other = sites.at[tag_site(cell->write)];
-  const Scope needed = order.distance(a.w->checked.serial, tag_serial(cell->write));
+inline void note_seen(const Access& a, Tag write, uint32_t byte) {
+  if (is_settled(a, write) || write.is_in_flight()) return;
+  const Site* other = sites.at[write.site()];
+  const Scope needed = order.distance(a.w->checked.serial, write.serial());
   if ((other->access & (kStrong | kMbarrier)) == kStrong &&
       narrower(scope_of(a.site), scope_of(other)) >= needed) {
-    note_observation(reinterpret_cast<uint64_t>(a.address) + byte, cell->write, a.tag);
+    note_observation(reinterpret_cast<uint64_t>(a.address) + byte, write, a.tag);
   }
 }
-
-/// The second reader of a cell, and what its other bits say.
-inline uint64_t marks_of(const Cell& cell) {
-  return (cell.read[1] & kFarTag) == kAsyncTag ? 0 : cell.read[1] & kFarTag;
-}
-inline uint64_t second_reader(const Cell& cell) { return cell.read[1] ^ marks_of(cell); }
 
 /// Remembers a reader of a cell. `settled` says whether an earlier one came before it.
 template <typename Settled>
-__attribute__((noinline)) inline void remember_reader(Cell* cell, uint64_t tag, uint64_t first,
-                                                      Settled settled) {
-  uint64_t& begin = cell->read[0];
+__attribute__((noinline)) inline void remember_reader(Cell* cell, Tag tag, bool coherent,
+                                                      uint64_t first, Settled settled) {
+  FirstReadTag& begin = cell->first_read;
   if (settled(begin)) {
-    begin = tag | (tag_serial(begin) < first ? 0 : begin & kNonCoherentTag);
+    begin = FirstReadTag(tag, !coherent || (!begin.is_older(first) && begin.is_non_coherent()));
     return;
   }
-  begin |= tag & kNonCoherentTag;
-  tag &= ~kNonCoherentTag;
-  const uint64_t last = second_reader(*cell);
-  uint64_t marks = marks_of(*cell);
-  if (tag_serial(last) < first) {
-    marks = 0;
-  } else if ((last & kAsyncTag) != 0) {
+  begin = FirstReadTag(begin, !coherent || begin.is_non_coherent());
+  const Tag last = cell->latest_read.reader();
+  LatestReadTag::Forgotten forgotten = cell->latest_read.forgotten();
+  if (last.is_older(first)) {
+    forgotten = LatestReadTag::kNone;
+  } else if (last.is_in_flight()) {
     return;
-  } else if (!same_warp(last, tag) && !same_warp(last, begin)) {
+  } else if (!last.has_warp_of(tag) && !last.has_warp_of(begin)) {
     if (!settled(last)) {
-      marks |= tag_serial(last) == tag_serial(tag) ? kMoreTag : kFarTag;
-    } else if (marks != kFarTag) {
-      marks = 0;  // who came before that reader came before the barrier, too
+      const bool same_block = last.serial() == tag.serial();
+      forgotten = same_block && forgotten != LatestReadTag::kOfOtherBlocks
+                      ? LatestReadTag::kOfItsBlock
+                      : LatestReadTag::kOfOtherBlocks;
+    } else if (forgotten != LatestReadTag::kOfOtherBlocks) {
+      forgotten = LatestReadTag::kNone;  // who came before that reader came before the barrier, too
     }
   }
-  cell->read[1] = tag | marks;
+  cell->latest_read = LatestReadTag(tag, forgotten);
 }
 
 /// Takes note of a write that may meet readers which its cell has forgotten: all that is known is
-/// that they came before the second one remembered.
-inline void note_forgotten(const Access& a, const Cell& cell) {
+/// that they came before the latest reader.
+inline void note_forgotten(const Access& a, LatestReadTag latest) {
   const CheckedBlock& block = a.w->checked;
-  const uint64_t last = second_reader(cell), marks = marks_of(cell);
-  if (marks == 0 || tag_serial(last) < a.first ||
-      (marks != kFarTag && tag_serial(last) == block.serial && tag_time(last) < block.base)) {
+  const Tag last = latest.reader();
+  if (latest.forgotten() == LatestReadTag::kNone || last.is_older(a.first) ||
+      (latest.forgotten() == LatestReadTag::kOfItsBlock && last.serial() == block.serial &&
+       last.time() < block.base)) {
     return;
   }
-  const bool strong = is_strong(a.kind) && is_strong(sites.at[tag_site(last)]->access);
+  const bool strong = is_strong(a.kind) && is_strong(sites.at[last.site()]->access);
   if (!strong && forgotten.count++ == 0) {
     forgotten.site = a.site;
   }
 }
 
 /// The tag of a write of an undefined value.
-inline uint64_t undefined_tag(uint64_t tag, const Site* site) {
-  const uint64_t second = sites.second_of(site);
-  return second == 0 ? tag : (tag & ~(uint64_t{kMostSites} << 2)) | second << 2;
+inline Tag undefined_tag(Tag tag, const Site* site) {
+  const uint32_t second = sites.second_of(site);
+  return second == 0 ? tag : tag.with_site(second);
 }
 /// Whether a write, which is one of this launch, left an undefined value.
-inline bool left_undefined(uint64_t tag) { return sites.is_second(tag_site(tag)); }
+inline bool left_undefined(Tag write) { return sites.is_second(write.site()); }
 
 /// Has a cell hold what is written to it.
 inline void write_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   const uint32_t all = (a.kind & kAtomic) != 0 ? 0 : a.undefined_bytes;
   const uint32_t own = all >> byte & ((1u << bytes) - 1);
-  cell->write = own == 0 ? a.tag : undefined_tag(a.tag, a.site);
+  cell->write = WriteTag(own == 0 ? a.tag : undefined_tag(a.tag, a.site));
   if (own != 0) {
     undefined_values.hold(reinterpret_cast<uint64_t>(a.address) + byte, bytes, a.undefined | own);
   }
@@ -323,40 +306,40 @@ inline void add(Access& a, uint64_t undefined, uint32_t byte) {
 
 /// One cell, of `bytes` bytes from `byte` of the access. Returns whether nothing had written it.
 inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
-  const bool fresh = tag_serial(cell->write) < a.first;
+  const bool fresh = cell->write.is_older(a.first);
   check_against(a, cell->write, true, byte, bytes);
   if (!fresh && left_undefined(cell->write) && (a.kind & kReads) != 0) {
     add(a, held_by(a, byte, bytes), byte);
   }
   if ((a.kind & kWrites) == 0) {
     if ((a.kind & kStrong) != 0) {
-      note_seen(a, cell, byte);
+      note_seen(a, cell->write, byte);
     }
-    const uint64_t tag = a.tag | ((a.kind & kNonCoherent) != 0 ? kNonCoherentTag : 0);
-    remember_reader(cell, tag, a.first, [&a](uint64_t other) { return is_settled(a, other); });
+    remember_reader(cell, a.tag, (a.kind & kNonCoherent) == 0, a.first,
+                    [&a](Tag other) { return is_settled(a, other); });
     return fresh;
   }
   if (order.observed.size != 0) {
     forget_observations(reinterpret_cast<uint64_t>(a.address) + byte, cell->write);
   }
-  note_forgotten(a, *cell);
-  check_against(a, cell->read[0], false, byte, bytes);
-  check_against(a, second_reader(*cell), false, byte, bytes);
-  *cell = {a.tag, {}};
+  note_forgotten(a, cell->latest_read);
+  check_against(a, cell->first_read, false, byte, bytes);
+  check_against(a, cell->latest_read.reader(), false, byte, bytes);
+  *cell = {};
   write_cell(a, cell, byte, bytes);
   return fresh;
 }
 
 /// Whether an earlier access was of the same thread, or came before a barrier.
 struct Passes {
-  uint64_t tag, first;
+  Tag tag;
+  uint64_t first;
   const CheckedBlock& block;
 
-  bool operator()(uint64_t other) const {
-    return tag_serial(other) < first ||
-           ((other & kAsyncTag) == 0 &&
-            (same_thread(other, tag) ||
-             (tag_serial(other) == block.serial && tag_time(other) < block.base)));
+  bool operator()(Tag other) const {
+    return other.is_older(first) ||
+           (!other.is_in_flight() && (other.has_thread_of(tag) || (other.serial() == block.serial &&
+                                                                   other.time() < block.base)));
   }
 };
 
@@ -364,43 +347,40 @@ struct Passes {
 /// of the same thread or came before a barrier. Returns false where a closer look is needed, which
 /// may do again what is done by then.
 template <bool kWrite>
-__attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag,
-                                                      uint64_t first, const CheckedBlock& block,
-                                                      bool initialized) {
-  const bool coherent = (tag & kNonCoherentTag) == 0;
-  const uint64_t oldest = first << kSerialShift;  // tag of this launch, or block
+__attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words, Tag tag,
+                                                      bool coherent, uint64_t first,
+                                                      const CheckedBlock& block, bool initialized) {
+  const Tag oldest(first);
   const Passes passes = {tag, first, block};
   for (uint32_t i = 0; i < words; ++i, ++cell) {
-    if (cell->write < oldest && cell->read[0] < oldest &&
-        (kWrite ? cell->read[1] < oldest : initialized)) {
+    if (cell->write.is_older(oldest) && cell->first_read.is_older(oldest) &&
+        (kWrite ? cell->latest_read.quick_reader().is_older(oldest) : initialized)) {
       // Nobody was here before.
       if constexpr (kWrite) {
-        *cell = {tag, {}};
+        *cell = {WriteTag(tag), {}, {}};
       } else {
-        cell->read[0] = tag;
+        cell->first_read = FirstReadTag(tag, !coherent);
       }
       continue;
     }
-    if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) return false;
+    if (cell->write.is_split() || !passes(cell->write)) return false;
     if constexpr (kWrite) {
-      const uint64_t* read = cell->read;
-      if (!passes(read[0]) || !passes(read[1])) return false;
-      static_assert(kNonCoherentTag == kMoreTag, "looked at together");
-      if (__builtin_expect(((read[0] | read[1]) & kMoreTag) != 0, 0) &&
-          (((read[0] & kNonCoherentTag) != 0 && tag_serial(read[0]) >= first) ||
-           ((read[1] & kMoreTag) != 0 && same_thread(read[1], tag)))) {
+      const FirstReadTag begin = cell->first_read;
+      const LatestReadTag latest = cell->latest_read;
+      if (!passes(begin) || !passes(latest.quick_reader()) ||
+          (begin.is_non_coherent() && !begin.is_older(first)) ||
+          (latest.has_forgotten() && latest.reader().has_thread_of(tag))) {
         return false;
       }
-      *cell = {tag, {}};
+      *cell = {WriteTag(tag), {}, {}};
     } else {
-      if (!(tag_serial(cell->write) < first ? initialized
-                                            : coherent && !left_undefined(cell->write)))
+      if (!(cell->write.is_older(first) ? initialized : coherent && !left_undefined(cell->write)))
         return false;
-      if (coherent && passes(cell->read[0])) {
-        cell->read[0] =
-            tag | (tag_serial(cell->read[0]) < first ? 0 : cell->read[0] & kNonCoherentTag);
+      FirstReadTag& begin = cell->first_read;
+      if (coherent && passes(begin)) {
+        begin = FirstReadTag(tag, !begin.is_older(first) && begin.is_non_coherent());
       } else {
-        remember_reader(cell, tag, first, passes);
+        remember_reader(cell, tag, coherent, first, passes);
       }
     }
   }
@@ -409,26 +389,26 @@ __attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words
 
 /// Passes whole words of a relaxed atomic, as `pass_cells`, if the atomics before it were of its
 /// own instruction.
-inline bool pass_atomic(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
+inline bool pass_atomic(Cell* cell, uint32_t words, Tag tag, uint64_t first,
                         const CheckedBlock& block, bool initialized, Scope scope) {
   const Passes passes = {tag, first, block};
   for (uint32_t i = 0; i < words; ++i, ++cell) {
-    const uint64_t write = cell->write;
-    const bool is_new = tag_serial(write) < first;
-    const bool meets = tag_site(write) == tag_site(tag) && (write & (kSplitTag | kAsyncTag)) == 0 &&
-                       (scope >= Scope::kGpu || tag_serial(write) == block.serial);
+    const WriteTag write = cell->write;
+    const bool is_new = write.is_older(first);
+    const bool meets = write.site() == tag.site() && !write.is_split() && !write.is_in_flight() &&
+                       (scope >= Scope::kGpu || write.serial() == block.serial);
     if (is_new ? !initialized : !meets) return false;
-    if (!passes(cell->read[0]) || !passes(cell->read[1]) ||
-        (!is_new && cell->read[0] >= first << kSerialShift)) {
+    if (!passes(cell->first_read) || !passes(cell->latest_read.quick_reader()) ||
+        (!is_new && !cell->first_read.is_older(first))) {
       return false;
     }
-    *cell = {tag, {}};
+    *cell = {WriteTag(tag), {}, {}};
   }
   return true;
 }
 
 inline bool is_split(const Access& a, const Cell* cell) {
-  return (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first;
+  return cell->write.is_split() && !cell->write.is_older(a.first);
 }
 
 /// The cells of the four bytes, once they are told apart.
@@ -436,13 +416,13 @@ inline Cell* split(const Access& a, Cell* cell) {
   Worker* const owner = a.remote != nullptr ? a.remote : a.w;
   Vector<ByteCells>& all = a.owner == 0 ? split_cells : owner->checked.split_cells;
   if (!is_split(a, cell)) {
-    if ((cell->write & kSplitTag) != 0) {
+    if (cell->write.is_split()) {
       *cell = {};
     }
     all.push({{*cell, *cell, *cell, *cell}});
-    cell->write = tag_serial(a.tag) << kSerialShift | (all.size - 1) << 2 | kSplitTag;
+    cell->write = WriteTag::split(a.tag.serial(), all.size - 1);
   }
-  return all[(cell->write & ((uint64_t{1} << kSerialShift) - 1)) >> 2].byte;
+  return all[cell->write.index()].byte;
 }
 
 /// Calls `look(cell, byte, bytes)` for all cells of `bytes` bytes at an address. `first` is that of
@@ -453,7 +433,7 @@ inline void each_cell(const Access& a, Cell* first, Look look) {
   for (uint32_t done = 0; done < a.bytes; ++first, within = 0) {
     const uint32_t count = 4 - within < a.bytes - done ? 4 - within : a.bytes - done;
     if (count == 4 && !is_split(a, first)) {
-      if ((first->write & kSplitTag) != 0) {
+      if (first->write.is_split()) {
         *first = {};
       }
       look(first, done, 4u);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudakern.simulator.ptx.model import LANES
 from cudakern.simulator.runtime.abi_parser import constant, enumeration
 
 _HEADER = "runtime/runtime.hpp"
@@ -22,6 +23,13 @@ ALIGNED = constant(_HEADER, "kAligned")
 SEQUENTIAL = constant(_HEADER, "kSequential")
 NONCOHERENT = constant(_HEADER, "kNonCoherent")
 PROXY = constant(_HEADER, "kProxy")
+COMPARES = constant(_HEADER, "kCompares")
+INVALIDATES = constant(_HEADER, "kInvalidates")
+#: By the lengths of vectors, as PTX writes them.
+VECTORS: dict[str, int] = {
+    word: (length.bit_length() - 1) << constant(_HEADER, "kVectorShift")
+    for word, length in LANES.items()
+}
 #: By the words of PTX; scopes the narrowest first.
 SCOPES: dict[str, int] = {
     scope.name.lower(): scope << constant(_HEADER, "kScopeShift")

@@ -98,10 +98,19 @@ constexpr uint32_t kAligned = 1u << 24;   // all lanes of a warp must come to it
 constexpr uint32_t kSequential = 1u << 25;   // a fence.sc
 constexpr uint32_t kNonCoherent = 1u << 26;  // a load of what is only read while the kernel runs
 constexpr uint32_t kProxy = 1u << 27;  // of the asynchronous proxy; a fence between that and others
+constexpr int kVectorShift = 28;       // two bits: the logarithm of how many elements a vector has
+constexpr uint32_t kCompares = 1u << 30;  // an atomic that writes only if it finds what it expects
+constexpr uint32_t kInvalidates = 1u << 31;  // the last operation on an mbarrier
 enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };
 enum class Space : uint32_t { kGeneric, kGlobal, kShared, kConst, kLocal, kCluster };
 
 inline uint32_t bytes_of(const Site* site) { return site->access & kBytes; }
+/// Those of each element of a vector, which are accesses of their own.
+inline uint32_t element_bytes(const Site* site) {
+  return bytes_of(site) >> (site->access >> kVectorShift & 3);
+}
+/// Whether an access is known to write only when it has happened.
+inline bool may_fail(const Site* site) { return (site->access & kCompares) != 0; }
 inline Scope scope_of(const Site* site) {
   return static_cast<Scope>(site->access >> kScopeShift & 3);
 }

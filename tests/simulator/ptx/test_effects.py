@@ -7,18 +7,18 @@ from cudakern.simulator.ptx.builtin_functions import BUILTINS
 from cudakern.simulator.ptx.instructions import table
 from tests.helpers.rows import each
 
-#: Bytes; then what access_bits.py has of these names, a scope and a space.
+#: Bytes; then what access_bits.py has of these names, a scope, a space, a vector's length.
 ANSWERS = {
     # Loads and stores are weak unless they name an order (9.7.9.8, 9.7.9.11).
     "ld.u32": "4 reads",
     "ld.weak.global.f64": "8 reads global",
-    "ld.global.v4.u32": "16 reads global",
-    "ld.global.v2.b16": "4 reads global",
-    "ld.global.v8.b32": "32 reads global",
-    "ld.global.v4.b64": "32 reads global",
+    "ld.global.v4.u32": "16 reads global v4",
+    "ld.global.v2.b16": "4 reads global v2",
+    "ld.global.v8.b32": "32 reads global v8",
+    "ld.global.v4.b64": "32 reads global v4",
     "ld.global.b128": "16 reads global",
-    "ld.global.nc.L1::no_allocate.L2::128B.v4.f32": "16 reads global noncoherent",
-    "ldu.global.v2.u32": "8 reads global",
+    "ld.global.nc.L1::no_allocate.L2::128B.v4.f32": "16 reads global noncoherent v4",
+    "ldu.global.v2.u32": "8 reads global v2",
     "ld.shared.u8": "1 reads shared",
     "ld.shared::cta.u8": "1 reads shared",
     "ld.shared::cluster.u8": "1 reads shared::cluster",
@@ -32,12 +32,12 @@ ANSWERS = {
     "ld.acquire.cluster.shared::cluster.u32": "4 reads strong acquires cluster shared::cluster",
     "ld.mmio.relaxed.sys.global.u32": "4 reads strong sys global",
     "st.global.u32": "4 writes global",
-    "st.global.wt.v2.f64": "16 writes global",
+    "st.global.wt.v2.f64": "16 writes global v2",
     "st.volatile.u16": "2 writes strong volatile sys",
     "st.relaxed.cluster.shared::cluster.b32": "4 writes strong cluster shared::cluster",
     "st.release.gpu.global.b64": "8 writes strong releases gpu global",
     "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32": (
-        "8 writes shared::cluster proxy"
+        "8 writes shared::cluster proxy v2"
     ),
     # Parameters are not checked.
     "ld.param.u64": "",
@@ -45,21 +45,21 @@ ANSWERS = {
     "st.param.b32": "",
     # Atomics are relaxed, of the GPU, unless they say otherwise (9.7.13.5).
     "atom.add.u32": "4 reads writes atomic strong gpu",
-    "atom.global.cas.b64": "8 reads writes atomic strong gpu global",
-    "atom.shared.cas.b16": "2 reads writes atomic strong gpu shared",
+    "atom.global.cas.b64": "8 reads writes atomic strong gpu global compares",
+    "atom.shared.cas.b16": "2 reads writes atomic strong gpu shared compares",
     "atom.acq_rel.sys.global.add.f32": "4 reads writes atomic strong acquires releases sys global",
     "atom.add.acquire.gpu.u32": "4 reads writes atomic strong acquires gpu",
     "atom.relaxed.cta.global.min.s64": "8 reads writes atomic strong cta global",
     "atom.exch.b128": "16 writes atomic strong gpu",
     "atom.release.cta.shared.exch.b32": "4 writes atomic strong releases cta shared",
     "atom.global.add.noftz.f16x2": "4 reads writes atomic strong gpu global",
-    "atom.global.add.v4.f32": "16 reads writes atomic strong gpu global",
+    "atom.global.add.v4.f32": "16 reads writes atomic strong gpu global v4",
     "red.global.add.u32": "4 reads writes atomic strong gpu global",
     "red.release.sys.global.add.u64": "8 reads writes atomic strong releases sys global",
-    "red.global.add.noftz.v8.bf16": "16 reads writes atomic strong gpu global",
+    "red.global.add.noftz.v8.bf16": "16 reads writes atomic strong gpu global v8",
     # mbarriers: arrivals release and tests acquire, in the block (9.7.13.15).
     "mbarrier.init.shared::cta.b64": "8 writes shared mbarrier",
-    "mbarrier.inval.shared.b64": "8 writes shared mbarrier",
+    "mbarrier.inval.shared.b64": "8 writes shared mbarrier invalidates",
     "mbarrier.arrive.shared.b64": "8 reads writes atomic strong releases cta shared mbarrier",
     "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64": (
         "8 reads writes atomic strong releases cluster shared::cluster mbarrier"
@@ -130,7 +130,7 @@ ANSWERS = {
 
 #: Bits of `Site.access` by words of the answers.
 BITS = {name.lower(): bit for name, bit in vars(access_bits).items() if name.isupper()}
-BITS |= {**access_bits.SCOPES, **access_bits.SPACES}
+BITS |= {**access_bits.SCOPES, **access_bits.SPACES, **access_bits.VECTORS}
 
 
 @each(("name", "answer"), ANSWERS.items())

@@ -22,6 +22,7 @@ SCOPE: cta cluster gpu sys
 """
 #: The orders of those without a result.
 RED_ORDER = "\nSEM: relaxed release\n"
+_EFFECTS = {"exch": "writes", "cas": "reads, writes, compares"}
 _ATOM = (
     ORDER
     + """
@@ -50,7 +51,7 @@ def atomics(op: str, types: str, code: str, operands: str = "b") -> tuple[Form, 
         "types": types,
         "type": "TYPE" if " " in types else types,
         "operands": operands,
-        "effects": "writes" if op == "exch" else "reads, writes",
+        "effects": _EFFECTS.get(op, "reads, writes"),
         "code": code,
     }
     rows_of_op = _ATOM if op in {"exch", "cas"} else _ATOM + _RED
