@@ -6,7 +6,7 @@
 namespace ck_sim {
 
 /// Has the parameters point to the checker's copies of the arrays.
-static void place_pointers(const Launch& launch, uint32_t bytes, const ck_sim_options* o) {
+static void write_pointers(const Launch& launch, uint32_t bytes, const ck_sim_options* o) {
   if (o->pointers_alone == 0) {
     memory_map.enter_addresses(launch.parameter_bytes, bytes);
   }
@@ -74,7 +74,7 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
   begin_ticks(&launch);
   if (copy_parameters(&launch, parameters, bytes, offsets, count) &&
       prepare_launch(&launch, kernel, shape, options)) {
-    place_pointers(launch, bytes, options);
+    write_pointers(launch, bytes, options);
     run_all(&launch, options->seed);
     end_launch(&launch, options);
   }

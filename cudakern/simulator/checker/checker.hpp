@@ -41,7 +41,7 @@ inline Access access_of(Worker* w, const Thread* thread, const void* address, ui
 // Where an access lies
 
 /// What is known of the memory at an address.
-struct Place {
+struct Location {
   Cell* cells;               // of the granule of the address; null for the thread's own memory
   const uint8_t* unwritten;  // one byte each: whether nothing had written it before the launch
   unsigned char* written;    // bits, of local memory
@@ -59,7 +59,7 @@ inline bool is_written(const ck_sim_buffer& b) {
   return b.unwritten == nullptr && b.all_unwritten == 0;
 }
 
-inline bool locate_buffer(Access& a, Place* place) {
+inline bool locate_buffer(Access& a, Location* location) {
   const MemoryMap& m = memory_map;
   const uint64_t address = reinterpret_cast<uint64_t>(a.address);
   a.object = recent.buffer[a.site->number] = m.buffer_at(address);
@@ -70,9 +70,9 @@ inline bool locate_buffer(Access& a, Place* place) {
   for (uint32_t i = 0; inside && b.valid != nullptr && i < a.bytes; ++i) {
     inside = b.valid[a.offset + i] != 0;
   }
-  place->unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + a.offset;
-  place->initialized = b.all_unwritten == 0;
-  place->cells = m.arena_cells.cells() + (a.address - m.arena.memory) / 4;
+  location->unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + a.offset;
+  location->initialized = b.all_unwritten == 0;
+  location->cells = m.arena_cells.cells() + (a.address - m.arena.memory) / 4;
   if (inside && m.sampled) {
     memory_map.fetch(b, address, a.bytes);
   }
@@ -85,14 +85,14 @@ inline bool may_be_shared(uint32_t kind) {
   return static_cast<Space>(kind >> kSpaceShift & 7) != Space::kGlobal;
 }
 
-inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Place* place) {
+inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Location* location) {
   const MemoryMap& m = memory_map;
   const Group& g = owner->group;
   a.first = owner->checked.first;
   a.owner = owner->checked.serial;
   a.window_offset = offset;
-  place->initialized = false;
-  place->cells = owner->checked.cells + offset / 4;
+  location->initialized = false;
+  location->cells = owner->checked.cells + offset / 4;
   uint64_t start = g.dynamic_offset, bytes = g.dynamic_bytes;
   a.space = ck_sim_dynamic;
   a.object = g.rank;
@@ -123,8 +123,8 @@ inline uint32_t rank_of_window(const Group& group, const char* window) {
 
 /// Locates an address in the window of another block: false unless that is of the cluster, and
 /// runs.
-inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Place* place) {
-  const bool inside = locate_shared(a, other, offset, place);
+inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Location* location) {
+  const bool inside = locate_shared(a, other, offset, location);
   const Group& group = a.w->group;
   const uint32_t rank = group.ranks == 1 ? 1 : rank_of_window(group, other->window.start);
   if (rank < group.ranks && checker.checks &&
@@ -136,23 +136,23 @@ inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Place* plac
   return inside && other->checked.first == a.w->checked.first;
 }
 
-inline bool locate_local(Access& a, Place* place) {
+inline bool locate_local(Access& a, Location* location) {
   a.space = ck_sim_foreign;
   for (ck_sim_local* local = a.w->threads[a.self].locals; local != nullptr; local = local->outer) {
     a.space = ck_sim_local_;
     a.name = local->name;
     a.offset = a.address - local->start;
     if (a.offset >= 0 && static_cast<uint64_t>(a.offset) < local->bytes) {
-      place->written = local->written;
-      place->bit = static_cast<uint64_t>(a.offset);
-      return a.bytes <= local->bytes - place->bit;
+      location->written = local->written;
+      location->bit = static_cast<uint64_t>(a.offset);
+      return a.bytes <= local->bytes - location->bit;
     }
   }
   return false;
 }
 
 inline bool locate_object(Access& a, const Vector<Object>& objects, const Mapping& cells,
-                          ck_sim_space space, Place* place) {
+                          ck_sim_space space, Location* location) {
   const Object* o = nearest(objects, reinterpret_cast<uint64_t>(a.address));
   if (o == nullptr) return false;
   const int64_t offset = static_cast<int64_t>(reinterpret_cast<uint64_t>(a.address) - o->start);
@@ -161,8 +161,8 @@ inline bool locate_object(Access& a, const Vector<Object>& objects, const Mappin
   a.object = o->number;
   a.offset = offset;
   a.constant = o->constant;
-  place->cells = cells.cells() + o->cells + offset / 4;
-  place->initialized = o->written;
+  location->cells = cells.cells() + o->cells + offset / 4;
+  location->initialized = o->written;
   return is_inside(a, o->bytes) && !(o->constant && (a.kind & kWrites) != 0);
 }
 
@@ -175,18 +175,18 @@ inline bool is_stack(const Worker* w, const char* address) {
 }
 
 /// Whether an address is one of a window's; locates it, as well as it can be.
-inline bool is_in_window(Access& a, Worker* owner, Place* place, bool* inside) {
+inline bool is_in_window(Access& a, Worker* owner, Location* location, bool* inside) {
   const uint64_t offset = window_offset(owner->window, a.address);
   if (offset >= owner->window.bytes) return false;
-  *inside = locate_remote(a, owner, offset, place);
+  *inside = locate_remote(a, owner, offset, location);
   return true;
 }
 
 /// Locates an address that is in no memory the thread may access.
-inline void locate_stray(Access& a, Place* place) {
+inline void locate_stray(Access& a, Location* location) {
   bool inside = false;
   for (size_t i = 0; i < checker.residents.size && may_be_shared(a.kind); ++i) {
-    if (is_in_window(a, checker.residents[i], place, &inside)) return;
+    if (is_in_window(a, checker.residents[i], location, &inside)) return;
   }
   for (size_t i = 0; i < checker.residents.size && is_among_stacks(a.address); ++i) {
     if (is_stack(checker.residents[i], a.address)) {
@@ -198,17 +198,18 @@ inline void locate_stray(Access& a, Place* place) {
 
 /// Locates an address outside of all arrays, of the block's shared memory and of the thread's
 /// stack.
-inline bool locate_elsewhere(Access& a, Place* place) {
+inline bool locate_elsewhere(Access& a, Location* location) {
   const MemoryMap& m = memory_map;
   const uint64_t address = reinterpret_cast<uint64_t>(a.address);
   bool inside = false;
   for (uint32_t i = 0; a.w->group.ranks > 1 && i < a.w->group.ranks && may_be_shared(a.kind); ++i) {
-    if (is_in_window(a, a.w->cluster->workers[i], place, &inside)) return inside;
+    if (is_in_window(a, a.w->cluster->workers[i], location, &inside)) return inside;
   }
   a.offset = static_cast<int64_t>(address);
   a.space = ck_sim_nowhere;
-  if (locate_object(a, m.variables, m.variable_cells, ck_sim_variable_, place)) return true;
-  if (a.space == ck_sim_nowhere && locate_object(a, m.blocks, m.heap_cells, ck_sim_heap, place)) {
+  if (locate_object(a, m.variables, m.variable_cells, ck_sim_variable_, location)) return true;
+  if (a.space == ck_sim_nowhere &&
+      locate_object(a, m.blocks, m.heap_cells, ck_sim_heap, location)) {
     return true;
   }
   if (a.space != ck_sim_nowhere) return false;
@@ -220,25 +221,25 @@ inline bool locate_elsewhere(Access& a, Place* place) {
   }
   const uint64_t in_workspace = address - reinterpret_cast<uint64_t>(m.workspace);
   if (m.workspace != nullptr && in_workspace < 8) {
-    place->cells = memory_map.workspace_cells + in_workspace / 4;
+    location->cells = memory_map.workspace_cells + in_workspace / 4;
     return a.bytes <= 8 - in_workspace;
   }
-  locate_stray(a, place);
+  locate_stray(a, location);
   return false;
 }
 
-inline bool locate(Access& a, Place* place) {
+inline bool locate(Access& a, Location* location) {
   const MemoryMap& m = memory_map;
-  *place = {nullptr, nullptr, nullptr, 0, true};
+  *location = {nullptr, nullptr, nullptr, 0, true};
   if (static_cast<uint64_t>(a.address - m.arena.memory) < m.arena_bytes && m.buffer_count != 0) {
-    return locate_buffer(a, place);
+    return locate_buffer(a, location);
   }
   const uint64_t in_window = window_offset(a.w->window, a.address);
   if (in_window < a.w->window.bytes && may_be_shared(a.kind)) {
-    return locate_shared(a, a.w, in_window, place);
+    return locate_shared(a, a.w, in_window, location);
   }
-  if (a.w->threads[a.self].fiber->has(a.address)) return locate_local(a, place);
-  return locate_elsewhere(a, place);
+  if (a.w->threads[a.self].fiber->has(a.address)) return locate_local(a, location);
+  return locate_elsewhere(a, location);
 }
 
 /// The key of the channel of an address. It tells blocks apart: one after the other, they have
@@ -263,10 +264,11 @@ __attribute__((noinline)) inline void stop_counting(const Access& a, const char*
 
 /// Whether a neighbour was written that is copied together with this access, which may be padding.
 /// Of what earlier launches wrote, only the word before counts: padding follows a member.
-inline bool is_padding(const Access& a, const Place& place) {
-  const Cell* cell = place.cells;
-  const bool before = a.offset >= 4 && (!cell[-1].write.is_older(a.first) ||
-                                        (place.unwritten != nullptr && place.unwritten[-4] == 0));
+inline bool is_padding(const Access& a, const Location& location) {
+  const Cell* cell = location.cells;
+  const bool before =
+      a.offset >= 4 && (!cell[-1].write.is_older(a.first) ||
+                        (location.unwritten != nullptr && location.unwritten[-4] == 0));
   return before || !cell[(a.bytes + 3) / 4].write.is_older(a.first);
 }
 
@@ -278,12 +280,13 @@ inline uint64_t thread_of(const Worker* w, uint32_t self) {
 inline uint32_t all_bytes(const Access& a) { return ~0u >> (32 - a.bytes); }
 
 /// Adds the bytes that nothing has written to what a read finds undefined.
-inline void add_unwritten(Access& a, const Place& place, uint32_t fresh) {
-  for (uint32_t i = 0; place.unwritten != nullptr && i < a.bytes; ++i) {
-    fresh &= ~(place.unwritten[i] == 0 ? 1u << i : 0u);
+inline void add_unwritten(Access& a, const Location& location, uint32_t fresh) {
+  for (uint32_t i = 0; location.unwritten != nullptr && i < a.bytes; ++i) {
+    fresh &= ~(location.unwritten[i] == 0 ? 1u << i : 0u);
   }
-  if (fresh == 0 || (place.initialized && place.unwritten == nullptr)) return;
-  const bool is_piece = (a.kind & kPiece) != 0 && place.cells != nullptr && is_padding(a, place);
+  if (fresh == 0 || (location.initialized && location.unwritten == nullptr)) return;
+  const bool is_piece =
+      (a.kind & kPiece) != 0 && location.cells != nullptr && is_padding(a, location);
   const uint32_t access = a.kind & (kWrites | kAtomic);
   const Origin origin = {a.site->number, false,  a.space,  a.object,
                          a.bytes,        access, a.offset, a.name};
@@ -337,11 +340,11 @@ inline void use_stored(Access& a, uint32_t element) {
   }
 }
 
-inline void check_local(Access& a, const Place& place) {
+inline void check_local(Access& a, const Location& location) {
   uint32_t fresh = 0;
   for (uint32_t i = 0; i < a.bytes; ++i) {
-    unsigned char& bits = place.written[(place.bit + i) / 8];
-    const unsigned char bit = static_cast<unsigned char>(1u << (place.bit + i) % 8);
+    unsigned char& bits = location.written[(location.bit + i) / 8];
+    const unsigned char bit = static_cast<unsigned char>(1u << (location.bit + i) % 8);
     const uint64_t address = reinterpret_cast<uint64_t>(a.address) + i;
     if ((a.kind & kWrites) == 0) {
       const uint64_t held = (bits & bit) != 0 ? 0 : undefined_values.held_at(address, 1);
@@ -412,7 +415,7 @@ inline bool sees_value(uint32_t kind) {
 
 /// Holds an access to memory that is there against those before it. `element` are the bytes of one
 /// of several that it writes, or 0.
-inline void check_memory(Access& a, const Place& place, uint32_t element = 0) {
+inline void check_memory(Access& a, const Location& location, uint32_t element = 0) {
   ThreadOrder& t = a.w->checked.order[a.self];
   t.dirty = true;
   if (a.remote != nullptr) {
@@ -421,16 +424,16 @@ inline void check_memory(Access& a, const Place& place, uint32_t element = 0) {
   if (element != 0) {
     use_stored(a, element);
   }
-  if (place.written != nullptr) {
-    check_local(a, place);
-  } else if (place.cells != nullptr) {
+  if (location.written != nullptr) {
+    check_local(a, location);
+  } else if (location.cells != nullptr) {
     if (sees_value(a.kind)) {
       observe(a.w, a.self, channel_key(a), (a.kind & kAcquires) != 0, scope_of(a.site));
     }
     a.tag = Tag(a.w->checked.serial, a.self, t.time, a.site->number);
-    const uint32_t fresh = check_cells(a, place.cells);
+    const uint32_t fresh = check_cells(a, location.cells);
     if (fresh != 0 && (a.kind & kReads) != 0) {
-      add_unwritten(a, place, fresh);
+      add_unwritten(a, location, fresh);
     }
     if ((a.kind & (kStrong | kAtomic)) == kStrong) {
       const bool writes = (a.kind & kWrites) != 0;
@@ -449,12 +452,12 @@ inline void check_memory(Access& a, const Place& place, uint32_t element = 0) {
 /// when it has happened: see end_atomic.
 __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment,
                                                    uint32_t element = 0) {
-  Place place;
+  Location location;
   if (a.site->number == 0) {
     ck_sim_stop("launch", "a checked launch must have at most 8191 instructions that access memory",
                 a.site);
   }
-  if (!locate(a, &place)) {
+  if (!locate(a, &location)) {
     stop_counting(a, "out_of_bounds");
     if (a.ended) {
       report_ended(a, false);
@@ -472,13 +475,13 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
     count_access(a);
   }
   if (checker.checks && !may_fail(a.site)) {
-    check_memory(a, place, element);
+    check_memory(a, location, element);
   }
   return true;
 }
 
 /// Where an access lies, as far as that is quick to say.
-struct QuickPlace {
+struct QuickLocation {
   Memory memory;
   uint64_t address;  // for the traffic report
   Cell* cells;       // null where reads meet nothing
@@ -489,7 +492,7 @@ struct QuickPlace {
 /// Finds an access that lies in what its instruction accessed last.
 template <bool kWrite>
 inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_t number,
-                         QuickPlace* place) {
+                         QuickLocation* location) {
   const MemoryMap& m = memory_map;
   const uint64_t in_arena = static_cast<uint64_t>(address - m.arena.memory);
   if (in_arena < m.arena_bytes) {
@@ -497,8 +500,8 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
     const uint64_t at = reinterpret_cast<uint64_t>(address), start = at - b.address;
     // What nobody may write is never raced for.
     const bool settled = !kWrite && b.read_only != 0 && is_written(b);
-    *place = {Memory::kGlobal, at, settled ? nullptr : m.arena_cells.cells() + in_arena / 4,
-              order.first_serial, is_written(b)};
+    *location = {Memory::kGlobal, at, settled ? nullptr : m.arena_cells.cells() + in_arena / 4,
+                 order.first_serial, is_written(b)};
     const bool inside = start < b.bytes && bytes <= b.bytes - start && b.valid == nullptr &&
                         !(kWrite && b.read_only != 0);
     if (inside && m.sampled) {
@@ -509,7 +512,7 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
   const uint64_t in_window = static_cast<uint64_t>(address - w->group.window);
   if (in_window >= w->group.window_bytes) return false;
   const CheckedBlock& block = w->checked;
-  *place = {Memory::kShared, in_window, block.cells + in_window / 4, block.first, false};
+  *location = {Memory::kShared, in_window, block.cells + in_window / 4, block.first, false};
   const uint64_t in_dynamic = in_window - w->group.dynamic_offset;
   if (in_dynamic < w->group.dynamic_bytes) return bytes <= w->group.dynamic_bytes - in_dynamic;
   if (m.shared_object_count == 0) return false;
@@ -524,10 +527,10 @@ template <bool kWrite>
 inline bool pass_access(Worker* w, const char* address, const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;
   const uint64_t at = reinterpret_cast<uint64_t>(address);
-  QuickPlace place;
+  QuickLocation location;
   if ((at & (bytes - 1)) != 0 || number == 0 || (site->access & kStrong) != 0 ||
-      !find_quickly<kWrite>(w, address, bytes, number, &place) ||
-      (place.memory == Memory::kShared && !may_be_shared(site->access))) {
+      !find_quickly<kWrite>(w, address, bytes, number, &location) ||
+      (location.memory == Memory::kShared && !may_be_shared(site->access))) {
     return false;
   }
   const uint32_t self = number_of(w, w->running);
@@ -536,16 +539,16 @@ inline bool pass_access(Worker* w, const char* address, const Site* site) {
     ThreadOrder& t = block.order[self];
     t.dirty = true;
     const bool coherent = (site->access & kNonCoherent) == 0;
-    if (place.cells != nullptr &&
+    if (location.cells != nullptr &&
         (((at | bytes) & 3) != 0 ||
-         !pass_cells<kWrite>(place.cells, bytes / 4, Tag(block.serial, self, t.time, number),
-                             coherent, place.first, block, place.initialized))) {
+         !pass_cells<kWrite>(location.cells, bytes / 4, Tag(block.serial, self, t.time, number),
+                             coherent, location.first, block, location.initialized))) {
       return false;
     }
   }
   if (checker.counts) {
-    note_event(w, self, place.address, bytes, place.memory, kWrite ? Action::kStore : Action::kLoad,
-               site);
+    note_event(w, self, location.address, bytes, location.memory,
+               kWrite ? Action::kStore : Action::kLoad, site);
   }
   return true;
 }
@@ -555,19 +558,19 @@ inline bool pass_atomic(Worker* w, const char* address, const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;
   const uint64_t at = reinterpret_cast<uint64_t>(address);
   const uint32_t self = number_of(w, w->running);
-  QuickPlace place;
+  QuickLocation location;
   if (!checker.checks || checker.counts || number == 0 || (at & (bytes - 1)) != 0 ||
       (bytes & 3) != 0 || (site->access & (kAcquires | kReleases | kMbarrier)) != 0 ||
       order.channels.size != 0 || may_fail(site) || !is_mere(w, self) ||
-      !find_quickly<true>(w, address, bytes, number, &place) ||
-      (place.memory == Memory::kShared && !may_be_shared(site->access))) {
+      !find_quickly<true>(w, address, bytes, number, &location) ||
+      (location.memory == Memory::kShared && !may_be_shared(site->access))) {
     return false;
   }
   CheckedBlock& block = w->checked;
   ThreadOrder& t = block.order[self];
   t.dirty = true;
-  return pass_atomic(place.cells, bytes / 4, Tag(block.serial, self, t.time, number), place.first,
-                     block, place.initialized, scope_of(site));
+  return pass_atomic(location.cells, bytes / 4, Tag(block.serial, self, t.time, number),
+                     location.first, block, location.initialized, scope_of(site));
 }
 
 inline char* nowhere() {

@@ -23,7 +23,7 @@ inline uint64_t hash_text(const char* text) {
 /// writes undefined values has a second number for those, counted from the last one down.
 struct Sites {
   const Site* at[kMostSites + 1];
-  uint64_t places[kMostSites + 1];  // of each, a hash of its source line and the calls around it
+  uint64_t lines[kMostSites + 1];  // of each, a hash of its source line and the calls around it
   uint32_t count;
   uint32_t seconds;                 // numbers
   uint16_t second[kMostSites + 1];  // number of each, or 0
@@ -33,7 +33,7 @@ struct Sites {
     if (site->number == 0 && count + seconds < kMostSites) {
       site->number = ++count;
       at[count] = site;
-      places[count] = hash_text(site->stack) * 31 + hash_text(site->file) + uint64_t(site->line);
+      lines[count] = hash_text(site->stack) * 31 + hash_text(site->file) + uint64_t(site->line);
     }
     return site->number;
   }
@@ -43,7 +43,7 @@ struct Sites {
     if (other == 0 && count + seconds < kMostSites) {
       other = static_cast<uint16_t>(kMostSites - seconds++);
       at[other] = site;
-      places[other] = places[site->number];
+      lines[other] = lines[site->number];
     }
     return other;
   }
@@ -83,9 +83,9 @@ inline void count_thread(uint32_t number, const View& view) {
 /// further threads.
 inline bool is_new(const char* kind, uint32_t site, uint32_t other, uint64_t object,
                    const View& view) {
-  const uint64_t other_place = other == 0 ? 0 : sites.places[other] + 1;
-  const uint64_t key = hash_text(kind) ^ sites.places[site] * 0x9E3779B97F4A7C15u ^
-                       other_place * 0xC2B2AE3D27D4EB4Fu ^ object * 0x165667B19E3779F9u;
+  const uint64_t other_line = other == 0 ? 0 : sites.lines[other] + 1;
+  const uint64_t key = hash_text(kind) ^ sites.lines[site] * 0x9E3779B97F4A7C15u ^
+                       other_line * 0xC2B2AE3D27D4EB4Fu ^ object * 0x165667B19E3779F9u;
   uint32_t& number = finding_keys.get(key | 1);
   if (number != 0) {
     count_thread(number, view);
@@ -107,13 +107,13 @@ inline ck_sim_finding& add_finding(const char* kind, const View& view) {
 }
 
 /// Where an access, or an origin of undefined values, lies.
-template <typename Placed>
-inline void tell_place(ck_sim_finding& finding, const Placed& placed) {
-  finding.name = placed.name;
-  finding.space = placed.space;
-  finding.object = placed.object;
-  finding.offset = placed.offset;
-  finding.bytes = placed.bytes;
+template <typename Located>
+inline void set_location(ck_sim_finding& finding, const Located& from) {
+  finding.name = from.name;
+  finding.space = from.space;
+  finding.object = from.object;
+  finding.offset = from.offset;
+  finding.bytes = from.bytes;
 }
 
 }  // namespace ck_sim

@@ -288,11 +288,11 @@ void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site
   }
   const bool writes = update != ck_sim_failed;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
-  Place place;
-  if (!locate(a, &place)) return;
+  Location location;
+  if (!locate(a, &location)) return;
   if (may_fail(site)) {
     a.kind &= writes ? ~0u : ~kWrites;
-    check_memory(a, place);
+    check_memory(a, location);
   }
   if (writes) {
     publish(w, a.self, channel_key(a), releases, scope_of(site), false);
@@ -328,8 +328,8 @@ char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
 
 void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
-  Place place;
-  if (!checker.checks || !locate(a, &place)) return;
+  Location location;
+  if (!checker.checks || !locate(a, &location)) return;
   const bool acquires = (site->access & kAcquires) != 0;
   const uint64_t key = channel_key(a);
   observe(w, a.self, key, acquires, scope_of_mbarrier(w, site));
@@ -361,9 +361,9 @@ template <typename Mark>
 inline void each_marked(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
                         const Site* site, Mark mark) {
   each_piece(w, self, address, bytes, kind, site, [mark](Access& a) {
-    Place place;
-    if (checker.checks && locate(a, &place) && place.cells != nullptr) {
-      each_cell(a, place.cells, [mark, &a](Cell* cell, uint32_t, uint32_t) { mark(a, cell); });
+    Location location;
+    if (checker.checks && locate(a, &location) && location.cells != nullptr) {
+      each_cell(a, location.cells, [mark, &a](Cell* cell, uint32_t, uint32_t) { mark(a, cell); });
     }
     return true;
   });
@@ -371,8 +371,8 @@ inline void each_marked(Worker* w, Thread* self, const char* address, uint64_t b
 
 /// Counts what a copy reads or writes as one access.
 inline void count_range(Access a) {
-  Place place;
-  if (checker.counts && a.bytes != 0 && locate(a, &place)) {
+  Location location;
+  if (checker.counts && a.bytes != 0 && locate(a, &location)) {
     count_access(a);
   }
 }
@@ -411,17 +411,17 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
 
 /// What is undefined of a few bytes that a copy reads.
 inline void find_undefined(Access& a) {
-  Place place;
-  if (!locate(a, &place) || place.cells == nullptr) return;
+  Location location;
+  if (!locate(a, &location) || location.cells == nullptr) return;
   uint32_t fresh = 0;
-  each_cell(a, place.cells, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {
+  each_cell(a, location.cells, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {
     if (cell->write.is_older(a.first)) {
       fresh |= ((1u << bytes) - 1) << byte;
     } else if (left_undefined(cell->write)) {
       add(a, held_by(a, byte, bytes), byte);
     }
   });
-  add_unwritten(a, place, fresh);
+  add_unwritten(a, location, fresh);
 }
 
 /// Has the target of a copy hold undefined values of its source.
@@ -431,12 +431,12 @@ inline void copy_undefined(Worker* w, Thread* self, const Copy& copy) {
     Access from = access_of(w, self, copy.from + i, size, kReads, copy.site);
     find_undefined(from);
     Access to = access_of(w, self, copy.to + i, size, kWrites, copy.site);
-    Place place;
-    if (from.undefined_bytes == 0 || !locate(to, &place) || place.cells == nullptr) continue;
+    Location location;
+    if (from.undefined_bytes == 0 || !locate(to, &location) || location.cells == nullptr) continue;
     to.undefined = from.undefined;
     to.undefined_bytes = from.undefined_bytes;
     use_stored(to, 4);
-    each_cell(to, place.cells, [&to](Cell* cell, uint32_t byte, uint32_t bytes) {
+    each_cell(to, location.cells, [&to](Cell* cell, uint32_t byte, uint32_t bytes) {
       to.tag = cell->write;
       write_cell(to, cell, byte, bytes);
     });
@@ -472,8 +472,8 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   }
   if (copy.mbarrier == nullptr) return;
   Access a = access_of(w, self, copy.mbarrier, 8, kAtomic | kStrong | kReads | kWrites, copy.site);
-  Place place;
-  if (!locate(a, &place)) return;
+  Location location;
+  if (!locate(a, &location)) return;
   const Release* what = detached ? order.make<Release>({w->checked.serial, number, time, 0,
                                                         Scope::kCluster, nullptr, nullptr})
                                  : release(w, number, Scope::kCta);
@@ -484,9 +484,9 @@ void check_printed(const char* address, uint32_t bytes, const Site* site) {
   Worker* w = worker;
   if (!checker.checks) return;
   Access a = access_of(w, w->running, address, bytes, kReads, site);
-  Place place;
-  if (a.site->number != 0 && locate(a, &place) && place.written != nullptr) {
-    check_local(a, place);
+  Location location;
+  if (a.site->number != 0 && locate(a, &location) && location.written != nullptr) {
+    check_local(a, location);
   }
   if (a.undefined_bytes != 0) {
     use_undefined(a, ck_sim_use_print);

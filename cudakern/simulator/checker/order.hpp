@@ -104,7 +104,7 @@ struct Operations {
 
 /// Which of a channel's `reads` is a thread's, if there were so many writes.
 struct Reading {
-  size_t place;
+  size_t index;
   uint32_t writes;
   bool known;
 };
@@ -335,8 +335,11 @@ inline void forget(uint64_t key) {
   }
 }
 
-inline uint64_t key_of_thread(const Worker* w, uint32_t self) {
-  return Tag::thread_key(w->checked.serial, self);
+inline uint64_t operation_key(const Worker* w, uint32_t self, uint64_t key) {
+  return mix(key, Tag::thread_key(w->checked.serial, self));
+}
+inline uint64_t operation_key(const Worker* w, uint32_t self, const Channel* channel, Scope scope) {
+  return operation_key(w, self, reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(scope));
 }
 
 /// Whether a relaxed atomic of a thread has nothing to leave or to take: no fence came before it.
@@ -353,7 +356,7 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
   if (replaces) {
     forget(key);
   }
-  const uint64_t operation = mix(key, key_of_thread(w, self));
+  const uint64_t operation = operation_key(w, self, key);
   if (releases) {
     const Release* what = release(w, self, scope);
     leave(channel_of(key), what, scope);
@@ -436,10 +439,9 @@ inline void leave_reads(Worker* w, uint32_t self, Channel* channel, Scope scope)
     if (what == nullptr || what == last) continue;
     last = what;
     const Channel::Entry entry = {what, narrower(what->scope, scope), true, false};
-    const uint64_t place = reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(entry.scope);
-    Reading& reading = order.readings.get(mix(place, key_of_thread(w, self)));
+    Reading& reading = order.readings.get(operation_key(w, self, channel, entry.scope));
     if (reading.known && reading.writes == channel->writes) {
-      channel->reads[reading.place] = entry;
+      channel->reads[reading.index] = entry;
     } else {
       reading = {channel->reads.size, channel->writes, true};
       channel->reads.push(entry);
@@ -465,8 +467,7 @@ inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Sc
     ++channel->writes;
   }
   if (channel->sequential) {
-    const uint64_t place = reinterpret_cast<uint64_t>(channel) + static_cast<uint64_t>(scope);
-    Pending*& pending = order.pending.get(mix(place, key_of_thread(w, self)));
+    Pending*& pending = order.pending.get(operation_key(w, self, channel, scope));
     if (pending == nullptr) {
       pending = order.make<Pending>({});
       pending->channel = channel;

@@ -45,19 +45,19 @@ struct Rounds {
 inline void shuffle(Rounds* r, Worker* w) {
   const uint32_t threads = r->launch->threads;
   const uint32_t unit = r->random.below(4) == 0 ? 1 : kLanes, units = (threads + unit - 1) / unit;
-  uint16_t places[kMaxThreads];
+  uint16_t starts[kMaxThreads];
   for (uint32_t i = 0; i < units; ++i) {
     const uint32_t k = r->random.below(i + 1);
-    places[i] = places[k];
-    places[k] = static_cast<uint16_t>(i * unit);
+    starts[i] = starts[k];
+    starts[k] = static_cast<uint16_t>(i * unit);
   }
   uint32_t done = 0;
   for (uint32_t i = 0; i < units; ++i) {
-    const uint32_t count = threads - places[i] < unit ? threads - places[i] : unit;
+    const uint32_t count = threads - starts[i] < unit ? threads - starts[i] : unit;
     const uint32_t turn = r->random.below(count), flip = r->random.below(2) * (count - 1);
     for (uint32_t k = 0; k < count; ++k) {
       const uint32_t lane = (flip != 0 ? flip - k : k) + turn;
-      w->order[done++] = static_cast<uint16_t>(places[i] + (lane < count ? lane : lane - count));
+      w->order[done++] = static_cast<uint16_t>(starts[i] + (lane < count ? lane : lane - count));
     }
   }
 }
@@ -91,7 +91,7 @@ inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
 inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
   const Launch* launch = r->launch;
   if (cluster == nullptr) {
-    w->group.block = place_in(launch->grid, next);
+    w->group.block = unravel_index(launch->grid, next);
   } else {
     join_cluster(w, cluster, next);
   }
@@ -220,10 +220,11 @@ inline void fail_waiting(Rounds* r) {
 /// for, or ends a launch that waits forever.
 inline void grow_or_fail(Rounds* r) {
   const Launch* launch = r->launch;
-  const bool can_grow = r->wanted < launch->room && clusters_left(r) != 0;
+  const bool can_grow = r->wanted < launch->most_resident && clusters_left(r) != 0;
   ++r->quiet;
   if (can_grow && r->quiet >= kGrowRounds) {
-    r->wanted = r->wanted < launch->room / kGrowth ? kGrowth * r->wanted : launch->room;
+    r->wanted =
+        r->wanted < launch->most_resident / kGrowth ? kGrowth * r->wanted : launch->most_resident;
     r->quiet = 0;
   } else if (!can_grow && is_deadlock(r)) {
     fail_waiting(r);

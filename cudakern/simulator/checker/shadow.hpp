@@ -52,7 +52,7 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
   if (!is_new(kind, a.site->number, other_site, object, view)) return nullptr;
   ck_sim_finding& finding = add_finding(kind, view);
   finding.site = a.site;
-  tell_place(finding, a);
+  set_location(finding, a);
   finding.access = a.kind & (kWrites | kAtomic);
   finding.only_strict = only_strict;
   return &finding;

@@ -72,14 +72,14 @@ struct Slot {
 };
 
 /// The object that an address leads to, and where in it.
-struct Placed {
+struct Position {
   ck_sim_space space;
   uint32_t object;
   uint64_t offset;
 };
 
 /// Which object the address of an event belongs to.
-inline Placed place_of(Memory memory, uint64_t address) {
+inline Position position_of(Memory memory, uint64_t address) {
   const MemoryMap& m = memory_map;
   if (memory == Memory::kShared) {
     if (m.shared_object_count == 0 || address >= m.dynamic_offset) {
@@ -126,12 +126,12 @@ struct Traffic {
   ck_sim_traffic& sum(uint32_t number, uint64_t address) {
     Slot& slot = slots[number];
     const Memory memory = static_cast<Memory>(slot.key % kKinds / kActions);
-    const Placed placed = place_of(memory, address);
-    if (slot.sum != 0 && is_of(sums[slot.sum - 1], placed)) return sums[slot.sum - 1];
+    const Position position = position_of(memory, address);
+    if (slot.sum != 0 && is_of(sums[slot.sum - 1], position)) return sums[slot.sum - 1];
     // All of a slot are a ring.
     const size_t first = slot.sum;
     for (size_t i = first == 0 ? 0 : sums[first - 1].next; i != first; i = sums[i - 1].next) {
-      if (is_of(sums[i - 1], placed)) {
+      if (is_of(sums[i - 1], position)) {
         slot.sum = i;
         return sums[i - 1];
       }
@@ -140,9 +140,9 @@ struct Traffic {
     added.site = sites.at[slot.key / kKinds];
     added.memory = slot.key % kKinds / kActions;
     added.action = slot.key % kActions;
-    added.space = placed.space;
-    added.object = placed.object;
-    added.offset = placed.offset;
+    added.space = position.space;
+    added.object = position.object;
+    added.offset = position.offset;
     sums.push(added);
     slot.sum = sums.size;
     sums[slot.sum - 1].next = first == 0 ? slot.sum : sums[first - 1].next;
@@ -152,8 +152,8 @@ struct Traffic {
     return sums[slot.sum - 1];
   }
 
-  static bool is_of(const ck_sim_traffic& sum, const Placed& placed) {
-    return sum.space == placed.space && sum.object == placed.object;
+  static bool is_of(const ck_sim_traffic& sum, const Position& position) {
+    return sum.space == position.space && sum.object == position.object;
   }
 };
 

@@ -100,7 +100,7 @@ inline void report_undefined(const View& view, uint64_t thread, uint64_t word, c
   finding.site = sites.at[o.site];
   finding.other_site = site;
   finding.use = use;
-  tell_place(finding, o);
+  set_location(finding, o);
   finding.access = o.access;
 }
 

@@ -20,9 +20,9 @@ inline Cluster* make_cluster(Launch* launch) {
 inline void join_cluster(Worker* w, Cluster* cluster, uint64_t next) {
   const Index3 grid = w->launch->grid, size = w->launch->cluster;
   const uint32_t rank = static_cast<uint32_t>(next % cluster->ranks);
-  const Index3 at = place_in(size, rank);
+  const Index3 at = unravel_index(size, rank);
   const Index3 clusters = {grid.x / size.x, grid.y / size.y, grid.z / size.z};
-  const Index3 which = place_in(clusters, next / cluster->ranks);
+  const Index3 which = unravel_index(clusters, next / cluster->ranks);
   w->cluster = cluster;
   w->group.block = {which.x * size.x + at.x, which.y * size.y + at.y, which.z * size.z + at.z};
   w->group.cluster = at;

@@ -69,14 +69,14 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_
 /// for another one, if there is room. False if a cooperative launch does not find room.
 inline bool count_resident(Launch* launch, uint64_t wanted, uint64_t most) {
   const uint64_t ranks = launch->ranks;
-  const uint64_t fits = room_of(*launch);
+  const uint64_t fits = most_resident_blocks(*launch);
   const uint64_t limit = fits < launch->blocks ? fits : launch->blocks;
   wanted = wanted < limit ? wanted / ranks * ranks : limit;
   wanted = launch->cooperative ? limit : wanted < ranks ? ranks : wanted;
   launch->wanted = static_cast<uint32_t>(wanted);
   most = most < wanted ? wanted : most;
-  launch->room = static_cast<uint32_t>(most < limit ? most : limit);
-  launch->capped = launch->room < limit;
+  launch->most_resident = static_cast<uint32_t>(most < limit ? most : limit);
+  launch->capped = launch->most_resident < limit;
   if (launch->cooperative && limit < launch->blocks) {
     char message[200];
     snprintf(message, sizeof message,

@@ -35,11 +35,11 @@ inline uint32_t blocks_each(const Launch& launch) {
 
 /// Blocks of a launch that the GPU holds, in whole clusters, as far as there are stacks for their
 /// threads; one cluster at least.
-inline uint64_t room_of(const Launch& launch) {
+inline uint64_t most_resident_blocks(const Launch& launch) {
   const uint64_t stacks = most_stacks() / launch.threads;
-  uint64_t room = uint64_t{kMultiprocessors} * blocks_each(launch);
-  room = (room < stacks ? room : stacks) / launch.ranks * launch.ranks;
-  return room < launch.ranks ? launch.ranks : room;
+  uint64_t blocks = uint64_t{kMultiprocessors} * blocks_each(launch);
+  blocks = (blocks < stacks ? blocks : stacks) / launch.ranks * launch.ranks;
+  return blocks < launch.ranks ? launch.ranks : blocks;
 }
 
 }  // namespace ck_sim

@@ -7,7 +7,7 @@
 
 namespace ck_sim {
 
-struct Places {
+struct ResidentBlocks {
   Runner runner;
   Worker** workers;  // those of a cluster follow each other
   uint32_t count, capacity;
@@ -23,7 +23,7 @@ inline bool has_blocks_left(const Launch* launch) {
 /// Whether there are blocks that nobody runs, and room for them.
 inline bool can_grow(const Launch* launch) {
   return has_blocks_left(launch) &&
-         __atomic_load_n(&launch->resident, __ATOMIC_SEQ_CST) < launch->room;
+         __atomic_load_n(&launch->resident, __ATOMIC_SEQ_CST) < launch->most_resident;
 }
 
 /// Gives the workers of a cluster the next blocks of the grid; false if there are none.
@@ -32,7 +32,7 @@ inline bool take_blocks(Launch* launch, Worker** workers) {
   const uint64_t next = __atomic_fetch_add(&launch->next_block, ranks, __ATOMIC_SEQ_CST);
   if (next >= launch->blocks) return false;
   if (ranks == 1) {
-    workers[0]->group.block = place_in(launch->grid, next);
+    workers[0]->group.block = unravel_index(launch->grid, next);
     start_block(workers[0]);
     return true;
   }
@@ -44,52 +44,52 @@ inline bool take_blocks(Launch* launch, Worker** workers) {
   return cluster != nullptr;
 }
 
-/// Gives up the places of the last cluster.
-inline void remove_places(Places* p, uint32_t count) {
+/// Gives up the last workers, so many.
+inline void remove_workers(ResidentBlocks* r, uint32_t count) {
   for (; count > 0; --count) {
-    Worker* w = p->workers[--p->count];
+    Worker* w = r->workers[--r->count];
     leave_cluster(w);
     leave_worker(w);
   }
 }
 
-/// Has room for a cluster more; false, and a failure, without memory.
-inline bool add_places(Places* p) {
-  Launch* launch = p->runner.launch;
+/// Adds workers for another cluster; false, and a failure, without memory.
+inline bool add_workers(ResidentBlocks* r) {
+  Launch* launch = r->runner.launch;
   const uint32_t ranks = launch->ranks;
-  if (p->count + ranks > p->capacity) {
-    const uint32_t capacity = 2 * p->capacity + ranks;
-    Worker** const workers = static_cast<Worker**>(realloc(p->workers, capacity * sizeof(Worker*)));
+  if (r->count + ranks > r->capacity) {
+    const uint32_t capacity = 2 * r->capacity + ranks;
+    Worker** const workers = static_cast<Worker**>(realloc(r->workers, capacity * sizeof(Worker*)));
     if (workers == nullptr) {
       return refuse(launch, "a block needs more memory than there is", "out_of_memory");
     }
-    p->workers = workers;
-    p->capacity = capacity;
+    r->workers = workers;
+    r->capacity = capacity;
   }
   for (uint32_t i = 0; i < ranks; ++i) {
-    Worker* w = enter_worker(&p->runner);
+    Worker* w = enter_worker(&r->runner);
     if (w == nullptr) {
-      remove_places(p, i);
+      remove_workers(r, i);
       return false;
     }
-    p->workers[p->count++] = w;
+    r->workers[r->count++] = w;
   }
   return true;
 }
 
-/// Has another cluster resident, the last one of the places; false if there is none to start, no
-/// room, or no memory.
-inline bool add_cluster(Places* p) {
-  Launch* launch = p->runner.launch;
+/// Has another cluster resident, on new workers, which come last. False if there is no cluster to
+/// start, or no room or memory for it.
+inline bool add_cluster(ResidentBlocks* r) {
+  Launch* launch = r->runner.launch;
   const uint32_t ranks = launch->ranks;
   if (can_grow(launch)) {
     const uint32_t resident = __atomic_add_fetch(&launch->resident, ranks, __ATOMIC_SEQ_CST);
-    if (resident <= launch->room && add_places(p)) {
-      if (take_blocks(launch, p->workers + p->count - ranks)) {
+    if (resident <= launch->most_resident && add_workers(r)) {
+      if (take_blocks(launch, r->workers + r->count - ranks)) {
         note_progress(launch);
         return true;
       }
-      remove_places(p, ranks);
+      remove_workers(r, ranks);
     }
     __atomic_fetch_sub(&launch->resident, ranks, __ATOMIC_SEQ_CST);
   }
@@ -97,11 +97,11 @@ inline bool add_cluster(Places* p) {
 }
 
 /// A digest of all threads of all blocks.
-inline uint64_t digest_of(const Places& places) {
+inline uint64_t digest_of(const ResidentBlocks& resident) {
   uint64_t digest = 0;
-  for (uint32_t i = 0; i < places.count; ++i) {
-    if (is_running(places.workers[i])) {
-      digest = (digest ^ digest_of(places.workers[i])) * 0x9E3779B97F4A7C15u;
+  for (uint32_t i = 0; i < resident.count; ++i) {
+    if (is_running(resident.workers[i])) {
+      digest = (digest ^ digest_of(resident.workers[i])) * 0x9E3779B97F4A7C15u;
     }
   }
   return digest;

@@ -134,55 +134,56 @@ static bool run(Launch* launch, Worker** workers) {
   return true;
 }
 
-/// Runs the cluster at a place; true if that has none any more.
-static bool run_at(Places* p, uint32_t first) {
-  Launch* launch = p->runner.launch;
-  if (run(launch, p->workers + first)) return false;
+/// Runs the cluster whose first worker has this number. True if there are no blocks left for these
+/// workers: then the last cluster has their place.
+static bool run_cluster(ResidentBlocks* r, uint32_t first) {
+  Launch* launch = r->runner.launch;
+  if (run(launch, r->workers + first)) return false;
   for (uint32_t i = 0; i < launch->ranks; ++i) {
-    Worker* const ended = p->workers[first + i];
-    Worker** const last = &p->workers[p->count - launch->ranks + i];
-    p->workers[first + i] = *last;
+    Worker* const ended = r->workers[first + i];
+    Worker** const last = &r->workers[r->count - launch->ranks + i];
+    r->workers[first + i] = *last;
     *last = ended;
   }
   worker = nullptr;  // a tick must not find one that is gone
-  remove_places(p, launch->ranks);
+  remove_workers(r, launch->ranks);
   __atomic_fetch_sub(&launch->resident, launch->ranks, __ATOMIC_SEQ_CST);
   return true;
 }
 
-/// Has so many clusters more resident, if there are as many and room for them.
-static void grow(Places* p, uint32_t clusters) {
-  for (; clusters > 0 && !has_failed(p->runner.launch) && add_cluster(p); --clusters) {
-    run_at(p, p->count - p->runner.launch->ranks);
+/// Has so many more clusters resident, if there are as many, and room for them.
+static void grow(ResidentBlocks* r, uint32_t clusters) {
+  for (; clusters > 0 && !has_failed(r->runner.launch) && add_cluster(r); --clusters) {
+    run_cluster(r, r->count - r->runner.launch->ranks);
   }
 }
 
 /// Runs blocks until none is left to start, or the launch has failed.
-static void run_places(Places* p) {
-  Launch* launch = p->runner.launch;
+static void run_resident_blocks(ResidentBlocks* r) {
+  Launch* launch = r->runner.launch;
   Watch watch;
   for (;;) {
-    const uint32_t wanted = __atomic_load_n(&launch->places, __ATOMIC_RELAXED);
-    if (p->count / launch->ranks < wanted) {
-      grow(p, wanted - p->count / launch->ranks);
+    const uint32_t wanted = __atomic_load_n(&launch->clusters_each, __ATOMIC_RELAXED);
+    if (r->count / launch->ranks < wanted) {
+      grow(r, wanted - r->count / launch->ranks);
     }
-    if (p->count == 0 || has_failed(launch)) return;
-    watch.pass(*p);
-    for (uint32_t i = 0; i < p->count && !has_failed(launch);) {
-      i += run_at(p, i) ? 0 : launch->ranks;
+    if (r->count == 0 || has_failed(launch)) return;
+    watch.pass(*r);
+    for (uint32_t i = 0; i < r->count && !has_failed(launch);) {
+      i += run_cluster(r, i) ? 0 : launch->ranks;
     }
   }
 }
 
 static void work(Launch* launch, bool first) {
-  Places places = {};
+  ResidentBlocks resident = {};
   Worker* const outer = worker;
-  enter_runner(&places.runner, launch, first);
-  run_places(&places);
+  enter_runner(&resident.runner, launch, first);
+  run_resident_blocks(&resident);
   worker = outer;
-  remove_places(&places, places.count);
-  free(places.workers);
-  leave_runner(&places.runner);
+  remove_workers(&resident, resident.count);
+  free(resident.workers);
+  leave_runner(&resident.runner);
 }
 
 static void* run_helper(void* argument) {
@@ -216,7 +217,7 @@ static void join_helper(Launch* launch, uint32_t helper) {
 
 /// How many OS threads run a launch.
 static uint32_t count_runners(const Launch& launch, uint32_t wanted) {
-  const uint32_t clusters = launch.room / launch.ranks;
+  const uint32_t clusters = launch.most_resident / launch.ranks;
   const uint32_t most = clusters < kMaxRunners ? clusters : kMaxRunners;
   return wanted < most ? wanted : most;
 }
@@ -255,8 +256,8 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
       accept_launch(&launch, kernel, shape) &&
       count_resident(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
     launch.runners = count_runners(launch, shape->resident);
-    const uint32_t clusters = launch.cooperative ? launch.room / launch.ranks : 1;
-    launch.places = (clusters + launch.runners - 1) / launch.runners;
+    const uint32_t clusters = launch.cooperative ? launch.most_resident / launch.ranks : 1;
+    launch.clusters_each = (clusters + launch.runners - 1) / launch.runners;
     enter_arrays(&launch, arrays, launch.parameter_bytes, bytes);
     run_launch(&launch, shape->eager != 0);
     leave_arrays(&launch);

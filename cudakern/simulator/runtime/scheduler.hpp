@@ -144,7 +144,7 @@ struct Launch {
   uint32_t runners;  // OS threads that may run it, of a plain launch
   // Blocks that run side by side: as long as none has to wait for one that does not run, and at
   // most. Whole clusters.
-  uint32_t wanted, room;
+  uint32_t wanted, most_resident;
   bool capped;  // whether the GPU would have more room
   ck_sim_report* report;
   GuardedArrays* arrays;  // null if all are worked on in place
@@ -156,7 +156,7 @@ struct Launch {
   alignas(64) uint32_t workspace[2];
   alignas(64) uint64_t progress;     // grows whenever a waiting thread could perhaps go on
   uint64_t quiet, stuck, confirmed;  // see watch.hpp
-  uint32_t places;                   // clusters that each runner may have resident
+  uint32_t clusters_each;            // clusters that each runner may have resident
   int active;                        // runners
 };
 
@@ -169,7 +169,7 @@ struct Runner {
   bool looks, left;
 };
 
-/// The place of a resident block: runs one at a time.
+/// Runs a resident block, and then others.
 struct Worker {
   Launch* launch;
   Runner* runner;
@@ -225,10 +225,10 @@ inline uint64_t nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
 
 inline uint64_t count_blocks(const Index3& grid) { return uint64_t{grid.x} * grid.y * grid.z; }
 
-/// The place of number `i` in a grid.
-inline Index3 place_in(const Index3& grid, uint64_t i) {
-  return {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-          static_cast<unsigned>(i / grid.x / grid.y)};
+/// The index of number `i` in a grid of this size.
+inline Index3 unravel_index(const Index3& size, uint64_t i) {
+  return {static_cast<unsigned>(i % size.x), static_cast<unsigned>(i / size.x % size.y),
+          static_cast<unsigned>(i / size.x / size.y)};
 }
 
 /// What a message without a line ends with: a checked launch looks before each access.

@@ -16,7 +16,7 @@ constexpr size_t kStackBytes = 128 * 1024;
 constexpr size_t kTickBytes = 16 * 1024;  // more, for what a signal's handler saves there
 constexpr size_t kMappedBytes = kStackBytes + kTickBytes;
 constexpr size_t kGuardBytes = 64 * 1024;  // a whole number of pages on every supported machine
-constexpr size_t kPlaceBytes = kGuardBytes + kMappedBytes;
+constexpr size_t kGuardedStackBytes = kGuardBytes + kMappedBytes;
 constexpr uint32_t kSlabStacks = 64;
 constexpr uint32_t kMostFreeStacks = 8192;  // that are kept for later launches
 
@@ -87,16 +87,16 @@ inline uint64_t most_stacks() {
 
 /// Maps stacks; false without memory.
 inline bool add_slab() {
-  void* memory = mmap(nullptr, kSlabStacks * kPlaceBytes, PROT_READ | PROT_WRITE,
+  void* memory = mmap(nullptr, kSlabStacks * kGuardedStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   Slab* slab = static_cast<Slab*>(memory == MAP_FAILED ? nullptr : malloc(sizeof(Slab)));
   if (slab == nullptr) {
     if (memory != MAP_FAILED) {
-      munmap(memory, kSlabStacks * kPlaceBytes);
+      munmap(memory, kSlabStacks * kGuardedStackBytes);
     }
     return false;
   }
-  madvise(memory, kSlabStacks * kPlaceBytes, MADV_NOHUGEPAGE);  // a thread touches few pages
+  madvise(memory, kSlabStacks * kGuardedStackBytes, MADV_NOHUGEPAGE);  // a thread touches few pages
   *slab = {static_cast<char*>(memory), 0, 0, slabs};
   slabs = slab;
   return true;
@@ -105,12 +105,12 @@ inline bool add_slab() {
 /// A fiber on a stack that nobody has used; null without memory.
 inline Fiber* make_fiber() {
   if ((slabs == nullptr || slabs->taken == kSlabStacks) && !add_slab()) return nullptr;
-  char* const place = slabs->memory + slabs->taken * kPlaceBytes;
-  if (!install_guard(place) && mprotect(place, kGuardBytes, PROT_NONE) != 0) {
+  char* const start = slabs->memory + slabs->taken * kGuardedStackBytes;
+  if (!install_guard(start) && mprotect(start, kGuardBytes, PROT_NONE) != 0) {
     return nullptr;  // too many mappings
   }
   ++slabs->taken;
-  Fiber* fiber = reinterpret_cast<Fiber*>(place + kPlaceBytes) - 1;
+  Fiber* fiber = reinterpret_cast<Fiber*>(start + kGuardedStackBytes) - 1;
   fiber->slab = slabs;
   return fiber;
 }
@@ -155,7 +155,7 @@ inline void unmap_slabs() {
     Slab* const slab = *at;
     if (slab->idle > slab->taken) {
       *at = slab->next;
-      munmap(slab->memory, kSlabStacks * kPlaceBytes);
+      munmap(slab->memory, kSlabStacks * kGuardedStackBytes);
       free(slab);
     } else {
       at = &slab->next;
@@ -195,7 +195,8 @@ inline void trim_fibers() {
 /// Whether an address lies where stacks are.
 inline bool is_among_stacks(const char* address) {
   for (const Slab* slab = slabs; slab != nullptr; slab = slab->next) {
-    if (static_cast<uint64_t>(address - slab->memory) < kSlabStacks * kPlaceBytes) return true;
+    if (static_cast<uint64_t>(address - slab->memory) < kSlabStacks * kGuardedStackBytes)
+      return true;
   }
   return false;
 }

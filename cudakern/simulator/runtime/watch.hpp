@@ -35,8 +35,8 @@ inline bool all_counted(const Launch* launch, const uint64_t* census, uint64_t p
 class Watch {
  public:
   /// After a round.
-  void pass(const Places& places) {
-    Launch* launch = places.runner.launch;
+  void pass(const ResidentBlocks& resident) {
+    Launch* launch = resident.runner.launch;
     const uint64_t now = __atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST);
     if (now != progress_) {
       *this = Watch();
@@ -44,41 +44,41 @@ class Watch {
       return;
     }
     sched_yield();
-    passes_ += places.count;
+    passes_ += resident.count;
     if (passes_ < kBusyPasses) return;
     const uint64_t time = nanoseconds();
     if (since_ == 0) {
       since_ = time;
     } else if (can_grow(launch)) {
       if (time - since_ > kGrowTime) {
-        ask_for_places(places);
+        ask_for_clusters(resident);
       }
     } else if (time - since_ > kGiveUpTime) {
-      report(places);
+      report(resident);
     } else if (time - since_ > kQuietTime) {
-      compare(places);
+      compare(resident);
     }
   }
 
  private:
   /// Has all runners take more blocks once they all wait: perhaps for one that nobody runs.
-  void ask_for_places(const Places& places) {
-    Launch* launch = places.runner.launch;
+  void ask_for_clusters(const ResidentBlocks& resident) {
+    Launch* launch = resident.runner.launch;
     if (!quiet_) {
       quiet_ = true;
       count_in(&launch->quiet, progress_);
     }
     if (all_counted(launch, &launch->quiet, progress_)) {
-      const uint32_t twice = 2 * (places.count / launch->ranks);
-      if (__atomic_load_n(&launch->places, __ATOMIC_RELAXED) < twice) {
-        __atomic_store_n(&launch->places, twice, __ATOMIC_RELAXED);
+      const uint32_t twice = 2 * (resident.count / launch->ranks);
+      if (__atomic_load_n(&launch->clusters_each, __ATOMIC_RELAXED) < twice) {
+        __atomic_store_n(&launch->clusters_each, twice, __ATOMIC_RELAXED);
       }
     }
   }
 
-  void compare(const Places& places) {
-    Launch* launch = places.runner.launch;
-    if (search_.repeats(digest_of(places))) {
+  void compare(const ResidentBlocks& resident) {
+    Launch* launch = resident.runner.launch;
+    if (search_.repeats(digest_of(resident))) {
       if (!stuck_) {
         stuck_ = true;
         count_in(&launch->stuck, progress_);
@@ -89,18 +89,18 @@ class Watch {
       // The next cycle begins after all were stuck, so it sees all they wrote.
       confirming_ = confirming_ || all_counted(launch, &launch->stuck, progress_);
       if (confirmed_ && all_counted(launch, &launch->confirmed, progress_)) {
-        report(places);
+        report(resident);
       }
     } else if (stuck_ && search_.steps == 0) {
       note_progress(launch);  // left its cycle: something did happen
     }
   }
 
-  void report(const Places& places) {
-    Launch* launch = places.runner.launch;
+  void report(const ResidentBlocks& resident) {
+    Launch* launch = resident.runner.launch;
     if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) return;
-    for (uint32_t i = 0; i < places.count; ++i) {
-      const Worker* w = places.workers[i];
+    for (uint32_t i = 0; i < resident.count; ++i) {
+      const Worker* w = resident.workers[i];
       if (is_running(w) && w->turning) {
         report_deadlock(launch, *w->running, has_blocks_left(launch));
         return;

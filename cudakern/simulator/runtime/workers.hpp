@@ -67,7 +67,7 @@ inline Worker* take_worker(Launch* launch) {
     for (uint32_t i = 0; i < launch->threads; ++i) {
       const uint32_t left = launch->threads - i / kWarpSize * kWarpSize;
       const unsigned warp = left < kWarpSize ? (1u << left) - 1 : 0xFFFFFFFFu;
-      w->threads[i].view = {place_in(block, i), i % kWarpSize, warp, &w->group};
+      w->threads[i].view = {unravel_index(block, i), i % kWarpSize, warp, &w->group};
     }
     w->block = block;
   }

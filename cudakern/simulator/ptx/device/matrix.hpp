@@ -82,9 +82,10 @@ struct Differ {  // .xor.popc of b1
   static s64 step(s64 sum, int a, int b) { return sum + (a ^ b); }
 };
 
-// Layouts. `Place`: the row and column of an element, and which of the warp's products has it.
+// Layouts: which element of a matrix each of a lane's is.
 
-struct Place {
+/// The row and the column of an element, and which of the warp's products has it.
+struct Coordinates {
   int row, column, product;
 };
 enum Part { part_a, part_b, part_c };
@@ -112,13 +113,13 @@ struct Tiles {
     return elements / kLanes / per_register<E>();
   }
   template <typename E, Part part>
-  static Place place(int lane, int i) {
+  static Coordinates coordinates(int lane, int i) {
     constexpr int per = part == part_c ? 2 : per_register<E>();
     constexpr int side = (part == part_b ? k / per / 4 : m / 8);  // tiles from top to bottom
     const int tile = i / per, group = lane / 4, member = lane % 4 * per + i % per;
     const int down = tile % side, right = tile / side;
-    return part == part_b ? Place{down * 4 * per + member, right * 8 + group, 0}
-                          : Place{down * 8 + group, right * 4 * per + member, 0};
+    return part == part_b ? Coordinates{down * 4 * per + member, right * 8 + group, 0}
+                          : Coordinates{down * 8 + group, right * 4 * per + member, 0};
   }
 };
 
@@ -134,16 +135,19 @@ struct Quads {
     return part == part_c ? E::bits / 4 : 2;
   }
   template <typename E, Part part>
-  static Place place(int lane, int i) {
+  static Coordinates coordinates(int lane, int i) {
     const int high = lane / 16 * 4, q = lane / 4 % 4;
     if (part == part_a) {
-      return a_major == row ? Place{lane % 4 + high, i, q} : Place{i + high, lane % 4, q};
+      return a_major == row ? Coordinates{lane % 4 + high, i, q}
+                            : Coordinates{i + high, lane % 4, q};
     }
     if (part == part_b) {
-      return b_major == row ? Place{lane % 4, i + high, q} : Place{i, lane % 4 + high, q};
+      return b_major == row ? Coordinates{lane % 4, i + high, q}
+                            : Coordinates{i, lane % 4 + high, q};
     }
-    return E::bits == 16 ? Place{lane % 4 + high, i, q}
-                         : Place{(lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1), q};
+    return E::bits == 16
+               ? Coordinates{lane % 4 + high, i, q}
+               : Coordinates{(lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1), q};
   }
 };
 
@@ -250,13 +254,14 @@ CK_INLINE void together(Operands& mine, ck_sim_warp_function function) {
 }
 
 #ifdef CK_SIM_CHECKED
-/// Calls `note(place, undefined)` for the elements of a fragment whose registers begin with one.
+/// Calls `note(coordinates)` for the elements of a fragment whose registers begin with one.
 template <typename S, typename E, Part part, typename Note>
-static void each_place(void* const* lanes, int first, Note note) {
+static void each_undefined(void* const* lanes, int first, Note note) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const u64 registers = given(lanes, lane).registers >> first;
     for (int i = 0; i < S::template registers<E, part>() * per_register<E>(); ++i) {
-      if ((registers >> i / per_register<E>() & 1) != 0) note(S::template place<E, part>(lane, i));
+      if ((registers >> i / per_register<E>() & 1) != 0)
+        note(S::template coordinates<E, part>(lane, i));
     }
   }
 }
@@ -268,13 +273,15 @@ static void share_products(void* const* lanes) {
   bool rows[S::products][S::m] = {}, columns[S::products][S::n] = {};
   bool sums[S::products][S::m][S::n] = {};
   const int b = given(lanes, 0).a.count, c = b + given(lanes, 0).b.count;
-  each_place<S, A, part_a>(lanes, 0, [&](Place at) { rows[at.product][at.row] = true; });
-  each_place<S, B, part_b>(lanes, b, [&](Place at) { columns[at.product][at.column] = true; });
-  each_place<S, C, part_c>(lanes, c, [&](Place at) { sums[at.product][at.row][at.column] = true; });
+  each_undefined<S, A, part_a>(lanes, 0, [&](Coordinates at) { rows[at.product][at.row] = true; });
+  each_undefined<S, B, part_b>(lanes, b,
+                               [&](Coordinates at) { columns[at.product][at.column] = true; });
+  each_undefined<S, C, part_c>(lanes, c,
+                               [&](Coordinates at) { sums[at.product][at.row][at.column] = true; });
   for (int lane = 0; lane < kLanes; ++lane) {
     u64 registers = 0;
     for (int i = 0; i < S::template registers<D, part_c>() * per_register<D>(); ++i) {
-      const Place at = S::template place<D, part_c>(lane, i);
+      const Coordinates at = S::template coordinates<D, part_c>(lane, i);
       const bool is = rows[at.product][at.row] || columns[at.product][at.column] ||
                       sums[at.product][at.row][at.column];
       registers |= static_cast<u64>(is) << i / per_register<D>();
@@ -290,7 +297,7 @@ template <typename S, typename E, Part part, typename Matrices>
 static void collect(void* const* lanes, Fragment Operands::* from, Matrices& to) {
   for (int lane = 0; lane < kLanes; ++lane) {
     for (int i = 0; i < S::template registers<E, part>() * per_register<E>(); ++i) {
-      const Place at = S::template place<E, part>(lane, i);
+      const Coordinates at = S::template coordinates<E, part>(lane, i);
       const int line = part == part_b ? at.column : at.row;
       const int k = part == part_b ? at.row : at.column;
       to[at.product][line][k] = element<E>(given(lanes, lane).*from, i);
@@ -327,7 +334,7 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const Operands& of = given(lanes, lane);
     for (int i = 0; i < S::template registers<D, part_c>() * per_register<D>(); ++i) {
-      const Place at = S::template place<D, part_c>(lane, i);
+      const Coordinates at = S::template coordinates<D, part_c>(lane, i);
       set_element<D>(of.d, i, d[at.product][at.row][at.column]);
     }
   }
@@ -471,7 +478,7 @@ static void move_fragment(Operands& of, int lane) {
   constexpr int bytes = unit * E::bits / 8, own = S::template registers<E, part>() * per;
   char* const words = static_cast<char*>(stores ? of.a.words : of.d.words);
   for (int i = 0; i < (stores ? own : of.d.count * per); i += unit) {
-    const Place at = S::template place<E, part>(lane, i % own);
+    const Coordinates at = S::template coordinates<E, part>(lane, i % own);
     const s64 offset = major == row ? static_cast<s64>(at.row) * of.stride + at.column
                                     : static_cast<s64>(at.column) * of.stride + at.row;
     char* const memory = of.address + offset * E::bits / 8;
