@@ -1,4 +1,4 @@
-// Runs a kernel on the host and checks every access, or counts its traffic.
+// Runs a kernel on the host and checks all accesses, or counts its traffic.
 #include "reach.hpp"
 #include "rounds.hpp"
 #include "shuffles.hpp"
@@ -19,7 +19,7 @@ static void write_pointers(const Launch& launch, uint32_t bytes, const ck_sim_op
   memory_map.parameter_bytes = bytes;
 }
 
-/// Has as many blocks run as are asked for, or a few more: whole clusters.
+/// Has as many blocks run as the options say, or a few more: whole clusters.
 static void take_sample(Launch* launch, ck_sim_options* o) {
   if (o->sample != 0 && o->sample < launch->blocks) {
     launch->blocks = (o->sample + launch->ranks - 1) / launch->ranks * launch->ranks;
@@ -61,8 +61,8 @@ static bool prepare_launch(Launch* launch, const ck_sim_kernel* kernel, const ck
 
 }  // namespace ck_sim
 
-/// As ck_sim_launch_kernel of runtime.cpp, but for the blocks that are resident, which the options
-/// say; one at a time in a process. Fills in what the options leave open.
+/// As ck_sim_launch_kernel of runtime.cpp, but one at a time in a process, and the options say how
+/// many blocks are resident. Fills in the options.
 CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void* parameters,
                                         uint32_t bytes, const uint32_t* offsets, uint32_t count,
                                         const ck_sim_shape* shape, ck_sim_options* options,
@@ -83,9 +83,8 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
   return launch.failed;
 }
 
-/// Marks which arrays a launch reaches: by addresses in its parameters, in variables, in memory
-/// that malloc gave, in arrays that it reaches. Addresses of arguments are left out of
-/// `parameters`.
+/// Marks the arrays that a launch reaches: by addresses in its parameters, in variables, in memory
+/// that malloc gave, or in arrays that it reaches. `parameters` have no addresses of arguments.
 CK_SIM_EXPORT void ck_sim_reach(ck_sim_known* known, uint32_t count, const void* parameters,
                                 uint32_t bytes, const ck_sim_variable* variables,
                                 uint32_t variable_count) {
@@ -93,6 +92,6 @@ CK_SIM_EXPORT void ck_sim_reach(ck_sim_known* known, uint32_t count, const void*
   Reach reach = {known, count, {}, {}};
   memory_map.given_variables = variables;
   memory_map.given_count = variable_count;
-  survives([&] { reach.run(parameters, bytes); });  // else the launch tells what is not there
+  survives([&] { reach.run(parameters, bytes); });  // if not, the launch says what is missing
   reach.release();
 }

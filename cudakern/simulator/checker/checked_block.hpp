@@ -7,10 +7,9 @@
 
 namespace ck_sim {
 
-/// The accesses of one thread that are not sorted into requests yet, see traffic.hpp: a list of
-/// addresses, and of what the accesses are. Those in a key's low eight bits are bytes.
-/// Apart from each other, so that the keys of two lanes are compared at once. All-zero memory is an
-/// empty list.
+/// The accesses of one thread that are not sorted into requests yet, see traffic.hpp. A key has the
+/// slot of an access and, in the lowest eight bits, its bytes. Keys are apart from addresses, so
+/// that those of two lanes are compared at once. All-zero memory is an empty list.
 struct Events {
   uint64_t* addresses;
   uint32_t* keys;  // in the same allocation
@@ -41,64 +40,62 @@ struct Events {
 };
 
 constexpr int kLanes = kWarpSize;
-constexpr int kScopes = 3;       // as far as they differ on one device: block, cluster, all
-constexpr int kProxySpaces = 2;  // that a fence between proxies is for: global, shared
+constexpr int kScopes = 3;       // that differ on one device: block, cluster, GPU
+constexpr int kProxySpaces = 2;  // which a fence between proxies may be for: global, shared
 
-/// The accesses to four bytes of memory: who wrote last, and two who read since: the first one and
-/// the latest. See shadow.hpp.
+/// The last accesses to four bytes of memory, see shadow.hpp.
 struct Cell {
   WriteTag write;
   FirstReadTag first_read;
   LatestReadTag latest_read;
 };
 
-/// Those of each of the bytes, where these have been accessed one by one.
+/// Those to each of the bytes, where these were accessed one by one.
 struct ByteCells {
   Cell byte[4];
 };
 
 struct Knowledge;
-struct Pending;
+struct PendingEntries;
 struct Release;
-struct Seen;
+struct SeenEntries;
 struct WarpTimes;
 
-/// Entries of a channel that a thread has taken already, so that polling does not pile them up.
-struct Taken {
+/// Entries of a channel that a thread has taken already: polling does not pile them up.
+struct TakenEntries {
   const void* channel;
   size_t first, count;
   Scope scope;
   bool sequential;
 };
 
-/// What a thread knows about the others: which of their accesses came before its own. Times count a
-/// thread's releases; see order.hpp.
+/// What a thread knows of others: which of their accesses came before its own. See order.hpp.
 struct ThreadOrder {
   uint32_t time;
   uint32_t known[kLanes];      // the time up to which each lane of the warp is known
-  const WarpTimes* published;  // `known`, as others can keep it; null if it has changed
-  const Knowledge* knowledge;  // what came from other warps and blocks by acquiring
-  Seen* seen;                  // what relaxed reads saw: known from the next fence on
-  Seen* spare;                 // of those lists, to be used again
-  Pending* pending;            // what strong accesses met: known from the next fence.sc on
-  Taken taken[4];
-  const Release* released;             // the latest release
-  const Release* fence[kScopes];       // what the latest fence of at least each scope released
+  const WarpTimes* published;  // a copy of `known` for others to keep; null if `known` has changed
+  const Knowledge* knowledge;  // of other warps and blocks, by acquiring
+  SeenEntries* seen;           // what relaxed reads saw, which it knows from its next fence on
+  SeenEntries* spare;          // for new ones
+  PendingEntries* pending;     // what strong accesses met, which it knows from its next fence.sc on
+  TakenEntries taken[4];
+  const Release* released;        // the latest release
+  const Release* fence[kScopes];  // what its latest fence in each scope or a wider one released
   const Release* sequential[kScopes];  // ... and the latest fence.sc
-  // What the latest fence between proxies did for each space, until it is passed on: proxies.hpp.
+  // What its latest fence between proxies released for each space, until that is passed on.
   const Release* proxy[kProxySpaces];
-  bool dirty;     // it accessed memory since its latest release
-  bool operated;  // an access of it has released
+  bool dirty;     // whether it has accessed memory since its latest release
+  bool operated;  // whether an access of it has released
 };
 
-/// The aligned barriers that the lanes of a warp came to. Before others come to one, a lane comes
-/// to fewer than `kMostAhead`: it waits at the next, or has arrived at each barrier of the block.
+/// The aligned barriers that the lanes of a warp came to. A lane is ahead of others by fewer than
+/// `kMostAhead`: it waits at the next one, or has arrived at each barrier of the block.
 constexpr uint32_t kMostAhead = 32;
 struct WarpBarriers {
   uint32_t count[kLanes], most;
   struct {
     const Site* site;
-    uint64_t calls;      // that it was reached by
+    uint64_t calls;      // by which it was reached
   } latest[kMostAhead];  // by number
 };
 
@@ -113,21 +110,21 @@ struct RemoteAccess {
 struct CheckedBlock {
   uint64_t serial;  // of the block in the order of starts, counted over all launches
   uint64_t first;   // of the first block of its cluster
-  uint32_t base;    // all accesses of the block before this time came before a barrier
+  uint32_t base;    // accesses of the block before this time came before a barrier
   Cell* cells;      // of its shared memory
   size_t cell_count;
   Vector<ByteCells> split_cells;  // of these
   ThreadOrder order[kMaxThreads];
-  // What fences of all threads released by the latest barrier, for each scope.
+  // What fences of all threads had released by the latest barrier, in each scope.
   const Release* fenced[kScopes];
   WarpBarriers barriers[kMaxThreads / kLanes];
-  Vector<RemoteAccess> remote;  // by others of the cluster, by rank and thread; or empty
+  Vector<RemoteAccess> remote;  // of others of the cluster, by rank and thread; or empty
   // For the traffic report.
   Events events[kMaxThreads];
   Vector<uint32_t> executions;  // see traffic.hpp
 };
 
-/// Gives back what a block has had, for good.
+/// Frees the memory of a block.
 inline void release_checked(CheckedBlock* c) {
   free(c->cells);
   free(c->split_cells.data);

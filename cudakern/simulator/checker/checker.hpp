@@ -1,4 +1,4 @@
-// Every access of a checked launch arrives here: is it inside, aligned, initialized, ordered?
+// Checks each access of a checked launch: is it inside, aligned, initialized, ordered?
 #pragma once
 
 #include "collectives.hpp"
@@ -14,7 +14,7 @@ struct Checker {
   uint64_t writes;       // of the launch
   uint64_t next_serial;  // of blocks, over all launches
   Vector<Worker*> residents;
-  alignas(16) char nowhere[kWide];  // where what must not happen happens
+  alignas(16) char nowhere[kWide];  // where accesses go that must not happen
 };
 
 inline Checker checker = {false, false, 0, 1, {}, {}};
@@ -40,12 +40,12 @@ inline Access access_of(Worker* w, const Thread* thread, const void* address, ui
 
 // Where an access lies
 
-/// What is known of the memory at an address.
+/// What is known of the memory that an access touches.
 struct Location {
-  Cell* cells;               // of the granule of the address; null for the thread's own memory
-  const uint8_t* unwritten;  // one byte each: whether nothing had written it before the launch
-  unsigned char* written;    // bits, of local memory
-  uint64_t bit;              // ... and the first of them
+  Cell* cells;               // from the address's own on; null for the thread's own memory
+  const uint8_t* unwritten;  // a byte for each byte: whether nothing wrote it before the launch
+  unsigned char* written;    // of local memory: a bit for each byte
+  uint64_t bit;              // ... and the number of the first
   bool initialized;
 };
 
@@ -54,7 +54,7 @@ inline bool is_inside(const Access& a, uint64_t bytes) {
   return start < bytes && a.bytes <= bytes - start;
 }
 
-/// Whether nothing of a buffer was unwritten before the launch.
+/// Whether all of a buffer was written before the launch.
 inline bool is_written(const ck_sim_buffer& b) {
   return b.unwritten == nullptr && b.all_unwritten == 0;
 }
@@ -79,8 +79,8 @@ inline bool locate_buffer(Access& a, Location* location) {
   return inside;
 }
 
-/// Whether an access may be one of shared memory: a wild address of global memory can be the same
-/// number as one of those.
+/// Whether an access may be to shared memory. An access to global memory is not, even if its
+/// address is wrong and lies there.
 inline bool may_be_shared(uint32_t kind) {
   return static_cast<Space>(kind >> kSpaceShift & 7) != Space::kGlobal;
 }
@@ -104,7 +104,7 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Location* l
   }
   a.offset = static_cast<int64_t>(offset - start);
   const bool inside = is_inside(a, bytes);
-  if (owner != a.w) {  // Python tells what lies there
+  if (owner != a.w) {  // Python finds out what lies there
     a.space = ck_sim_remote;
     a.object = g.rank;
     a.offset = static_cast<int64_t>(offset);
@@ -113,7 +113,7 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Location* l
   return inside;
 }
 
-/// The rank of the block of a cluster that a window was opened for; the number of ranks without.
+/// The rank of the block in a cluster that has a window; the number of ranks if none has it.
 inline uint32_t rank_of_window(const Group& group, const char* window) {
   uint32_t rank = 0;
   for (; rank < group.ranks && group.windows[rank] != window; ++rank) {
@@ -121,8 +121,8 @@ inline uint32_t rank_of_window(const Group& group, const char* window) {
   return rank;
 }
 
-/// Locates an address in the window of another block: false unless that is of the cluster, and
-/// runs.
+/// Locates an address in the window of another block; false unless that block is of the cluster and
+/// still runs.
 inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Location* location) {
   const bool inside = locate_shared(a, other, offset, location);
   const Group& group = a.w->group;
@@ -174,7 +174,7 @@ inline bool is_stack(const Worker* w, const char* address) {
   return false;
 }
 
-/// Whether an address is one of a window's; locates it, as well as it can be.
+/// Whether an address lies in a window. Locates it if so.
 inline bool is_in_window(Access& a, Worker* owner, Location* location, bool* inside) {
   const uint64_t offset = window_offset(owner->window, a.address);
   if (offset >= owner->window.bytes) return false;
@@ -182,7 +182,7 @@ inline bool is_in_window(Access& a, Worker* owner, Location* location, bool* ins
   return true;
 }
 
-/// Locates an address that is in no memory the thread may access.
+/// Locates an address in memory that the thread may not access.
 inline void locate_stray(Access& a, Location* location) {
   bool inside = false;
   for (size_t i = 0; i < checker.residents.size && may_be_shared(a.kind); ++i) {
@@ -196,8 +196,7 @@ inline void locate_stray(Access& a, Location* location) {
   }
 }
 
-/// Locates an address outside of all arrays, of the block's shared memory and of the thread's
-/// stack.
+/// Locates an address outside of arrays, the block's shared memory and the thread's stack.
 inline bool locate_elsewhere(Access& a, Location* location) {
   const MemoryMap& m = memory_map;
   const uint64_t address = reinterpret_cast<uint64_t>(a.address);
@@ -242,15 +241,15 @@ inline bool locate(Access& a, Location* location) {
   return locate_elsewhere(a, location);
 }
 
-/// The key of the channel of an address. It tells blocks apart: one after the other, they have
-/// their shared memory at the same addresses.
+/// The key of the channel of an address. It differs between blocks, which have their shared memory
+/// at the same addresses one after the other.
 inline uint64_t channel_key(const Access& a) {
   return reinterpret_cast<uint64_t>(a.address) + (a.owner << 48) + 1;
 }
 
 // What is wrong with an access
 
-/// Ends a launch that is counted and not checked: what it moves from here on means nothing.
+/// Ends a launch that is counted but not checked: its further traffic would mean nothing.
 __attribute__((noinline)) inline void stop_counting(const Access& a, const char* kind) {
   if (checker.checks) return;
   const char* text = "an access must be inside of its array and aligned; see checked";
@@ -262,8 +261,8 @@ __attribute__((noinline)) inline void stop_counting(const Access& a, const char*
   ck_sim_stop(kind, text, a.site);
 }
 
-/// Whether a neighbour was written that is copied together with this access, which may be padding.
-/// Of what earlier launches wrote, only the word before counts: padding follows a member.
+/// Whether what an access reads may be padding: a neighbour that is copied with it was written. Of
+/// what earlier launches wrote, only the word before counts, since padding follows a member.
 inline bool is_padding(const Access& a, const Location& location) {
   const Cell* cell = location.cells;
   const bool before =
@@ -272,14 +271,14 @@ inline bool is_padding(const Access& a, const Location& location) {
   return before || !cell[(a.bytes + 3) / 4].write.is_older(a.first);
 }
 
-/// A number for the thread of an access, which others do not have.
+/// A number that no other thread of the launch has.
 inline uint64_t thread_of(const Worker* w, uint32_t self) {
   return w->checked.serial * kMaxThreads + self + 1;
 }
 
 inline uint32_t all_bytes(const Access& a) { return ~0u >> (32 - a.bytes); }
 
-/// Adds the bytes that nothing has written to what a read finds undefined.
+/// Adds bytes that nothing has written to those of a read that are undefined.
 inline void add_unwritten(Access& a, const Location& location, uint32_t fresh) {
   for (uint32_t i = 0; location.unwritten != nullptr && i < a.bytes; ++i) {
     fresh &= ~(location.unwritten[i] == 0 ? 1u << i : 0u);
@@ -300,7 +299,8 @@ inline void use_undefined(const Access& a, ck_sim_use use) {
   report_undefined(view, thread_of(a.w, a.self), a.undefined, use, a.site);
 }
 
-/// After a read: what its thread gets is followed from here on, but an atomic uses it at once.
+/// Gives the undefined values of a read to its thread, whose code follows them. An atomic uses them
+/// at once.
 inline void give_undefined(const Access& a) {
   const View& view = a.w->threads[a.self].view;
   if (a.begins) return;
@@ -308,14 +308,14 @@ inline void give_undefined(const Access& a) {
     use_undefined(a, ck_sim_use_atomic);
   } else {
     const bool all = (a.kind & kPiece) == 0 && a.undefined_bytes == all_bytes(a);
-    const uint64_t whole = all ? kNoPadding | kNoPiece : 0;  // though a copy of a piece
+    const uint64_t whole = all ? kNoPadding | kNoPiece : 0;  // even if it was copied as a piece
     view.undefined |= a.undefined | whole | (a.undefined_bytes & kUndefinedBytes);
     view.undefined_behind |= a.undefined_bytes >> 16;
   }
 }
 
-/// Whether undefined bytes of what is read or written are no padding: they are computed, or all of
-/// an element, or all there is.
+/// Whether undefined bytes of what is read or written are more than padding: they are computed, or
+/// all of an element, or all of the access.
 inline bool is_whole(const Access& a, uint32_t element) {
   if (a.undefined_bytes == 0) return false;
   const uint32_t all = ~0u >> (32 - element);
@@ -327,12 +327,12 @@ inline bool is_whole(const Access& a, uint32_t element) {
   return whole;
 }
 
-/// Whether others see at once what is written there: other blocks, and the host.
+/// Whether other blocks and the host see what is written there.
 inline bool is_seen(const Access& a) {
   return a.space == ck_sim_global || a.space == ck_sim_variable_;
 }
 
-/// Before a write: an undefined value is used if others see it. Otherwise memory holds it.
+/// Reports the undefined value of a write if others see it. Otherwise memory holds it.
 inline void use_stored(Access& a, uint32_t element) {
   if (a.undefined_bytes != 0 && is_seen(a) && is_whole(a, element)) {
     use_undefined(a, ck_sim_use_store);
@@ -396,7 +396,8 @@ inline void count_access(const Access& a) {
   }
 }
 
-/// Takes note of an access to the shared memory of another block, which must not end before.
+/// Takes note of an access to the shared memory of another block, which must come before that
+/// block's end.
 inline void note_remote(const Access& a) {
   const uint32_t threads = a.w->launch->threads, rank = a.w->group.rank;
   Vector<RemoteAccess>& remote = a.remote->checked.remote;
@@ -406,15 +407,15 @@ inline void note_remote(const Access& a) {
   remote[rank * threads + a.self] = {a.tag, a.site, a.kind, a.bytes, a.window_offset};
 }
 
-/// Whether an access is a strong read that can acquire: of an atomic, if its value goes somewhere.
+/// Whether an access is a strong read that can acquire. An atomic is one if its result is used.
 inline bool sees_value(uint32_t kind) {
   if ((kind & kStrong) == 0) return false;
   if ((kind & kAtomic) == 0) return (kind & kReads) != 0;
   return (kind & kReturns) != 0 || (kind & (kAcquires | kMbarrier)) == kAcquires;
 }
 
-/// Holds an access to memory that is there against those before it. `element` are the bytes of one
-/// of several that it writes, or 0.
+/// Checks an access that is inside against those before it. If it writes several elements,
+/// `element` is the size of one; otherwise 0.
 inline void check_memory(Access& a, const Location& location, uint32_t element = 0) {
   ThreadOrder& t = a.w->checked.order[a.self];
   t.dirty = true;
@@ -448,8 +449,8 @@ inline void check_memory(Access& a, const Location& location, uint32_t element =
   }
 }
 
-/// Checks an access; false if it must not happen. Whether an atomic writes that may fail is known
-/// when it has happened: see end_atomic.
+/// Checks an access; false if it must not happen. Whether a compare-and-swap writes is known when
+/// it has happened: see end_atomic.
 __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment,
                                                    uint32_t element = 0) {
   Location location;
@@ -480,7 +481,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
   return true;
 }
 
-/// Where an access lies, as far as that is quick to say.
+/// Where an access lies, as far as that is quick to find out.
 struct QuickLocation {
   Memory memory;
   uint64_t address;  // for the traffic report
@@ -489,7 +490,7 @@ struct QuickLocation {
   bool initialized;
 };
 
-/// Finds an access that lies in what its instruction accessed last.
+/// Locates an access to the object that its instruction accessed last; false if it lies elsewhere.
 template <bool kWrite>
 inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_t number,
                          QuickLocation* location) {
@@ -498,7 +499,7 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
   if (in_arena < m.arena_bytes) {
     const ck_sim_buffer& b = m.buffers[recent.buffer[number]];
     const uint64_t at = reinterpret_cast<uint64_t>(address), start = at - b.address;
-    // What nobody may write is never raced for.
+    // There are no races for what nobody may write.
     const bool settled = !kWrite && b.read_only != 0 && is_written(b);
     *location = {Memory::kGlobal, at, settled ? nullptr : m.arena_cells.cells() + in_arena / 4,
                  order.first_serial, is_written(b)};
@@ -521,8 +522,8 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
   return start < o.bytes && bytes <= o.bytes - start;
 }
 
-/// Checks and counts a weak access of whole words by the rules that are quick to apply. Returns
-/// false if those do not settle it.
+/// Checks and counts a weak access of whole words by rules that are quick to apply. Returns false
+/// if these do not settle it.
 template <bool kWrite>
 inline bool pass_access(Worker* w, const char* address, const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;
@@ -553,7 +554,7 @@ inline bool pass_access(Worker* w, const char* address, const Site* site) {
   return true;
 }
 
-/// The same for an atomic. It passes if it orders nothing, and nothing was left to be seen.
+/// The same for an atomic, which passes if it orders nothing and no strong access left anything.
 inline bool pass_atomic(Worker* w, const char* address, const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;
   const uint64_t at = reinterpret_cast<uint64_t>(address);
@@ -578,7 +579,7 @@ inline char* nowhere() {
   return checker.nowhere;
 }
 
-/// An access by one instruction.
+/// Checks an access by one instruction.
 template <bool kWrite>
 __attribute__((always_inline)) inline char* on_access(const char* address, const void* value,
                                                       const Site* site) {
@@ -593,7 +594,7 @@ __attribute__((always_inline)) inline char* on_access(const char* address, const
   return check_access(a, a.bytes) ? a.address : nowhere();
 }
 
-/// As the words, or bytes, that a GPU would move one by one.
+/// Checks the words, or bytes, that a GPU would move one by one.
 inline char* on_range(const char* address, uint64_t bytes, uint32_t kind, const Site* site) {
   Worker* w = worker;
   const uint32_t step = (reinterpret_cast<uint64_t>(address) | bytes) % 4 == 0 ? 4 : 1;
@@ -681,7 +682,7 @@ void ck_sim_enter_local(ck_sim_local* variable) {
   variable->outer = self->locals;
   self->locals = variable;
   ck_sim::undefined_values.release(variable->start, variable->bytes);
-  memset(variable->start, 0xFF, variable->bytes);  // not what others left: a seed decides all
+  memset(variable->start, 0xFF, variable->bytes);  // a seed alone decides what is there
 }
 void ck_sim_leave_local(ck_sim_local* variable) {
   ck_sim::worker->running->locals = variable->outer;

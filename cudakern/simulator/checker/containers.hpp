@@ -1,5 +1,5 @@
-// The few containers the checker needs, on malloc alone: a runtime without C++'s library links with
-// any compiler driver.
+// Containers of the checker. They need malloc alone: a runtime without C++'s library can be linked
+// by any compiler.
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 namespace ck_sim {
 
-/// Memory that must be there: without it the process ends, as with operator new.
+/// Returns memory that was asked for. The process ends if there is none, as with operator new.
 template <typename T>
 inline T* required(void* memory) {
   if (memory == nullptr) {
@@ -18,7 +18,7 @@ inline T* required(void* memory) {
   return static_cast<T*>(memory);
 }
 
-/// A growing array of trivial values. All-zero memory is an empty one.
+/// An array of trivial values, which grows. All-zero memory is an empty one.
 template <typename T>
 struct Vector {
   T* data;
@@ -34,7 +34,7 @@ struct Vector {
   }
   T& operator[](size_t i) { return data[i]; }
   void clear() { size = 0; }
-  /// Has so many values, all zero.
+  /// Makes it so many values, all zero.
   void fill(size_t count) {
     if (capacity < count) {
       free(data);
@@ -46,7 +46,7 @@ struct Vector {
   }
 };
 
-/// From non-zero words to values, by open addressing. All-zero memory is an empty one.
+/// A hash table from non-zero words to values. All-zero memory is an empty one.
 template <typename T>
 struct Map {
   struct Slot {
@@ -100,7 +100,7 @@ struct Map {
   }
 };
 
-/// Memory that is given back all at once.
+/// Memory that is freed all at once.
 struct Pool {
   struct Chunk {
     Chunk* next;

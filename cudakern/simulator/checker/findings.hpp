@@ -1,4 +1,5 @@
-// What the checker found, and numbers for the instructions that it saw. Python writes the messages.
+// Findings of the checker, and numbers for the instructions that it meets. Python writes the
+// messages.
 #pragma once
 
 #include <string.h>
@@ -19,14 +20,15 @@ inline uint64_t hash_text(const char* text) {
   return key;
 }
 
-/// The instructions of a launch that access memory, by number. A number fits into a tag. One that
-/// writes undefined values has a second number for those, counted from the last one down.
+/// The instructions of a launch that access memory, by number. A number fits into a tag. An
+/// instruction that writes undefined values has a second number for these, which count down from
+/// the largest.
 struct Sites {
   const Site* at[kMostSites + 1];
   uint64_t lines[kMostSites + 1];  // of each, a hash of its source line and the calls around it
   uint32_t count;
-  uint32_t seconds;                 // numbers
-  uint16_t second[kMostSites + 1];  // number of each, or 0
+  uint32_t seconds;                 // how many second numbers there are
+  uint16_t second[kMostSites + 1];  // the second number of each, or 0
 
   /// The number of a site, from 1; 0 when there are too many, which ends the launch.
   uint32_t number(const Site* site) {
@@ -79,8 +81,7 @@ inline void count_thread(uint32_t number, const View& view) {
   seen = 1;
 }
 
-/// Whether a finding of this kind at these lines is new. The rest would say the same again, of
-/// further threads.
+/// Whether a finding of this kind at these lines is new. If not, its thread is counted.
 inline bool is_new(const char* kind, uint32_t site, uint32_t other, uint64_t object,
                    const View& view) {
   const uint64_t other_line = other == 0 ? 0 : sites.lines[other] + 1;

@@ -1,8 +1,8 @@
-// The memory a checked launch may touch. Arrays are copied into an arena, each between red zones
-// and as far from a 512-byte boundary as it lies in its own allocation: as on a GPU. Those of a
-// sampled launch are copied as far as it touches them, and never back. Words that are addresses of
-// arrays are those of the copies while a launch runs, wherever they stand, and the host's
-// afterwards.
+// The memory that a checked launch may access. Arrays are copied into an arena. Each lies between
+// red zones there, and as far from a 512-byte boundary as in its own allocation, as on a GPU. A
+// sampled launch copies what it touches of arrays, and copies nothing back. While a launch runs,
+// words that are addresses of arrays are those of the copies, wherever they stand; afterwards they
+// are the host's again.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,8 +15,8 @@ namespace ck_sim {
 
 constexpr uint64_t kRedZone = 64 * 1024;  // at least
 constexpr uint64_t kBufferAlignment = 512;
-constexpr uint64_t kLeastAddress = 64 * 1024;  // below are numbers, null pointers, what is near
-constexpr uint64_t kPieceBytes = 16 * 1024;    // that are copied at once
+constexpr uint64_t kLeastAddress = 64 * 1024;  // smaller words are numbers, or null with an offset
+constexpr uint64_t kPieceBytes = 16 * 1024;    // copied at once
 constexpr uint64_t kChunk = 4096;              // what a sampled launch copies at once
 
 /// A mapping that grows by being replaced; its pages are zero until touched.
@@ -44,19 +44,19 @@ struct Mapping {
   Cell* cells() const { return reinterpret_cast<Cell*>(memory); }
 };
 
-/// Cells for so many bytes, from any place.
+/// Bytes of the cells for so many bytes, wherever these start.
 inline size_t cell_bytes(uint64_t bytes) { return (bytes / 4 + 2) * sizeof(Cell); }
 
-/// Memory with cells of its own: a variable of the module, or a block that malloc gave.
+/// A variable of the module, or a block that malloc gave.
 struct Object {
   uint64_t start, bytes;
   uint64_t cells;   // the number of its first cell
   uint32_t number;  // of the variable
   bool constant;
-  bool written;  // as far as anybody knows
+  bool written;  // whether it counts as written before the launch
 };
 
-/// The object of a sorted list that an address belongs to, or is nearest to; null without any.
+/// The object of a sorted list to which an address belongs, or is near; null if there are none.
 inline const Object* nearest(const Vector<Object>& objects, uint64_t address) {
   size_t low = 0, high = objects.size;
   while (high - low > 1) {
@@ -66,7 +66,7 @@ inline const Object* nearest(const Vector<Object>& objects, uint64_t address) {
   return objects.size == 0 ? nullptr : &objects.data[low];
 }
 
-/// Puts an object in its place of a sorted list.
+/// Inserts an object into a sorted list.
 inline void insert(Vector<Object>& objects, const Object& object) {
   objects.push(object);
   size_t i = objects.size - 1;
@@ -80,14 +80,15 @@ struct MemoryMap {
   Mapping arena, arena_cells, variable_cells, heap_cells;
   uint64_t arena_bytes;  // in use
   bool sampled;
-  Mapping present;  // of a sampled launch: a byte for each chunk of the arena, whether it is there
+  Mapping
+      present;  // of a sampled launch: a byte for each chunk of the arena, whether it was copied
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
   const ck_sim_shared_object* shared_objects;
   uint32_t shared_object_count;
   uint64_t dynamic_offset;  // of dynamic shared memory in a window
   Vector<Object> variables;
-  Vector<Object> blocks;  // that malloc gave; they outlive launches
+  Vector<Object> blocks;  // of malloc; they outlive launches
   const char* parameters;
   uint64_t parameter_bytes;
   const ck_sim_variable* given_variables;
@@ -101,7 +102,7 @@ struct MemoryMap {
     for (uint32_t i = 0; i < buffer_count; ++i) {
       end = (end + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment + buffers[i].phase;
       buffers[i].address = end;  // from the arena's start, for now
-      // As far again as the array is long: an index of twice its size is still known for its own.
+      // The zone is as long as the array: an index of up to twice its length is seen to be its own.
       end += buffers[i].bytes + (buffers[i].bytes > kRedZone ? buffers[i].bytes : kRedZone);
     }
     arena_bytes = end;
@@ -129,8 +130,8 @@ struct MemoryMap {
     }
   }
 
-  /// Calls `visit(copy, host, bytes)` for parts of a buffer that fit into a processor's cache and
-  /// end between words.
+  /// Calls `visit(copy, host, bytes)` for parts of a buffer that fit into a processor's cache, and
+  /// end where words do.
   template <typename Visit>
   static void for_pieces(const ck_sim_buffer& b, Visit visit) {
     for (uint64_t done = 0; done < b.bytes;) {
@@ -141,7 +142,7 @@ struct MemoryMap {
     }
   }
 
-  /// Has words that are addresses of the host's arrays lead to their copies.
+  /// Has addresses of the host's arrays lead to their copies.
   void enter_addresses(void* memory, uint64_t bytes) const {
     if (buffer_count == 0) return;
     const ck_sim_buffer& last = buffers[buffer_count - 1];
@@ -152,7 +153,7 @@ struct MemoryMap {
             [this](uint64_t word) { return in_arena(word); });
   }
 
-  /// Has words that are addresses of copies lead to the host's arrays.
+  /// Has addresses of copies lead to the host's arrays.
   void leave_addresses(void* memory, uint64_t bytes) const {
     const uint64_t start = reinterpret_cast<uint64_t>(arena.memory);
     if (buffer_count == 0) return;
@@ -182,7 +183,8 @@ struct MemoryMap {
         [translate](const uint64_t* word) { *const_cast<uint64_t*>(word) = translate(*word); });
   }
 
-  /// The copy's address for one of the host's: in an array or, if in none, at the end of one.
+  /// Returns the copy's address for one of the host's: in an array or, if it is in none, at the end
+  /// of one.
   uint64_t in_arena(uint64_t address) const {
     const auto start = [this](uint32_t i) { return reinterpret_cast<uint64_t>(buffers[i].host); };
     const auto end = [this, start](uint32_t i) { return start(i) + buffers[i].bytes; };
@@ -198,7 +200,7 @@ struct MemoryMap {
     return leads ? buffers[low].address + (address - start(low)) : address;
   }
 
-  /// Copies in what a sampled launch is the first to touch of a buffer.
+  /// Copies what a sampled launch touches of a buffer, for the first time.
   void fetch(const ck_sim_buffer& b, uint64_t address, uint64_t bytes) {
     const uint64_t start = reinterpret_cast<uint64_t>(arena.memory), end = b.address + b.bytes;
     for (uint64_t i = (address - start) / kChunk; start + i * kChunk < address + bytes; ++i) {
@@ -250,7 +252,7 @@ struct MemoryMap {
     return variable_cells.reserve(cells * sizeof(Cell));
   }
 
-  /// The buffer that an address of the arena belongs to, or is nearest to.
+  /// The number of the buffer to which an address of the arena belongs, or is near.
   uint32_t buffer_at(uint64_t address) const {
     uint32_t low = 0, high = buffer_count;
     while (high - low > 1) {
@@ -260,7 +262,7 @@ struct MemoryMap {
     return low;
   }
 
-  /// The shared variable that an offset belongs to, or is nearest to.
+  /// The number of the shared variable to which an offset belongs, or is nearest.
   uint32_t shared_object_at(uint64_t offset) const {
     uint32_t best = 0;
     uint64_t distance = ~uint64_t{0};
@@ -280,7 +282,7 @@ struct MemoryMap {
 
 inline MemoryMap memory_map;
 
-/// Which object each instruction accessed last: it will mostly be the same.
+/// Which object each instruction accessed last: mostly the one that it accesses next.
 struct Recent {
   uint32_t buffer[kMostSites + 1];
   uint32_t object[kMostSites + 1];

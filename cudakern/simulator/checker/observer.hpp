@@ -1,4 +1,5 @@
-// What the runtime tells the checker: who starts, who meets, what happens later. See hooks.hpp.
+// The hooks by which the checker observes the runtime: which threads start, which meet, what
+// happens later. See hooks.hpp.
 #pragma once
 
 #include "barriers.hpp"
@@ -8,11 +9,12 @@ namespace ck_sim {
 
 constexpr const char* kGone =
     "the memory of each array must be mapped; part of one is not, as when a mapped file is cut";
-constexpr uint64_t kMostKept = uint64_t{1} << 28;  // bytes of arrays, for the next launch
+constexpr uint64_t kMostKept = uint64_t{1}
+                               << 28;  // bytes of memory that the next launch uses again
 
 // Launches, blocks, threads
 
-/// Forgets every access of earlier launches, before serials run out.
+/// Forgets all accesses of earlier launches, so that serials start again.
 inline void renew_serials() {
   MemoryMap& m = memory_map;
   m.arena_cells.release();
@@ -24,7 +26,7 @@ inline void renew_serials() {
   checker.next_serial = 1;
 }
 
-/// Gets ready for a launch; false, and a failure, without memory.
+/// Begins a launch; false, and a failure, without memory.
 inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   MemoryMap& m = memory_map;
   checker.checks = o->checks != 0;
@@ -69,7 +71,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   return true;
 }
 
-/// Leaves what was found.
+/// Ends a launch, and leaves its results in the options.
 inline void end_launch(Launch* launch, ck_sim_options* o) {
   MemoryMap& m = memory_map;
   if (!survives([&] { m.copy_out(); })) {
@@ -109,7 +111,7 @@ void start_checked_block(Worker* w) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     c.order[i] = {};
     c.order[i].time = 1;
-    c.events[i].clear();  // of a launch that failed
+    c.events[i].clear();  // those of a launch that failed
     w->threads[i].locals = nullptr;
     w->threads[i].view.calls = 0;
     if (i % kLanes == 0) {
@@ -136,8 +138,8 @@ inline void report_remote(Worker* owner, uint32_t thread, const RemoteAccess& on
   report_ended(a, only_strict);
 }
 
-/// What others of the cluster did to the shared memory of a block must have come before its end:
-/// one of its threads must know of it.
+/// Checks that what other blocks of the cluster did to the shared memory of a block came before the
+/// block's end: one of its threads must know of it.
 inline void end_shared_memory(Worker* w) {
   Vector<RemoteAccess>& remote = w->checked.remote;
   const uint32_t threads = w->launch->threads;
@@ -153,7 +155,7 @@ inline void end_shared_memory(Worker* w) {
   uint32_t bases[kMaxRanks] = {};
   const auto settle = [&remote, &left](size_t from, size_t count, const Release& r) {
     for (size_t i = from; i < from + count; ++i) {
-      if (remote[i].site != nullptr && Order::has(r, remote[i].tag)) {
+      if (remote[i].site != nullptr && r.covers(remote[i].tag)) {
         remote[i].site = nullptr;
         --left;
       }
@@ -172,7 +174,7 @@ inline void end_shared_memory(Worker* w) {
     return left == 0;
   };
   if (known.all != nullptr && order.includes(known.all, settles_all)) return;
-  // What is left is wrong; if strict, some of it perhaps only so.
+  // What is left is wrong: in a strict launch, some of it perhaps only there.
   Vector<RemoteAccess>& lost = lost_accesses;
   lost.clear();
   for (size_t i = 0; i < remote.size; ++i) {
@@ -212,8 +214,8 @@ void begin_turn(Worker* w, Thread* thread) {
 
 // Barriers
 
-/// Compilers copy a barrier so that all lanes of a warp come to one of the copies. So each
-/// instruction of PTX counts as a barrier of its own, whatever line it belongs to.
+/// Each instruction of PTX counts as a barrier of its own, whatever its line: where compilers copy
+/// a barrier, all lanes of a warp come to the same copy.
 void come_together(Worker* w, const Site* site) {
   if ((site->access & kAligned) == 0) return;
   const uint32_t self = number_of(w, w->running);
@@ -278,7 +280,7 @@ void order_acquire(Worker* w, Thread* self, const void* key, Scope scope) {
 }
 void order_forget(const void* key) { forget(key_of(key)); }
 
-/// After an atomic; one that failed wrote nothing.
+/// Checks and orders an atomic after it has happened. One that failed wrote nothing.
 void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
   checker.writes += update == ck_sim_changed;
   const bool releases = (site->access & kReleases) != 0;
@@ -302,8 +304,8 @@ void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site
 
 // mbarriers
 
-/// Operations without a scope order across the cluster, as libraries write them. If strict, that is
-/// lenient: what they order by themselves comes first.
+/// The scope of an operation on an mbarrier. Libraries rely on operations without a scope to order
+/// across the cluster. In strict launches only lenient entries do that.
 inline Scope scope_of_mbarrier(const Worker* w, const Site* site) {
   const Scope scope = scope_of(site);
   return w->launch->strict || scope > Scope::kCluster ? scope : Scope::kCluster;
@@ -343,7 +345,7 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
 
 // Asynchronous copies
 
-/// Calls `look(access, cells)` for the pieces of a range, up to 16 bytes each; false if a piece
+/// Calls `look(access)` for the pieces of a range, up to 16 bytes each; false if a piece
 /// must not be accessed.
 template <typename Look>
 inline bool each_piece(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
@@ -395,7 +397,7 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   count_range(access_of(w, self, copy->to, copy->bytes, kWrites, site));
   ThreadOrder& t = w->checked.order[number_of(w, self)];
   copy->mark = t.time;
-  // Until it has happened, nobody may touch what it writes, nor write what it reads.
+  // Until the copy has happened, nobody may access what it writes, or write what it reads.
   each_marked(w, self, copy->from, copy->size, kReads, site, [](const Access& a, Cell* cell) {
     if (cell->first_read.is_in_flight()) {
       cell->latest_read = LatestReadTag(a.tag.in_flight());
@@ -405,11 +407,11 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   });
   each_marked(w, self, copy->to, copy->bytes, kWrites, site,
               [](const Access& a, Cell* cell) { cell->write = WriteTag(a.tag.in_flight()); });
-  t.time += t.time < kMaxTime;  // what the thread does from now on is no part of it
+  t.time += t.time < kMaxTime;  // what the thread does from now on is later
   return true;
 }
 
-/// What is undefined of a few bytes that a copy reads.
+/// Adds to an access of a copy what is undefined of the few bytes that it reads.
 inline void find_undefined(Access& a) {
   Location location;
   if (!locate(a, &location) || location.cells == nullptr) return;
@@ -424,7 +426,7 @@ inline void find_undefined(Access& a) {
   add_unwritten(a, location, fresh);
 }
 
-/// Has the target of a copy hold undefined values of its source.
+/// Has the target of a copy hold the undefined values of its source.
 inline void copy_undefined(Worker* w, Thread* self, const Copy& copy) {
   for (uint32_t i = 0; i < copy.size; i += 4) {
     const uint32_t size = copy.size - i < 4 ? copy.size - i : 4;
@@ -448,7 +450,8 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   ThreadOrder& t = w->checked.order[number];
   checker.writes += 1;
   if (!checker.checks) return;
-  // A copy for an mbarrier ends when any thread looks at that; it counts as of when it began.
+  // A bulk copy for an mbarrier ends when any thread looks at the mbarrier. It counts with the time
+  // when it began.
   const bool detached = copy.mbarrier != nullptr && copy.kind == Copy::kBulk;
   const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
   if (copy.kind != Copy::kArrival) {

@@ -1,22 +1,24 @@
-// Which accesses come before which: the causality order of PTX's memory model.
+// The order of accesses: causality order, as PTX's memory model has it.
 //
-// Every thread has a time, which counts its releases; an access is known by its thread and time. A
-// barrier sets the times of all threads of a block to the same new one, the base: whatever is older
-// came before. Lanes that meet exchange what they know of each other.
+// Each thread has a time, which counts its releases. An access is known by its thread and time. A
+// barrier sets the times of all threads of a block to the same new time, the base: accesses with an
+// older time came before. Lanes that meet exchange what they know of each other.
 //
-// All else goes through channels: an address has one. A strong write leaves there what its thread
-// released, at the write itself or at a fence before it; an atomic adds to what it finds, a store
-// replaces it. A strong read takes what it finds: known at once if it acquires, else from the next
-// fence on. Scopes say who may take what. A thread keeps what it took as ranges of channels, so
-// that "does this thread know of that access?" is a search backwards, done only when two accesses
-// of different warps meet.
+// All other order goes through channels, of which each address has one. A strong write leaves there
+// what its thread released, at the write itself or at a fence before it: an atomic adds that to the
+// channel, a store replaces what is there. A strong read takes what the channel holds. If the read
+// acquires, its thread knows that at once; otherwise the thread knows it from its next fence on.
+// Scopes say who may take what. A thread keeps what it took as ranges of channels. So "does this
+// thread know of that access?" is a search backwards, made only when accesses of two warps meet.
 //
-// Two fence.sc are in order if what a thread accesses after the first must come before what another
-// one accesses before the second: strong accesses of one address, of which one writes, or between
-// which somebody else did. So a fence.sc knows what channels hold of others, whatever was read.
+// Two fence.sc are ordered if an access after the first one must come before an access before the
+// second one. This holds for strong accesses of one address if one of them writes, or if somebody
+// else wrote in between. So a thread knows at a fence.sc what others left at the channels of its
+// strong accesses, whatever values these read.
 //
-// Who reads what a strong write wrote comes after that write, and so does what comes after the
-// read; nothing else that the writer did. That is kept by address, as whose reads saw the write.
+// A read that sees the value of a strong write comes after that write, and so does what comes after
+// the read. It does not come after anything else that the writer did. Observations keep that, by
+// address.
 #pragma once
 
 #include "findings.hpp"
@@ -37,6 +39,14 @@ struct Release {
   Scope scope;
   const WarpTimes* warp;
   const Knowledge* knowledge;
+
+  bool covers(Tag tag) const {
+    const uint32_t other = tag.thread(), other_time = tag.time();
+    return serial == tag.serial() &&
+           (other_time < base || (other == thread && other_time <= time) ||
+            (other / kLanes == thread / kLanes && warp != nullptr &&
+             other_time <= warp->known[other % kLanes]));
+  }
 };
 
 /// What strong accesses left at an address.
@@ -45,23 +55,23 @@ struct Channel {
     const Release* release;
     Scope scope;      // of the release and the access together
     bool sequential;  // the release is that of a fence.sc
-    bool lenient;     // PTX does not say so
+    bool lenient;     // not what PTX says: strict launches do not follow it
   };
   Vector<Entry> entries;  // left by writes
   Vector<Entry> reads;    // left by reads after a fence.sc since the latest write
-  Channel* past;          // ... and before that, if there were any
-  uint32_t writes;        // that have made those of reads
-  bool sequential;        // whether a fence.sc may take anything
-  size_t first;           // since the latest store
-  bool narrow;            // whether a scope is less than all
-  /// Which entries a search has seen, as what writes and as what fence.sc left.
+  Channel* past;          // its entries are reads before that; null if there were none
+  uint32_t writes;        // that moved `reads` to `past`
+  bool sequential;        // whether there is anything for a fence.sc to take
+  size_t first;           // of the entries since the latest store
+  bool narrow;            // whether the scope of an entry is less than the GPU
+  /// Which entries a search has seen: of all, and of those that fence.sc left.
   struct Searched {
     uint64_t visit;
     size_t low, high;
   } searched[2];
 };
 
-/// A list: entries that were taken of a channel, or all of `other`; then those of `next`.
+/// A list: the entries that were taken from a channel, or all of `other`; then those of `next`.
 struct Knowledge {
   Channel* channel;
   size_t first, count;
@@ -71,38 +81,38 @@ struct Knowledge {
   const Knowledge* other;
   const Knowledge* next;
   mutable uint64_t visit;
-  const Release* fenced;  // by a fence between proxies; null for what is none
+  const Release* fenced;  // by a fence between proxies; null if there is none
   uint32_t spaces;        // ... for these, a bit each
-  bool lenient;           // PTX does not say so
+  bool lenient;           // as an entry
 };
 
-/// Entries of a channel that relaxed reads of a thread saw, which a fence takes. They stay until
-/// one takes them in the widest scope.
-struct Seen {
+/// Entries of a channel that relaxed reads of a thread saw. A fence takes them; they stay until one
+/// with the widest scope has.
+struct SeenEntries {
   Channel* channel;
   size_t first, count;
   Scope scope;
-  size_t taken, taken_leniently;  // as many as there were when they were taken last
+  size_t taken, taken_leniently;  // the count when they were taken last
   Scope taken_in;
-  Seen* next;
+  SeenEntries* next;
 };
 
 /// Entries of a channel that a thread's next fence.sc will take, as far as they are sequential.
-struct Pending {
+struct PendingEntries {
   Channel* channel;
   size_t first, count;            // of its entries
-  size_t past_first, past_count;  // of those of reads
+  size_t past_first, past_count;  // of those in its past
   Scope scope;
   bool listed;
-  Pending* next;
+  PendingEntries* next;
 };
 
-/// What a thread released by accesses of an address, for each scope at least.
+/// What accesses of an address by a thread released, in each scope or a wider one.
 struct Operations {
   const Release* release[kScopes];
 };
 
-/// Which of a channel's `reads` is a thread's, if there were so many writes.
+/// Which of a channel's `reads` is a thread's, as long as the channel has so many `writes`.
 struct Reading {
   size_t index;
   uint32_t writes;
@@ -116,9 +126,9 @@ struct Observation {
 };
 
 /// The observations of four bytes.
-struct Observed {
+struct Observations {
   Observation* all;
-  uint64_t forgotten;  // how often
+  uint64_t forgotten;  // how often some were
 };
 
 inline uint64_t mix(uint64_t a, uint64_t b) {
@@ -129,13 +139,13 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
 /// The order of the current launch.
 struct Order {
   Map<Channel*> channels;
-  Map<Operations> operations;  // by channel and thread
-  Map<Pending*> pending;       // by channel, thread and scope
-  Map<Reading> readings;       // likewise
-  Map<Observed> observed;      // by address
-  Map<char> seen;              // observations that have been made
-  bool sequential;             // whether there was a fence.sc
-  bool lenient;                // whether a search follows what a strict launch marks as lenient
+  Map<Operations> operations;    // by channel and thread
+  Map<PendingEntries*> pending;  // by channel, thread and scope
+  Map<Reading> readings;         // likewise
+  Map<Observations> observed;    // by address
+  Map<char> seen;                // which observations there have been
+  bool sequential;               // whether there was a fence.sc
+  bool lenient;                  // whether a search follows lenient entries
   Pool pool;
   uint64_t visit;
   Vector<const Knowledge*> stack;
@@ -170,23 +180,15 @@ struct Order {
     return copy;
   }
 
-  /// The least scope that has the threads of both blocks.
+  /// The narrowest scope that includes the threads of both blocks.
   Scope distance(uint64_t a, uint64_t b) const {
     if (a == b) return Scope::kCta;
     const bool near = (a - first_serial) / ranks == (b - first_serial) / ranks;
     return near ? Scope::kCluster : Scope::kGpu;
   }
 
-  static bool has(const Release& r, Tag tag) {
-    const uint32_t thread = tag.thread(), time = tag.time();
-    return r.serial == tag.serial() &&
-           (time < r.base || (r.thread == thread && time <= r.time) ||
-            (r.thread / kLanes == thread / kLanes && r.warp != nullptr &&
-             time <= r.warp->known[thread % kLanes]));
-  }
-
-  /// Whether what `k` took of its channel has a release that is `wanted`. What those releases knew
-  /// themselves goes onto the stack, to be searched later.
+  /// Whether what `k` took from its channel has a release that is `wanted`. What those releases
+  /// knew goes onto the stack, to be searched later.
   template <typename Wanted>
   bool search(const Knowledge* k, Wanted wanted) {
     Channel& channel = *k->channel;
@@ -218,7 +220,7 @@ struct Order {
     return false;
   }
 
-  /// Whether `known` has a release that is `wanted`, or is knowledge that is.
+  /// Whether `known` has a release or knowledge that is `wanted`.
   template <typename Wanted>
   bool includes(const Knowledge* known, Wanted wanted) {
     return includes(known, wanted, [](const Knowledge&) { return false; });
@@ -262,12 +264,12 @@ inline bool comes_before(const Worker* w, uint32_t self, Tag tag) {
     }
   }
   return t.knowledge != nullptr &&
-         order.includes(t.knowledge, [tag](const Release& r) { return Order::has(r, tag); });
+         order.includes(t.knowledge, [tag](const Release& r) { return r.covers(tag); });
 }
 
 void pass_on_fences(ThreadOrder& t);
 
-/// What a thread did and knows by now.
+/// Returns what a thread has done and knows.
 inline const Release* release(Worker* w, uint32_t self, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
   pass_on_fences(t);
@@ -315,7 +317,7 @@ inline void leave(Channel* channel, const Release* what, Scope scope, bool seque
   channel->narrow = channel->narrow || scope < Scope::kGpu;
 }
 
-/// Leaves at a channel what a thread released for each scope.
+/// Leaves at a channel what a thread released in each scope.
 inline void leave_each(Channel* channel, const Release* const (&by_scope)[kScopes], Scope scope,
                        bool sequential = false, bool lenient = false) {
   const Release* last = nullptr;
@@ -328,7 +330,7 @@ inline void leave_each(Channel* channel, const Release* const (&by_scope)[kScope
   }
 }
 
-/// Later reads of an address take nothing of what was left there until now.
+/// Has later reads of an address take nothing that was left there until now.
 inline void forget(uint64_t key) {
   if (Channel* channel = find_channel(key)) {
     channel->first = channel->entries.size;
@@ -367,7 +369,7 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
     }
     return;
   }
-  // What the thread released here before, it releases again.
+  // The thread releases again what it released here before.
   const Operations* again = t.operated ? order.operations.find(operation) : nullptr;
   if (again == nullptr && t.fence[0] == nullptr && w->checked.fenced[0] == nullptr) return;
   Channel* channel = channel_of(key);
@@ -378,9 +380,9 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
   leave_each(channel, w->checked.fenced, scope, false, w->launch->strict);
 }
 
-/// Has a thread know entries of a channel, as seen by a block in a scope.
+/// Has a thread know entries of a channel.
 inline void take(ThreadOrder& t, const Knowledge& k) {
-  for (const Taken& last : t.taken) {
+  for (const TakenEntries& last : t.taken) {
     if (last.channel == k.channel && last.first == k.first && last.count == k.count &&
         last.scope == k.scope && last.sequential == k.sequential) {
       return;
@@ -391,21 +393,21 @@ inline void take(ThreadOrder& t, const Knowledge& k) {
   t.knowledge = order.make(k);
 }
 
-/// Entries of a channel, or those that fence.sc left; to be known beside `next`.
+/// Entries of a channel, or those of them that fence.sc left, to be known beside `next`.
 inline Knowledge entries_of(Channel* channel, size_t first, size_t count, uint64_t serial,
                             Scope scope, const Knowledge* next, bool sequential = false) {
   return {channel, first, count, serial, scope, sequential, nullptr, next, 0};
 }
 
-/// A strong read.
+/// Takes note of a strong read.
 inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope scope) {
   Channel* channel = find_channel(key);
   if (channel == nullptr) return;
   const size_t first = channel->first, count = channel->entries.size;
   ThreadOrder& t = w->checked.order[self];
   const uint64_t serial = w->checked.serial;
-  // Who acquires knows what its relaxed reads of the same address have seen, too.
-  for (Seen* s = acquires ? t.seen : nullptr; s != nullptr; s = s->next) {
+  // A thread that acquires also knows what its relaxed reads of the same address have seen.
+  for (SeenEntries* s = acquires ? t.seen : nullptr; s != nullptr; s = s->next) {
     if (s->channel == channel && (s->first != first || s->scope != scope)) {
       const Scope both = narrower(s->scope, scope);
       take(t, entries_of(channel, s->first, s->count, serial, both, t.knowledge));
@@ -416,15 +418,15 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
     take(t, entries_of(channel, first, count, serial, scope, t.knowledge));
     return;
   }
-  for (Seen* s = t.seen; s != nullptr; s = s->next) {
+  for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
     if (s->channel == channel && s->first == first && s->scope == scope) {
       s->count = count;
       return;
     }
   }
-  Seen* seen = t.spare;
+  SeenEntries* seen = t.spare;
   if (seen == nullptr) {
-    seen = order.make<Seen>({});
+    seen = order.make<SeenEntries>({});
   } else {
     t.spare = seen->next;
   }
@@ -432,7 +434,8 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
   t.seen = seen;
 }
 
-/// What a read left at a channel, it leaves once; a later fence.sc of the same thread has it all.
+/// Leaves at a channel what a read is to leave there. A thread has one entry in each scope: its
+/// later fence.sc include what its earlier ones released.
 inline void leave_reads(Worker* w, uint32_t self, Channel* channel, Scope scope) {
   const Release* last = nullptr;
   for (const Release* what : w->checked.order[self].sequential) {
@@ -449,7 +452,7 @@ inline void leave_reads(Worker* w, uint32_t self, Channel* channel, Scope scope)
   }
 }
 
-/// A strong access, as far as fence.sc before and after it are concerned.
+/// Orders the fence.sc before and after a strong access.
 inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Scope scope) {
   if (!order.sequential) return;
   ThreadOrder& t = w->checked.order[self];
@@ -467,9 +470,9 @@ inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Sc
     ++channel->writes;
   }
   if (channel->sequential) {
-    Pending*& pending = order.pending.get(operation_key(w, self, channel, scope));
+    PendingEntries*& pending = order.pending.get(operation_key(w, self, channel, scope));
     if (pending == nullptr) {
-      pending = order.make<Pending>({});
+      pending = order.make<PendingEntries>({});
       pending->channel = channel;
       pending->scope = scope;
     }
@@ -489,9 +492,9 @@ inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Sc
   }
 }
 
-/// Whether a thread has just taken entries by having read them.
-inline bool has_taken(const ThreadOrder& t, const Pending& p, Scope scope) {
-  for (const Taken& taken : t.taken) {
+/// Whether a thread has just taken entries because it read them.
+inline bool has_taken(const ThreadOrder& t, const PendingEntries& p, Scope scope) {
+  for (const TakenEntries& taken : t.taken) {
     if (taken.channel == p.channel && !taken.sequential && taken.first <= p.first &&
         taken.count >= p.count && taken.scope >= scope) {
       return true;
@@ -500,11 +503,11 @@ inline bool has_taken(const ThreadOrder& t, const Pending& p, Scope scope) {
   return false;
 }
 
-/// A fence.sc, which follows those that must come before it.
+/// Has a fence.sc follow those that must come before it.
 inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
   const uint64_t serial = w->checked.serial;
-  for (Pending* p = t.pending; p != nullptr; p = p->next) {
+  for (PendingEntries* p = t.pending; p != nullptr; p = p->next) {
     const Scope both = narrower(p->scope, scope);
     if (p->count > p->first && !has_taken(t, *p, both)) {
       take(t, entries_of(p->channel, p->first, p->count, serial, both, t.knowledge, true));
@@ -515,7 +518,7 @@ inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
     }
   }
   if (scope < Scope::kGpu) return;  // a wider one may follow
-  for (Pending* p = t.pending; p != nullptr; p = p->next) {
+  for (PendingEntries* p = t.pending; p != nullptr; p = p->next) {
     p->listed = false;
     p->first = p->count;
     p->past_first = p->past_count;
@@ -523,13 +526,13 @@ inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
   t.pending = nullptr;
 }
 
-/// A fence. If it acquires, its thread knows from now on what its strong reads have seen. If it
-/// releases, strong writes of its thread from now on release what came before the fence.
+/// Takes note of a fence. If it acquires, its thread knows from now on what its strong reads have
+/// seen. If it releases, later strong writes of its thread release what came before the fence.
 inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
   if ((access & kAcquires) != 0) {
-    Seen* last = nullptr;
-    for (Seen* s = t.seen; s != nullptr; s = s->next) {
+    SeenEntries* last = nullptr;
+    for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
       const Scope both = narrower(s->scope, scope);
       if (s->taken != s->count || s->taken_in < both) {
         take(t, entries_of(s->channel, s->first, s->count, w->checked.serial, both, t.knowledge));
@@ -558,9 +561,9 @@ inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
   }
 }
 
-/// A read saw what a strong write of another thread wrote.
+/// Takes note that a read saw what a strong write of another thread wrote.
 inline void note_observation(uint64_t address, Tag write, Tag read) {
-  Observed& observed = order.observed.get(address / 4 + 1);
+  Observations& observed = order.observed.get(address / 4 + 1);
   const uint64_t key = mix(read.thread_key(), observed.forgotten);
   char& seen = order.seen.get(mix(mix(address / 4, write.key()), key));
   if (seen != 0) return;
@@ -568,9 +571,9 @@ inline void note_observation(uint64_t address, Tag write, Tag read) {
   observed.all = order.make<Observation>({write, read, observed.all});
 }
 
-/// An earlier write is replaced, which some may have observed.
+/// Forgets who observed a write, which is being replaced.
 inline void forget_observations(uint64_t address, Tag write) {
-  Observed* observed = order.observed.find(address / 4 + 1);
+  Observations* observed = order.observed.find(address / 4 + 1);
   if (observed == nullptr) return;
   ++observed->forgotten;
   for (Observation** o = &observed->all; *o != nullptr;) {
@@ -582,10 +585,10 @@ inline void forget_observations(uint64_t address, Tag write) {
   }
 }
 
-/// Whether a thread comes after one that saw a write.
+/// Whether a thread saw a write, or comes after a thread that did.
 inline bool comes_after_observers(const Worker* w, uint32_t self, uint64_t address, Tag write,
                                   Tag tag) {
-  const Observed* observed = order.observed.find(address / 4 + 1);
+  const Observations* observed = order.observed.find(address / 4 + 1);
   for (const Observation* o = observed == nullptr ? nullptr : observed->all; o != nullptr;
        o = o->next) {
     if (o->write == write && (o->read.has_thread_of(tag) || comes_before(w, self, o->read))) {
@@ -609,12 +612,12 @@ struct Union {
   }
 };
 
-/// The time of the threads of a block after its latest barrier.
+/// The time that the threads of a block had after its latest barrier.
 inline uint32_t start_time(const CheckedBlock& block) {
   return block.base == 0 ? 1 : block.base < kMaxTime ? block.base : kMaxTime;
 }
 
-/// One release that stands for all fences of at least a scope by threads of a block.
+/// Returns one release for all fences by threads of a block that have a scope or a wider one.
 inline const Release* join_fences(const CheckedBlock& block, uint32_t threads, int scope) {
   Channel* joined = order.make<Channel>({});
   const auto entries =
@@ -632,8 +635,8 @@ inline const Release* join_fences(const CheckedBlock& block, uint32_t threads, i
   return order.make<Release>({block.serial, 0, 0, 0, static_cast<Scope>(scope), nullptr, all});
 }
 
-/// Threads that write after a barrier release what fences before it did. If no thread has accessed
-/// memory since its fence, what came before the barrier did.
+/// Has threads that write after a barrier release what fences before it released. If no thread has
+/// accessed memory since its fence, that is all that came before the barrier.
 inline void gather_fences(Worker* w, uint32_t base) {
   CheckedBlock& block = w->checked;
   const uint32_t threads = w->launch->threads, start = start_time(block);
@@ -660,8 +663,8 @@ inline void gather_fences(Worker* w, uint32_t base) {
   }
 }
 
-/// Threads know after a barrier of the fences between proxies before it. If nobody has accessed
-/// memory since its fence, one stands for those of all.
+/// Has all threads know after a barrier of the fences between proxies before it. If no thread has
+/// accessed memory since its fence, one fence stands for all of them.
 inline void gather_proxy_fences(Worker* w, uint32_t base, Union* known) {
   CheckedBlock& block = w->checked;
   const uint32_t threads = w->launch->threads, start = start_time(block);
@@ -699,16 +702,17 @@ inline void gather_proxy_fences(Worker* w, uint32_t base, Union* known) {
   }
 }
 
-/// Has a thread of a strict launch know entries of a channel, which PTX does not say that it does.
+/// Has a thread know entries of a channel leniently.
 inline void take_leniently(ThreadOrder& t, Knowledge entries) {
   entries.lenient = true;
   entries.next = t.knowledge;
   t.knowledge = order.make(entries);
 }
 
-/// Everything before a barrier of the whole block comes before everything after it. The barrier is
-/// a fence for the relaxed reads before it, too, and carries fences before it to the relaxed writes
-/// after it, whoever makes those: much code takes that for granted. If strict, that is lenient.
+/// Has everything before a barrier of the whole block come before everything after it. Much code
+/// also relies on the following, which is lenient in strict launches: the barrier is a fence for
+/// relaxed reads before it, and relaxed writes after it, by any thread, release what fences before
+/// it did.
 inline void meet_block(Worker* w) {
   uint32_t base = 0;
   Union known;
@@ -718,7 +722,7 @@ inline void meet_block(Worker* w) {
     if (t.seen != nullptr && !w->launch->strict) {
       fence(w, i, kAcquires, Scope::kGpu);
     }
-    for (Seen* s = t.seen; s != nullptr; s = s->next) {
+    for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
       if (s->taken_leniently != s->count) {
         take_leniently(
             t, entries_of(s->channel, s->first, s->count, w->checked.serial, s->scope, nullptr));
@@ -728,7 +732,7 @@ inline void meet_block(Worker* w) {
     base = t.time > base ? t.time : base;
     known.add(t.knowledge);
   }
-  ++base;  // beyond kMaxTime, too: what comes then counts as ordered
+  ++base;  // beyond kMaxTime, too: later accesses count as ordered then
   gather_fences(w, base);
   gather_proxy_fences(w, base, &known);
   w->checked.base = base;
@@ -740,7 +744,7 @@ inline void meet_block(Worker* w) {
   }
 }
 
-/// What lanes did before they met comes before what they do after it.
+/// Has what lanes did before they met come before what they do afterwards.
 inline void meet_lanes(Worker* w, uint32_t first, unsigned mask) {
   uint32_t joined[kLanes] = {};
   Union known;

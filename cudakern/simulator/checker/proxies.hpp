@@ -1,14 +1,14 @@
-// What the asynchronous proxy, by which bulk copies access memory, sees of others' writes: those
-// before a fence between the proxies that comes before the copy. Who makes the fence is all one.
+// Which writes the asynchronous proxy sees, through which bulk copies access memory: those before a
+// fence between the proxies, by any thread, that comes before the copy.
 #pragma once
 
 #include "order.hpp"
 
 namespace ck_sim {
 
-inline Vector<const Release*> proxy_fences;  // that a search has found
+inline Vector<const Release*> proxy_fences;  // scratch: those that a search has met
 
-/// Adds to what a thread knows the proxy fences that it alone knows of.
+/// Adds to a thread's knowledge the proxy fences that only itself has made.
 inline void pass_on_fences(ThreadOrder& t) {
   for (int i = 0; i < kProxySpaces; ++i) {
     const Release* what = t.proxy[i];
@@ -26,7 +26,7 @@ inline void pass_on_fences(ThreadOrder& t) {
   }
 }
 
-/// A fence between the proxies, for some spaces, a bit each.
+/// Takes note of a fence between the proxies for some spaces, a bit each.
 inline void fence_proxies(Worker* w, uint32_t self, uint32_t spaces) {
   ThreadOrder& t = w->checked.order[self];
   const Release* what = release(w, self, Scope::kSys);
@@ -48,13 +48,13 @@ inline bool is_fenced(Worker* w, uint32_t self, Tag tag, int space) {
       [tag, space](const Knowledge& k) {
         if (k.fenced == nullptr || (k.spaces >> space & 1) == 0) return false;
         proxy_fences.push(k.fenced);
-        return Order::has(*k.fenced, tag);
+        return k.fenced->covers(tag);
       });
   if (found) return true;
   for (size_t i = proxy_fences.size; i > 0; --i) {
     const Knowledge* known = proxy_fences[i - 1]->knowledge;
     if (known != nullptr &&
-        order.includes(known, [tag](const Release& r) { return Order::has(r, tag); })) {
+        order.includes(known, [tag](const Release& r) { return r.covers(tag); })) {
       return true;
     }
   }

@@ -1,19 +1,19 @@
-// Which arrays a launch reaches by addresses in memory, and where an address stood that leads
-// nowhere.
+// Which arrays a launch reaches by addresses in memory, and where an address stands that leads to
+// no array.
 #pragma once
 
 #include "shadow.hpp"
 
 namespace ck_sim {
 
-constexpr uint64_t kNear = uint64_t{1} << 28;  // as far a kernel may come from an address
+constexpr uint64_t kNear = uint64_t{1} << 28;  // how far from an address a kernel may access
 
 /// The arrays that a launch may reach.
 struct Reach {
   ck_sim_known* known;
   uint32_t count;
-  Vector<uint64_t> furthest;  // the highest end of each and of those before it
-  Vector<uint32_t> pending;   // reached, and not looked through
+  Vector<uint64_t> furthest;  // for each, the highest end of it and those before it
+  Vector<uint32_t> pending;   // reached, but not searched yet
 
   void run(const void* parameters, uint64_t bytes) {
     uint64_t high = 0;
@@ -40,7 +40,7 @@ struct Reach {
     }
   }
 
-  /// Marks the arrays in which an address lies; if there are none, those that end there.
+  /// Marks the arrays in which an address lies or, if there are none, those that end there.
   void follow(uint64_t address) {
     uint32_t low = 0, high = count;  // the first that starts above it
     while (low < high) {
@@ -66,8 +66,8 @@ struct Reach {
   }
 };
 
-/// Looks for the word that an address in no array was computed from: the nearest that is an address
-/// of no array either. One at or below it goes before any above it.
+/// Finds the word from which an address outside of all arrays was computed: the nearest address
+/// outside of arrays that stands in memory. One at or below it goes before any above it.
 inline void find_origin(uint64_t address, ck_sim_finding* finding) {
   const MemoryMap& m = memory_map;
   if (address < kLeastAddress) return;

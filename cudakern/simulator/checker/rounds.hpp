@@ -8,7 +8,7 @@
 
 namespace ck_sim {
 
-/// The numbers that a seed stands for.
+/// Random numbers, which follow from a seed.
 struct Random {
   uint64_t state;
   uint32_t below(uint32_t n) {
@@ -17,9 +17,9 @@ struct Random {
   }
 };
 
-constexpr int kGrowRounds = 4;    // without progress, before more blocks are started, ...
-constexpr int kQuietRounds = 64;  // ... or states compared
-constexpr uint32_t kGrowth = 4;   // times as many blocks
+constexpr int kGrowRounds = 4;    // rounds without progress before more blocks start, ...
+constexpr int kQuietRounds = 64;  // ... or states are compared
+constexpr uint32_t kGrowth = 4;   // the factor by which resident blocks become more
 constexpr uint32_t kMostWaiting = 16;
 constexpr unsigned char kPoison = 0xFF;
 
@@ -31,17 +31,17 @@ struct Rounds {
   Random random;
   Runner runner;
   uint32_t wanted;                 // blocks that are to be resident
-  uint64_t waiting[kMostWaiting];  // clusters of which one will start next
+  uint64_t waiting[kMostWaiting];  // clusters of which one starts next
   uint32_t waiting_count;
-  // Without progress: how long, and the search for a cycle.
+  // For how long there has been no progress, and the search for a cycle.
   uint64_t seen;
   int quiet;
   CycleSearch search;
   uint64_t since;
 };
 
-/// A new order of threads: mostly of warps, and of lanes within each, which keeps neighbours
-/// together in memory; every fourth time of all threads alike.
+/// Draws a new order of threads: mostly of warps and of the lanes of each, which keeps accesses to
+/// neighbours together; every fourth time of all threads alike.
 inline void shuffle(Rounds* r, Worker* w) {
   const uint32_t threads = r->launch->threads;
   const uint32_t unit = r->random.below(4) == 0 ? 1 : kLanes, units = (threads + unit - 1) / unit;
@@ -62,13 +62,13 @@ inline void shuffle(Rounds* r, Worker* w) {
   }
 }
 
-/// Clusters that have not started; without clusters, each block is one.
+/// How many clusters have not started; without clusters, each block is one.
 inline uint64_t clusters_left(const Rounds* r) {
   const Launch* launch = r->launch;
   return launch->blocks / launch->ranks - launch->next_block + r->waiting_count;
 }
 
-/// The cluster to start next: in order, but for a few that overtake.
+/// Takes the cluster to start next: they start in order, but some overtake a few.
 inline uint64_t take_cluster(Rounds* r) {
   while (r->waiting_count < kMostWaiting && clusters_left(r) > r->waiting_count) {
     r->waiting[r->waiting_count++] = r->launch->next_block++;
@@ -79,7 +79,7 @@ inline uint64_t take_cluster(Rounds* r) {
   return cluster;
 }
 
-/// The cluster of the grid that runs as number `i` of a sample: the one in the middle of those that
+/// The cluster of the grid that runs as number `i` of a sample: it is in the middle of those that
 /// it stands for.
 inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
   const uint64_t all = count_blocks(launch->grid) / launch->ranks;
@@ -87,7 +87,7 @@ inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
   return i * least + (least * run + (2 * i + 1) * (all % run)) / (2 * run);
 }
 
-/// Gives a worker a block: number `next` when those of a cluster follow each other.
+/// Gives a worker block `next`, where the blocks of each cluster have numbers one after the other.
 inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
   const Launch* launch = r->launch;
   if (cluster == nullptr) {
@@ -103,8 +103,8 @@ inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
   ++r->launch->resident;
 }
 
-/// Starts a cluster on workers without a block, of which there are enough from number `i` on.
-/// Returns the number behind the last one.
+/// Starts a cluster on workers without a block: from number `i` on there are enough. Returns the
+/// number after the last one.
 inline size_t start_cluster(Rounds* r, size_t i) {
   const uint32_t ranks = r->launch->ranks;
   Cluster* cluster = ranks == 1 ? nullptr : make_cluster(r->launch);
@@ -119,7 +119,7 @@ inline size_t start_cluster(Rounds* r, size_t i) {
   return i;
 }
 
-/// Has as many blocks resident as there can be; false if the launch has failed.
+/// Starts as many blocks as may be resident; false if the launch has failed.
 inline bool fill(Rounds* r) {
   const Launch* launch = r->launch;
   Vector<Worker*>& workers = checker.residents;
@@ -145,10 +145,10 @@ inline void finish(Rounds* r, Worker* w) {
   --r->launch->resident;
 }
 
-/// A number that is another one whenever memory may have changed.
+/// A number that changes whenever memory may have changed.
 inline uint64_t progress_of(const Launch* launch) { return launch->progress + checker.writes; }
 
-/// Gives every thread of a block a turn. Returns false when nobody in it can go on.
+/// Gives every thread of a block a turn. Returns false if none of them can go on.
 inline bool pass(Rounds* r, Worker* w) {
   Launch* launch = r->launch;
   worker = w;
@@ -186,7 +186,7 @@ inline bool pass(Rounds* r, Worker* w) {
   return ran;
 }
 
-/// After a round without progress: whether this can go on forever.
+/// Whether rounds without progress go on forever.
 inline bool is_deadlock(Rounds* r) {
   if (r->quiet < kQuietRounds) return false;
   if (r->quiet == kQuietRounds) {
@@ -202,7 +202,7 @@ inline bool is_deadlock(Rounds* r) {
   return r->search.repeats(digest) || nanoseconds() - r->since > kGiveUpTime;
 }
 
-/// Fails the launch: its resident threads wait forever.
+/// Fails the launch, whose resident threads wait forever.
 inline void fail_waiting(Rounds* r) {
   const Launch* launch = r->launch;
   for (size_t i = 0; i < checker.residents.size; ++i) {
@@ -216,8 +216,8 @@ inline void fail_waiting(Rounds* r) {
   }
 }
 
-/// After a round without progress: runs more blocks side by side, of which perhaps one is waited
-/// for, or ends a launch that waits forever.
+/// After a round without progress: runs more blocks side by side, since threads may wait for one of
+/// them, or ends a launch that waits forever.
 inline void grow_or_fail(Rounds* r) {
   const Launch* launch = r->launch;
   const bool can_grow = r->wanted < launch->most_resident && clusters_left(r) != 0;
@@ -235,7 +235,7 @@ inline void run_rounds(Rounds* r) {
   Launch* launch = r->launch;
   Vector<Worker*>& workers = checker.residents;
   while (fill(r) && launch->resident != 0) {
-    // Once nothing happens any more, every turn alike: the search for a cycle needs one to find.
+    // Without progress for long, all rounds are alike: otherwise there is no cycle to be found.
     const bool quiet = r->quiet >= kQuietRounds;
     const uint32_t first = quiet ? 0 : r->random.below(static_cast<uint32_t>(workers.size));
     for (size_t i = 0; i < workers.size; ++i) {

@@ -1,8 +1,8 @@
-// Holds every access against who accessed the same bytes before.
+// Checks every access against earlier accesses to the same bytes.
 //
-// Four bytes share a cell: the last write, and two reads since by threads that nothing orders, the
-// first and the latest. If more warps read, the cell knows that some are forgotten. An access of
-// less splits its cell into one for each byte.
+// Four bytes share a cell. It holds the last write and two later reads by threads that nothing
+// orders: the first and the latest. If more warps read, the cell only knows that it has forgotten
+// some. An access to fewer bytes splits its cell into one for each byte.
 #pragma once
 
 #include "proxies.hpp"
@@ -13,7 +13,7 @@ namespace ck_sim {
 inline Vector<ByteCells> split_cells;  // of all memory but that of blocks
 inline Vector<Index3> started;         // the blocks of the launch, by serial
 
-/// Writes that may have met readers whom nobody remembers.
+/// Writes that may race with readers that cells have forgotten.
 struct Forgotten {
   uint64_t count;
   const Site* site;  // of the first
@@ -28,7 +28,8 @@ struct Access {
   uint32_t kind;      // as in Site::access
   bool begins;        // whether it is an asynchronous copy, which begins
   const char* value;  // of a write, as far as that is known
-  // Of what is written, or found by a read: a word without bytes, and these, a bit each.
+  // What is undefined of what is written, or of what a read gets: a word without bytes, and the
+  // bytes, a bit each.
   uint64_t undefined;
   uint32_t undefined_bytes;
   Tag tag;
@@ -58,7 +59,7 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
   return &finding;
 }
 
-/// An access to the shared memory of a block that has ended, or may have.
+/// Reports an access to the shared memory of a block that has ended, or may have.
 inline void report_ended(const Access& a, bool only_strict) {
   Access any = a;
   any.object = 0;  // once for all blocks
@@ -70,7 +71,7 @@ inline void report_ended(const Access& a, bool only_strict) {
   finding->reason = ck_sim_ended;
 }
 
-/// Whether an access counts as strong in races. What only feeds a compare counts as relaxed.
+/// Whether an access counts as strong in races. A load that only feeds a compare counts as relaxed.
 inline bool is_strong(uint32_t kind) { return (kind & (kStrong | kGuesses)) != 0; }
 /// Operations on an mbarrier meet those of the whole cluster, whatever they order.
 inline Scope reach(const Site* site) {
@@ -79,13 +80,13 @@ inline Scope reach(const Site* site) {
   return is_mbarrier && scope < Scope::kCluster ? Scope::kCluster : scope;
 }
 
-/// Whether the thread of an access has seen an earlier write, or follows who has.
+/// Whether the thread of an access has seen an earlier write, or comes after a thread that has.
 inline bool follows_read_of(const Access& a, Tag tag, uint32_t byte) {
   const uint64_t address = reinterpret_cast<uint64_t>(a.address) + byte;
   return order.observed.size != 0 && comes_after_observers(a.w, a.self, address, tag, a.tag);
 }
 
-/// Whether two strong accesses of different threads must not meet in any order.
+/// Whether two strong accesses of different threads must be ordered.
 inline bool must_be_ordered(const Access& a, Tag tag, const Site& other, ck_sim_reason* reason) {
   const uint64_t serial = a.w->checked.serial;
   if (narrower(reach(a.site), reach(&other)) < order.distance(serial, tag.serial())) {
@@ -103,16 +104,16 @@ inline bool must_be_ordered(const Access& a, Tag tag, const Site& other, ck_sim_
   return *reason == ck_sim_sizes || ((a.kind | other.access) & kVolatile) != 0;
 }
 
-/// Whether one of two accesses is a load of what must not be written while the kernel runs, in
-/// whatever order, and the other one a write. A thread may write what it alone has read, unless
-/// strict: no other one can see that late.
+/// Whether one of two accesses is a non-coherent load and the other one a write: a race in any
+/// order. Unless the launch is strict, a thread may write what it alone has read: no other thread's
+/// load can be stale.
 inline bool breaks_promise(const Access& a, Tag tag, bool other_writes) {
   if (other_writes) return (a.kind & (kNonCoherent | kWrites)) == kNonCoherent;
   return (sites.at[tag.site()]->access & kNonCoherent) != 0 &&
          (a.w->launch->strict || !tag.has_thread_of(a.tag));
 }
 
-/// Whether an earlier access by another thread may meet this one in any order, and must not.
+/// Whether an access races with an earlier one.
 inline bool meets(const Access& a, Tag tag, bool other_writes, uint32_t byte, uint32_t bytes,
                   ck_sim_reason* reason) {
   if (tag.is_older(a.first)) return false;
@@ -132,12 +133,12 @@ inline bool meets(const Access& a, Tag tag, bool other_writes, uint32_t byte, ui
     return false;
   if (both_strong) return true;
   // libcu++'s pipeline invalidates its mbarriers once the lanes of each warp have met at a match,
-  // which orders nothing. Who waits for one later is found by that.
+  // which orders nothing. A thread that waits at one later is reported for the wait.
   if ((other->access & (kMbarrier | kWrites)) == kMbarrier && (a.kind & kInvalidates) != 0)
     return false;
   const bool strict = a.w->launch->strict;
   *reason = ck_sim_unordered;
-  // The same value, written twice?
+  // Do both write the same value?
   if (other_writes && a.value != nullptr && !is_strong(a.kind | other->access) &&
       memcmp(a.value + byte, a.address + byte, bytes) == 0) {
     *reason = ck_sim_same;
@@ -146,10 +147,10 @@ inline bool meets(const Access& a, Tag tag, bool other_writes, uint32_t byte, ui
   return true;
 }
 
-/// Which space a proxy fence for an access is for.
+/// The number of the space that a proxy fence for an access must be for.
 inline int proxy_space(const Access& a) { return a.space == ck_sim_global ? 0 : 1; }
 
-/// Whether a bulk copy begins that need not see a write: no fence of its proxy is between.
+/// Whether a bulk copy begins that may not see a write: no fence of its proxy is in between.
 inline bool passes_by(const Access& a, Tag write) {
   if (!a.begins || (a.site->access & kProxy) == 0 || write.is_older(a.first) ||
       (sites.at[write.site()]->access & kProxy) != 0 ||
@@ -209,7 +210,7 @@ inline void check_against(const Access& a, Tag tag, bool other_writes, uint32_t 
   }
 }
 
-/// Whether the other access came before, as far as barriers and warps alone say.
+/// Whether an earlier access came before, by barriers and by the lanes of a warp that met.
 inline bool is_settled(const Access& a, Tag tag) {
   const CheckedBlock& block = a.w->checked;
   const bool in_flight = tag.is_in_flight();
@@ -231,7 +232,7 @@ inline void note_seen(const Access& a, Tag write, uint32_t byte) {
   }
 }
 
-/// Remembers a reader of a cell. `settled` says whether an earlier one came before it.
+/// Has a cell remember a read. `settled` says whether an earlier read came before it.
 template <typename Settled>
 __attribute__((noinline)) inline void remember_reader(Cell* cell, Tag tag, bool coherent,
                                                       uint64_t first, Settled settled) {
@@ -260,8 +261,8 @@ __attribute__((noinline)) inline void remember_reader(Cell* cell, Tag tag, bool 
   cell->latest_read = LatestReadTag(tag, forgotten);
 }
 
-/// Takes note of a write that may meet readers which its cell has forgotten: all that is known is
-/// that they came before the latest reader.
+/// Takes note of a write that may race with reads that its cell has forgotten. The cell only knows
+/// that those happened before the latest read.
 inline void note_forgotten(const Access& a, LatestReadTag latest) {
   const CheckedBlock& block = a.w->checked;
   const Tag last = latest.reader();
@@ -281,7 +282,7 @@ inline Tag undefined_tag(Tag tag, const Site* site) {
   const uint32_t second = sites.second_of(site);
   return second == 0 ? tag : tag.with_site(second);
 }
-/// Whether a write, which is one of this launch, left an undefined value.
+/// Whether a write of this launch left an undefined value.
 inline bool left_undefined(Tag write) { return sites.is_second(write.site()); }
 
 /// Has a cell hold what is written to it.
@@ -294,17 +295,18 @@ inline void write_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
   }
 }
 
-/// The undefined values that a cell of a read holds.
+/// The word of the undefined values that a cell holds.
 inline uint64_t held_by(const Access& a, uint32_t byte, uint32_t bytes) {
   return undefined_values.held_at(reinterpret_cast<uint64_t>(a.address) + byte, bytes);
 }
-/// Adds some of the bytes to what an access finds undefined.
+/// Adds a few bytes to those of an access that are undefined.
 inline void add(Access& a, uint64_t undefined, uint32_t byte) {
   a.undefined |= undefined & ~kUndefinedBytes;
   a.undefined_bytes |= static_cast<uint32_t>(undefined & kUndefinedBytes) << byte;
 }
 
-/// One cell, of `bytes` bytes from `byte` of the access. Returns whether nothing had written it.
+/// Checks `bytes` bytes of an access from `byte` on, which share a cell. Returns whether nothing
+/// had written them.
 inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   const bool fresh = cell->write.is_older(a.first);
   check_against(a, cell->write, true, byte, bytes);
@@ -343,9 +345,9 @@ struct Passes {
   }
 };
 
-/// Passes whole words of a weak access that is known to be inside, if the accesses before it were
-/// of the same thread or came before a barrier. Returns false where a closer look is needed, which
-/// may do again what is done by then.
+/// Passes whole words of a weak access that is inside of its array, if earlier accesses were by the
+/// same thread or came before a barrier. Returns false where a closer look is needed, which may
+/// repeat what is done by then.
 template <bool kWrite>
 __attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words, Tag tag,
                                                       bool coherent, uint64_t first,
@@ -355,7 +357,7 @@ __attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words
   for (uint32_t i = 0; i < words; ++i, ++cell) {
     if (cell->write.is_older(oldest) && cell->first_read.is_older(oldest) &&
         (kWrite ? cell->latest_read.quick_reader().is_older(oldest) : initialized)) {
-      // Nobody was here before.
+      // The launch has not accessed it before.
       if constexpr (kWrite) {
         *cell = {WriteTag(tag), {}, {}};
       } else {
@@ -387,8 +389,8 @@ __attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words
   return true;
 }
 
-/// Passes whole words of a relaxed atomic, as `pass_cells`, if the atomics before it were of its
-/// own instruction.
+/// Passes whole words of a relaxed atomic, as `pass_cells` does, if the earlier atomics were of the
+/// same instruction.
 inline bool pass_atomic(Cell* cell, uint32_t words, Tag tag, uint64_t first,
                         const CheckedBlock& block, bool initialized, Scope scope) {
   const Passes passes = {tag, first, block};
@@ -411,7 +413,7 @@ inline bool is_split(const Access& a, const Cell* cell) {
   return cell->write.is_split() && !cell->write.is_older(a.first);
 }
 
-/// The cells of the four bytes, once they are told apart.
+/// Splits a cell, unless it is split. Returns the cells of its four bytes.
 inline Cell* split(const Access& a, Cell* cell) {
   Worker* const owner = a.remote != nullptr ? a.remote : a.w;
   Vector<ByteCells>& all = a.owner == 0 ? split_cells : owner->checked.split_cells;
@@ -425,8 +427,8 @@ inline Cell* split(const Access& a, Cell* cell) {
   return all[cell->write.index()].byte;
 }
 
-/// Calls `look(cell, byte, bytes)` for all cells of `bytes` bytes at an address. `first` is that of
-/// the granule the address lies in.
+/// Calls `look(cell, byte, bytes)` for all cells of an access: each has `bytes` of its bytes, from
+/// `byte` on. `first` is the cell that its address lies in.
 template <typename Look>
 inline void each_cell(const Access& a, Cell* first, Look look) {
   uint32_t within = reinterpret_cast<uint64_t>(a.address) & 3;
@@ -447,8 +449,8 @@ inline void each_cell(const Access& a, Cell* first, Look look) {
   }
 }
 
-/// All cells of an access of at most 32 bytes. Returns those bytes, a bit each, that nothing had
-/// written.
+/// Checks all cells of an access of at most 32 bytes. Returns which bytes nothing had written, a
+/// bit each.
 inline uint32_t check_cells(Access& a, Cell* first) {
   uint32_t fresh = 0;
   each_cell(a, first, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {

@@ -1,19 +1,20 @@
-// Memory traffic as the hardware sees it: by warp, instruction and array.
+// Memory traffic by instruction and array, as the hardware has it: of warps.
 //
-// The n-th access of a lane at an instruction, counted from the last barrier or collective of its
-// warp, belongs to one request together with the n-th of the other lanes there. What it costs:
+// The n-th accesses of all lanes at an instruction are one request. They are counted from the last
+// barrier or collective of the warp. What a request costs:
 //
-// - Global memory moves whole sectors of 32 bytes, each once for a request, whatever a cache may
-//   hold: the model has none.
-// - Local memory does too. Word k of all lanes lies side by side: 32 lanes that access the same
-//   four bytes of their own take four sectors.
+// - Global memory moves whole sectors of 32 bytes, each once for a request. There are no caches in
+//   this model.
+// - So does local memory, where word k of all lanes lies side by side: 32 lanes that access the
+// same
+//   four bytes of their own move four sectors.
 // - Shared memory takes one wavefront for each different word of the busiest bank. Accesses of 8
 //   bytes are served half a warp at a time, those of 16 bytes a quarter.
 // - Constant memory takes one wavefront for each different address.
 //
 // A request counts for the array that its first lane accesses.
 //
-// A GPU only carries out accesses that are multiples of their size, so each lies in one sector.
+// Addresses of accesses are multiples of their sizes, so each access lies in one sector.
 #pragma once
 
 #include "findings.hpp"
@@ -31,12 +32,12 @@ constexpr uint32_t kMostEvents = 4096;  // of a thread, see is_full
 constexpr int kSectorShift = 5;
 constexpr uint32_t kBanks = 32;
 
-/// What lanes of a warp access at once, each as many bytes: a power of two, up to 32.
+/// What lanes of a warp access at once.
 struct Request {
   uint32_t slot;   // of its site and kind
-  uint32_t next;   // its place plus one in a list of those of its slot
-  uint32_t count;  // of lanes, in ascending order
-  uint32_t width;  // in bytes
+  uint32_t next;   // the index of the slot's next request plus one, or 0
+  uint32_t count;  // of lanes, which ascend
+  uint32_t width;  // bytes of each: a power of two, up to 32
   uint64_t bytes;  // of all
   uint8_t lane[kLanes];
   uint64_t address[kLanes];
@@ -44,14 +45,14 @@ struct Request {
 
 /// A set of few numbers.
 struct SmallSet {
-  static constexpr uint32_t kSlots = 64;  // twice what goes in
+  static constexpr uint32_t kSlots = 64;  // for half as many numbers
   struct {
     uint64_t value, round;
   } slots[kSlots];
   uint64_t round;
 
   void clear() { ++round; }
-  /// Whether a value is new.
+  /// Adds a value; false if it is there already.
   bool add(uint64_t value) {
     uint32_t i = static_cast<uint32_t>(value * 0x9E3779B97F4A7C15u >> 58);
     for (; slots[i].round == round; i = (i + 1) % kSlots) {
@@ -63,22 +64,21 @@ struct SmallSet {
   }
 };
 
-/// While requests are sorted: those of a slot, and the one that the lane at hand was added to last;
-/// places plus one.
+/// The accesses of one kind at one site. Indices are those plus one; 0 stands for none.
 struct Slot {
-  uint32_t key;  // site and kind
-  uint32_t first, last;
-  size_t sum;  // the place of the last one that was added to, plus one
+  uint32_t key;          // site and kind
+  uint32_t first, last;  // its first request, and the one that has the latest access of a lane
+  size_t sum;            // the sum that a request was added to last
 };
 
-/// The object that an address leads to, and where in it.
+/// An object, and an offset in it.
 struct Position {
   ck_sim_space space;
   uint32_t object;
   uint64_t offset;
 };
 
-/// Which object the address of an event belongs to.
+/// Finds out where the address of an event lies.
 inline Position position_of(Memory memory, uint64_t address) {
   const MemoryMap& m = memory_map;
   if (memory == Memory::kShared) {
@@ -104,7 +104,7 @@ struct Traffic {
   Vector<Slot> slots;
   uint16_t slot_of[(kMostSites + 1) * kKinds];  // plus one, by key; 0: none
   Vector<Request> requests;
-  Vector<uint32_t> touched;  // slots that the lane at hand was added to
+  Vector<uint32_t> touched;  // slots with accesses of the lane that is being sorted
   SmallSet set;
 
   uint32_t slot(const Site* site, Memory memory, Action action) {
@@ -122,13 +122,13 @@ struct Traffic {
     slot_of[key] = static_cast<uint16_t>(slots.size);
   }
 
-  /// The sum of a slot for the object that an address leads to.
+  /// The sum of a slot for the object at an address.
   ck_sim_traffic& sum(uint32_t number, uint64_t address) {
     Slot& slot = slots[number];
     const Memory memory = static_cast<Memory>(slot.key % kKinds / kActions);
     const Position position = position_of(memory, address);
     if (slot.sum != 0 && is_of(sums[slot.sum - 1], position)) return sums[slot.sum - 1];
-    // All of a slot are a ring.
+    // The sums of a slot are a ring.
     const size_t first = slot.sum;
     for (size_t i = first == 0 ? 0 : sums[first - 1].next; i != first; i = sums[i - 1].next) {
       if (is_of(sums[i - 1], position)) {
@@ -168,7 +168,7 @@ inline void clear_traffic() {
   traffic.sums.clear();
 }
 
-/// How many different numbers there are. Mostly they ascend.
+/// Counts different numbers. Mostly they ascend.
 inline uint32_t count_different(const uint64_t* numbers, uint32_t count) {
   uint32_t changes = 1;
   bool ascend = true;
@@ -185,7 +185,7 @@ inline uint32_t count_different(const uint64_t* numbers, uint32_t count) {
   return different;
 }
 
-/// Wavefronts of a request to shared memory.
+/// Counts the wavefronts of a request to shared memory.
 inline uint32_t count_wavefronts(const Request& r) {
   const uint32_t words = r.width < 4 ? 1 : r.width / 4;  // of an access
   const uint32_t at_once = kLanes / words;
@@ -244,12 +244,12 @@ inline void add_request(const Request& r) {
   }
 }
 
-/// Adds requests whose lanes have events in the same order: the first `rows` of each.
+/// Adds requests for the first `rows` events of each lane, which are alike.
 inline void add_rows(const Events* lanes, uint32_t count, uint32_t rows, const uint32_t* keys) {
   for (uint32_t n = 0; n < rows;) {
     Request r;
     const uint64_t* addresses[kLanes];
-    uint32_t until = rows;  // the same lanes have events
+    uint32_t until = rows;  // up to here the same lanes have events
     r.count = 0;
     for (uint32_t lane = 0; lane < count; ++lane) {
       if (lanes[lane].size > n) {
@@ -270,7 +270,7 @@ inline void add_rows(const Events* lanes, uint32_t count, uint32_t rows, const u
   }
 }
 
-/// Sorts what a lane did from event `from` on into requests, after those of lower lanes.
+/// Sorts the events of a lane from number `from` on into requests, which have those of lower lanes.
 inline void sort_in(const Events& events, uint32_t lane, uint32_t from) {
   for (uint32_t n = from; n < events.size; ++n) {
     const uint32_t key = events.keys[n], width = key & 0xFF;
@@ -298,7 +298,7 @@ inline void sort_in(const Events& events, uint32_t lane, uint32_t from) {
   traffic.touched.clear();
 }
 
-/// How many events from the first on are the same in all lanes that have so many.
+/// Counts the events, from the first on, that are alike in all lanes that have so many.
 inline uint32_t same_rows(const Events* lanes, uint32_t count, const Events& longest) {
   uint32_t rows = longest.size;
   for (uint32_t lane = 0; lane < count; ++lane) {
@@ -313,8 +313,8 @@ inline uint32_t same_rows(const Events* lanes, uint32_t count, const Events& lon
   return rows;
 }
 
-/// Sorts what the lanes of a warp did since the last time into requests: when all that have not
-/// exited meet.
+/// Sorts what the lanes of a warp did since the last time into requests. This happens when all
+/// lanes that have not exited meet.
 inline void flush_warp(Worker* w, uint32_t first) {
   Events* lanes = w->checked.events + first;
   const uint32_t left = w->launch->threads - first, count = left < kLanes ? left : kLanes;
@@ -344,22 +344,21 @@ inline void flush_block(Worker* w) {
   }
 }
 
-/// Whether a thread has noted so much that it should let others run. If it still has when it goes
-/// on, its warp is to be flushed: by then all lanes are there, or wait. Without that the list
-/// grows.
+/// Whether a thread has noted so much that it should let others run: otherwise its list grows. If
+/// it has when it goes on, its warp is to be flushed: by then all lanes have come here, or wait.
 inline bool is_full(const Worker* w, uint32_t self) {
   return w->checked.events[self].size >= kMostEvents;
 }
 
-/// An access of the block's thread `self`, of 1 to 32 bytes. The address is one of the arena or of
-/// a module; in shared memory, of the block or of another one of its cluster, an offset into the
-/// window; in local memory, the distance from the top of the thread's stack, modulo 2^64.
+/// Notes an access of the block's thread `self` of 1 to 32 bytes. In shared memory the address is
+/// an offset in the window of the block, or of another one of its cluster; in local memory, the
+/// distance from the top of the thread's stack, modulo 2^64.
 inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t bytes, Memory memory,
                        Action action, const Site* site) {
   w->checked.events[self].push(address, traffic.slot(site, memory, action) << 8 | bytes);
 }
 
-/// An access of any number of bytes, such as a bulk copy: a request of its own.
+/// Notes an access of any number of bytes, such as a bulk copy, as a request of its own.
 inline void note_range(uint64_t address, uint64_t bytes, Memory memory, Action action,
                        const Site* site) {
   if (bytes == 0) return;
@@ -375,18 +374,18 @@ inline void note_range(uint64_t address, uint64_t bytes, Memory memory, Action a
   }
 }
 
-// Which instructions warps execute. Generated code counts, for each thread, how often each basic
-// block runs: count_block of memory.hpp. A warp issues a block as often as the lane does that
-// executes it most: lanes that diverge and execute it apart are taken to do so together.
+// Which instructions warps execute. Generated code counts how often each thread runs each basic
+// block, see count_block of memory.hpp. A warp counts as running a block as often as the lane that
+// runs it most: lanes that diverge and run it apart count as running it together.
 
-inline uint64_t* executions = nullptr;  // of the launch, for each basic block
+inline uint64_t* executions = nullptr;  // of each basic block of the launch; null: nobody counts
 
-/// Numbers of a warp: the lanes of the first basic block, then of the next.
+/// How many counts a warp has: for the lanes of the first basic block, then of the next.
 inline size_t execution_count(const Worker* w) {
   return size_t{w->launch->kernel->basic_blocks} * kLanes;
 }
 
-/// Has the threads of a block count from zero, if anybody wants that.
+/// Has the threads of a block count from zero.
 inline void begin_executions(Worker* w) {
   const uint32_t threads = w->launch->threads, warps = (threads + kLanes - 1) / kLanes;
   Vector<uint32_t>& counts = w->checked.executions;
@@ -399,7 +398,7 @@ inline void begin_executions(Worker* w) {
   }
 }
 
-/// Adds what the warps of a block executed.
+/// Adds what the warps of a block have executed.
 inline void end_executions(Worker* w) {
   const Vector<uint32_t>& counts = w->checked.executions;
   const uint32_t blocks = w->launch->kernel->basic_blocks;

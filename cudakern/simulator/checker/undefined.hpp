@@ -1,29 +1,30 @@
-// Undefined values: where they come from, and which bytes of memory hold some. Registers are
-// followed by the kernels' own code, see ptx/undefined.py.
+// Undefined values: where they come from, and which bytes of memory hold them. The kernels' own
+// code follows those in registers, see ptx/undefined.py.
 #pragma once
 
 #include "memory_map.hpp"
 
 namespace ck_sim {
 
-/// A load of what nothing has written, or a shuffle from a lane that is not there.
+/// Where undefined values come from: a load of what nothing has written, or a shuffle from a lane
+/// that is not there.
 struct Origin {
   uint32_t site;  // its number
   bool shuffles;
-  uint32_t space, object, bytes, access;  // as in a finding, see launch_api.hpp for a shuffle's
+  uint32_t space, object, bytes, access;  // as in a finding; of a shuffle, see ck_sim_lack
   int64_t offset;
   const char* name;
 };
 
-/// A word has a bit for each instruction that its values come from. These share them, if many.
+/// A word has a bit for each instruction that its values come from. Many instructions share bits.
 constexpr int kOriginBits = 64 - kOriginShift;
-constexpr size_t kMostOrigins = size_t{1} << 16;  // of single threads, before all are forgotten
+constexpr size_t kMostOrigins = size_t{1} << 16;  // of single threads; then all are forgotten
 
 struct UndefinedValues {
   Map<Origin> origins;      // the latest of each thread at an instruction, ...
   Vector<Origin> of_sites;  // ... and of any thread, in the order in which instructions began
   Map<uint32_t> numbers;    // of instructions among these, from 1
-  Map<uint64_t> held;       // of memory that holds undefined values, by the address of four bytes
+  Map<uint64_t> held;       // words of memory that holds undefined values, by address / 4
 
   void clear() {
     origins.clear();
@@ -34,7 +35,7 @@ struct UndefinedValues {
 
   static uint64_t key_of(uint32_t site, uint64_t thread) { return thread << kSiteBits | site; }
 
-  /// Takes note of an origin; returns its word, without bytes. `thread` is any number but 0.
+  /// Takes note of an origin and returns its word, without bytes. `thread` is not 0.
   uint64_t begin(const Origin& origin, uint64_t thread) {
     uint32_t& number = numbers.get(origin.site);
     if (number == 0) {
@@ -48,7 +49,7 @@ struct UndefinedValues {
     origins.get(key_of(origin.site, thread)) = origin;
     return uint64_t{1} << (kOriginShift + (number - 1) % kOriginBits);
   }
-  /// Where a word comes from that a thread has: rather from an origin of its own.
+  /// Returns an origin of a word that a thread has: one of the thread itself, if there is one.
   Origin origin_of(uint64_t word, uint64_t thread) {
     Origin best = {};
     bool is_own = false;
@@ -63,7 +64,7 @@ struct UndefinedValues {
     return best;
   }
 
-  /// Takes note of a few bytes, none of which lies in other four than the first.
+  /// Has a few bytes of an aligned word hold undefined values.
   void hold(uint64_t address, uint32_t bytes, uint64_t undefined) {
     uint64_t& word = held.get(address >> 2);
     const uint64_t mask = ((uint64_t{1} << bytes) - 1) << (address & 3);
@@ -77,7 +78,7 @@ struct UndefinedValues {
     const uint64_t own = (*word & kUndefinedBytes) >> (address & 3) & ((1u << bytes) - 1);
     return own == 0 ? 0 : (*word & ~kUndefinedBytes) | own;
   }
-  /// Forgets what a range holds, where there is new memory.
+  /// Forgets what a range holds, which is new memory now.
   void release(const char* start, uint64_t bytes) {
     const uint64_t first = reinterpret_cast<uint64_t>(start) >> 2;
     for (uint64_t i = first; held.size != 0 && i <= first + bytes / 4; ++i) {
