@@ -33,6 +33,8 @@ struct Vector {
     return data[size++];
   }
   T& operator[](size_t i) { return data[i]; }
+  T* begin() const { return data; }
+  T* end() const { return data + size; }
   void clear() { size = 0; }
   /// Makes it so many values, all zero.
   void fill(size_t count) {
@@ -45,6 +47,17 @@ struct Vector {
     size = count;
   }
 };
+
+/// The last of `count` items that is at or below something; 0 if none is. Items ascend.
+template <typename IsAtOrBelow>
+inline size_t find_last(size_t count, IsAtOrBelow is_at_or_below) {
+  size_t low = 0, high = count;
+  while (high - low > 1) {
+    const size_t middle = (low + high) / 2;
+    (is_at_or_below(middle) ? low : high) = middle;
+  }
+  return low;
+}
 
 /// A hash table from non-zero words to values. All-zero memory is an empty one.
 template <typename T>

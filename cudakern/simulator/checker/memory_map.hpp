@@ -58,12 +58,9 @@ struct Object {
 
 /// The object of a sorted list to which an address belongs, or is near; null if there are none.
 inline const Object* nearest(const Vector<Object>& objects, uint64_t address) {
-  size_t low = 0, high = objects.size;
-  while (high - low > 1) {
-    const size_t middle = (low + high) / 2;
-    (objects.data[middle].start <= address ? low : high) = middle;
-  }
-  return objects.size == 0 ? nullptr : &objects.data[low];
+  if (objects.size == 0) return nullptr;
+  const auto is_at_or_below = [&](size_t i) { return objects.data[i].start <= address; };
+  return &objects.data[find_last(objects.size, is_at_or_below)];
 }
 
 /// Inserts an object into a sorted list.
@@ -168,8 +165,8 @@ struct MemoryMap {
   void for_other_memory(Visit visit) const {
     for_variables(given_variables, given_count,
                   [visit](const ck_sim_variable& v, uint64_t) { visit(*v.place, v.bytes); });
-    for (size_t i = 0; i < blocks.size; ++i) {
-      visit(reinterpret_cast<char*>(blocks.data[i].start), blocks.data[i].bytes);
+    for (const Object& block : blocks) {
+      visit(reinterpret_cast<char*>(block.start), block.bytes);
     }
   }
 
@@ -186,18 +183,14 @@ struct MemoryMap {
   /// Returns the copy's address for one of the host's: in an array or, if it is in none, at the end
   /// of one.
   uint64_t in_arena(uint64_t address) const {
-    const auto start = [this](uint32_t i) { return reinterpret_cast<uint64_t>(buffers[i].host); };
-    const auto end = [this, start](uint32_t i) { return start(i) + buffers[i].bytes; };
-    uint32_t low = 0, high = buffer_count;
-    while (high - low > 1) {
-      const uint32_t middle = (low + high) / 2;
-      (start(middle) <= address ? low : high) = middle;
+    const auto start = [this](size_t i) { return reinterpret_cast<uint64_t>(buffers[i].host); };
+    const auto end = [this, start](size_t i) { return start(i) + buffers[i].bytes; };
+    size_t found = find_last(buffer_count, [=](size_t i) { return start(i) <= address; });
+    while (address >= end(found) && found > 0 && end(found - 1) == address) {
+      --found;
     }
-    while (address >= end(low) && low > 0 && end(low - 1) == address) {
-      --low;
-    }
-    const bool leads = address >= start(low) && address <= end(low);
-    return leads ? buffers[low].address + (address - start(low)) : address;
+    const bool leads = address >= start(found) && address <= end(found);
+    return leads ? buffers[found].address + (address - start(found)) : address;
   }
 
   /// Copies what a sampled launch touches of a buffer, for the first time.
@@ -254,12 +247,9 @@ struct MemoryMap {
 
   /// The number of the buffer to which an address of the arena belongs, or is near.
   uint32_t buffer_at(uint64_t address) const {
-    uint32_t low = 0, high = buffer_count;
-    while (high - low > 1) {
-      const uint32_t middle = (low + high) / 2;
-      (buffers[middle].address - kRedZone / 2 <= address ? low : high) = middle;
-    }
-    return low;
+    return static_cast<uint32_t>(find_last(buffer_count, [this, address](size_t i) {
+      return buffers[i].address - kRedZone / 2 <= address;
+    }));
   }
 
   /// The number of the shared variable to which an offset belongs, or is nearest.

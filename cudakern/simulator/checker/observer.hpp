@@ -56,8 +56,8 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   m.workspace = launch->cooperative ? reinterpret_cast<const char*>(launch->workspace) : nullptr;
   memset(m.workspace_cells, 0, sizeof m.workspace_cells);
   memset(&recent, 0, sizeof recent);
-  for (size_t i = 0; i < m.blocks.size; ++i) {
-    m.blocks[i].written = true;  // by an earlier launch, perhaps
+  for (Object& block : m.blocks) {
+    block.written = true;  // by an earlier launch, perhaps
   }
   m.sampled = launch->blocks < count_blocks(launch->grid);
   const bool has_room = m.lay_out(checker.checks) &&
@@ -144,8 +144,8 @@ inline void end_shared_memory(Worker* w) {
   Vector<RemoteAccess>& remote = w->checked.remote;
   const uint32_t threads = w->launch->threads;
   size_t left = 0;
-  for (size_t i = 0; i < remote.size; ++i) {
-    left += remote[i].site != nullptr;
+  for (const RemoteAccess& one : remote) {
+    left += one.site != nullptr;
   }
   if (left == 0) return;
   Union known;
@@ -256,11 +256,11 @@ void order_lanes(Worker* w, uint32_t first, unsigned mask, const Site* site) {
 
 void share_undefined(Thread* lanes, unsigned mask) {
   uint64_t undefined = 0;
-  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-    undefined |= lanes[__builtin_ctz(rest)].view.undefined;
+  for (const unsigned i : SetBits{mask}) {
+    undefined |= lanes[i].view.undefined;
   }
-  for (unsigned rest = undefined == 0 ? 0 : mask; rest != 0; rest &= rest - 1) {
-    lanes[__builtin_ctz(rest)].view.undefined = undefined | kWholeRegister;
+  for (const unsigned i : SetBits{undefined == 0 ? 0 : mask}) {
+    lanes[i].view.undefined = undefined | kWholeRegister;
   }
 }
 
@@ -510,9 +510,9 @@ bool note_malloc(char* address, uint64_t bytes) {
 void note_free(const char* address) {
   Vector<Object>& blocks = memory_map.blocks;
   size_t count = 0;
-  for (size_t i = 0; i < blocks.size; ++i) {
-    if (blocks[i].start != reinterpret_cast<uint64_t>(address)) {
-      blocks[count++] = blocks[i];
+  for (const Object& block : blocks) {
+    if (block.start != reinterpret_cast<uint64_t>(address)) {
+      blocks[count++] = block;
     }
   }
   blocks.size = count;

@@ -462,9 +462,9 @@ inline void order_fences(Worker* w, uint32_t self, uint64_t key, bool writes, Sc
   if (writes && channel->reads.size != 0) {
     channel->sequential = true;
     channel->past = channel->past == nullptr ? order.make<Channel>({}) : channel->past;
-    for (size_t i = 0; i < channel->reads.size; ++i) {
-      channel->past->entries.push(channel->reads[i]);
-      channel->past->narrow = channel->past->narrow || channel->reads[i].scope < Scope::kGpu;
+    for (const Channel::Entry& read : channel->reads) {
+      channel->past->entries.push(read);
+      channel->past->narrow = channel->past->narrow || read.scope < Scope::kGpu;
     }
     channel->reads.clear();
     ++channel->writes;
@@ -748,9 +748,8 @@ inline void meet_block(Worker* w) {
 inline void meet_lanes(Worker* w, uint32_t first, unsigned mask) {
   uint32_t joined[kLanes] = {};
   Union known;
-  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-    const int lane = __builtin_ctz(rest);
-    ThreadOrder& t = w->checked.order[first + static_cast<uint32_t>(lane)];
+  for (const unsigned lane : SetBits{mask}) {
+    ThreadOrder& t = w->checked.order[first + lane];
     pass_on_fences(t);
     t.known[lane] = t.time;
     for (int i = 0; i < kLanes; ++i) {
@@ -758,8 +757,8 @@ inline void meet_lanes(Worker* w, uint32_t first, unsigned mask) {
     }
     known.add(t.knowledge);
   }
-  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-    ThreadOrder& t = w->checked.order[first + static_cast<uint32_t>(__builtin_ctz(rest))];
+  for (const unsigned lane : SetBits{mask}) {
+    ThreadOrder& t = w->checked.order[first + lane];
     memcpy(t.known, joined, sizeof joined);
     t.published = nullptr;
     t.knowledge = known.all;

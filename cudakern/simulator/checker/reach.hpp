@@ -42,19 +42,15 @@ struct Reach {
 
   /// Marks the arrays in which an address lies or, if there are none, those that end there.
   void follow(uint64_t address) {
-    uint32_t low = 0, high = count;  // the first that starts above it
-    while (low < high) {
-      const uint32_t middle = (low + high) / 2;
-      known[middle].start <= address ? low = middle + 1 : high = middle;
-    }
+    const size_t last = find_last(count, [=](size_t i) { return known[i].start <= address; });
     bool found = false;
     for (int ends = 0; ends < 2 && !found; ++ends) {
-      for (uint32_t i = low; i-- > 0 && furthest[i] >= address;) {
+      for (size_t i = last + 1; i-- > 0 && furthest[i] >= address;) {
         if (ends != 0 ? address != known[i].end : address >= known[i].end) continue;
         found = true;
         if (known[i].reached == 0) {
           known[i].reached = 1;
-          pending.push(i);
+          pending.push(static_cast<uint32_t>(i));
         }
       }
     }

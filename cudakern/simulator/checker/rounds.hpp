@@ -194,9 +194,9 @@ inline bool is_deadlock(Rounds* r) {
     r->since = nanoseconds();
   }
   uint64_t digest = 0;
-  for (size_t i = 0; i < checker.residents.size; ++i) {
-    if (checker.residents[i]->live) {
-      digest = (digest ^ digest_of(checker.residents[i])) * 0x9E3779B97F4A7C15u;
+  for (Worker* w : checker.residents) {
+    if (w->live) {
+      digest = (digest ^ digest_of(w)) * 0x9E3779B97F4A7C15u;
     }
   }
   return r->search.repeats(digest) || nanoseconds() - r->since > kGiveUpTime;
@@ -205,8 +205,7 @@ inline bool is_deadlock(Rounds* r) {
 /// Fails the launch, whose resident threads wait forever.
 inline void fail_waiting(Rounds* r) {
   const Launch* launch = r->launch;
-  for (size_t i = 0; i < checker.residents.size; ++i) {
-    const Worker* w = checker.residents[i];
+  for (const Worker* w : checker.residents) {
     for (uint32_t k = 0; w->live && k < launch->threads; ++k) {
       if (w->threads[k].state == State::kReady) {
         report_deadlock(r->launch, w->threads[k], clusters_left(r) != 0);

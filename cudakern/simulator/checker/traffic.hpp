@@ -161,8 +161,8 @@ inline Traffic traffic;
 
 /// Forgets the last launch.
 inline void clear_traffic() {
-  for (size_t i = 0; i < traffic.slots.size; ++i) {
-    traffic.slot_of[traffic.slots[i].key] = 0;
+  for (const Slot& slot : traffic.slots) {
+    traffic.slot_of[slot.key] = 0;
   }
   traffic.slots.clear();
   traffic.sums.clear();
@@ -292,8 +292,8 @@ inline void sort_in(const Events& events, uint32_t lane, uint32_t from) {
     r.lane[r.count] = static_cast<uint8_t>(lane);
     r.address[r.count++] = events.addresses[n];
   }
-  for (size_t i = 0; i < traffic.touched.size; ++i) {
-    traffic.slots[traffic.touched[i]].last = 0;
+  for (const uint32_t slot : traffic.touched) {
+    traffic.slots[slot].last = 0;
   }
   traffic.touched.clear();
 }
@@ -331,9 +331,9 @@ inline void flush_warp(Worker* w, uint32_t first) {
     }
     lanes[lane].clear();
   }
-  for (size_t i = 0; rest && i < traffic.requests.size; ++i) {
-    add_request(traffic.requests[i]);
-    traffic.slots[traffic.requests[i].slot].first = 0;
+  for (const Request& r : traffic.requests) {
+    add_request(r);
+    traffic.slots[r.slot].first = 0;
   }
   traffic.requests.clear();
 }

@@ -12,8 +12,8 @@ constexpr uint64_t kMostVariableBytes =
 
 constexpr uint64_t kWordBlock = 64;
 
-/// Whether a whole block has words whose upper halves are those of addresses in [low, high]: in
-/// vectors, which not all processors compare in units of 64 bits.
+/// Whether a whole block has words whose upper halves are those of addresses in [low, high]. It
+/// compares by vectors; not all processors can do that in units of 64 bits.
 inline bool may_have_addresses(const uint64_t* words, uint64_t low, uint64_t high) {
   typedef uint64_t Vector2 __attribute__((vector_size(16), aligned(8), may_alias));
   const uint64_t first = low >> 32, beyond = (high >> 32) - first + 1;
@@ -26,7 +26,7 @@ inline bool may_have_addresses(const uint64_t* words, uint64_t low, uint64_t hig
   return (found[0] | found[1]) >> 63 != 0;
 }
 
-/// Calls `visit` with each word that is an address in [low, high]. Locked or not: others may write.
+/// Calls `visit` with each word that is an address in [low, high]. Others may write meanwhile.
 template <typename Visit>
 inline void for_addresses(const void* memory, uint64_t bytes, uint64_t low, uint64_t high,
                           Visit visit) {

@@ -5,12 +5,12 @@
 
 namespace ck_sim {
 
-/// Ends the launch: a thread came to a barrier otherwise than those before it.
+/// Ends the launch: a thread came to a barrier in another way than those before it.
 __attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const char* what,
                                                         const Site* site) {
   char text[400];
   const bool alike =
-      &other != site && same_place(other, *site) && same_text(other.opcode, site->opcode);
+      &other != site && have_same_line(other, *site) && same_text(other.opcode, site->opcode);
   const int length =
       snprintf(text, sizeof text, "%s; another came by %s at %s:%d%s", what, other.opcode,
                other.file, other.line, alike ? ", another instruction" : "");
@@ -28,7 +28,7 @@ __attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const
 constexpr const char* kTogether =
     "all lanes of a warp must reach a barrier by the same instruction";
 
-/// Counts the running thread in.
+/// Counts the running thread at a barrier.
 inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned threads,
                           const Site* site) {
   char text[160];
@@ -70,9 +70,9 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
   return barrier;
 }
 
-/// The lanes of a warp that count as arrived. Lanes that have exited, or that the block does not
-/// have, arrive with the first lane of their warp; at a barrier for all threads they have arrived
-/// before. Lanes that must come together count once all have come.
+/// Which lanes of a warp count as arrived. Lanes that have exited, or that the block does not have,
+/// arrive with the first lane of their warp; at a barrier for all threads, they have always
+/// arrived. Lanes that must come together count once all of them have come.
 inline unsigned lanes_arrived(const Worker* w, const BlockBarrier& barrier, uint32_t warp) {
   if (barrier.threads != 0 && barrier.lanes[warp] == 0) return 0;
   const unsigned missing = ~w->threads[warp * kWarpSize].view.warp | w->warps[warp].exited;
@@ -99,8 +99,8 @@ inline void forget(BlockBarrier* barrier) {
   order_forget(barrier);
 }
 
-/// Fails the launch: a barrier does not get the threads that must come. `only_strict`: others than
-/// those that have exited have come.
+/// Fails the launch: threads that must come to a barrier will not. `only_strict`: all others have
+/// come, and these have exited.
 inline void report_barrier(Worker* w, unsigned number, const View& view, const Site& site,
                            bool only_strict = false) {
   const BlockBarrier& barrier = w->barriers[number];
@@ -113,7 +113,7 @@ inline void report_barrier(Worker* w, unsigned number, const View& view, const S
        only_strict ? ", which only strict reports" : "");
 }
 
-/// Whether threads have exited that count as arrived.
+/// Whether threads that have exited count as arrived.
 inline bool counts_exited(const Worker* w, const BlockBarrier& barrier) {
   for (uint32_t i = 0; i * kWarpSize < w->launch->threads; ++i) {
     if ((lanes_arrived(w, barrier, i) & w->warps[i].exited & ~barrier.lanes[i]) != 0) return true;
@@ -121,14 +121,13 @@ inline bool counts_exited(const Worker* w, const BlockBarrier& barrier) {
   return false;
 }
 
-/// Does something with each thread that waits at a barrier and counts there.
+/// Calls `act` with each thread that waits at a barrier and counts there.
 template <typename Act>
 inline void each_waiting(Worker* w, unsigned number, Act act) {
   const BlockBarrier& barrier = w->barriers[number];
   for (uint32_t i = 0; i * kWarpSize < w->launch->threads; ++i) {
-    unsigned rest = lanes_arrived(w, barrier, i) & barrier.lanes[i];
-    for (; rest != 0; rest &= rest - 1) {
-      Thread& thread = w->threads[i * kWarpSize + static_cast<uint32_t>(__builtin_ctz(rest))];
+    for (const uint32_t lane : SetBits{lanes_arrived(w, barrier, i) & barrier.lanes[i]}) {
+      Thread& thread = w->threads[i * kWarpSize + lane];
       if (thread.state == State::kBarrier && thread.barrier == number) {
         act(thread);
       }
@@ -136,7 +135,7 @@ inline void each_waiting(Worker* w, unsigned number, Act act) {
   }
 }
 
-/// Forgets the lanes that a barrier counted; those stay of whose warps more must come.
+/// Forgets the lanes that a barrier has counted. Those of warps of which more lanes must come stay.
 inline void begin_phase(const Worker* w, BlockBarrier* barrier) {
   uint32_t left = 0;
   for (uint32_t i = 0; i * kWarpSize < w->launch->threads; ++i) {
@@ -152,7 +151,7 @@ inline void begin_phase(const Worker* w, BlockBarrier* barrier) {
   }
 }
 
-/// What threads did before they arrived comes before what those do who wait.
+/// Has what threads did before they arrived come before what the waiting ones do.
 inline void order_barrier(Worker* w, unsigned number, uint32_t waiting) {
   const BlockBarrier* barrier = &w->barriers[number];
   if (waiting == barrier->arrived && waiting + w->done == w->launch->threads) {
@@ -163,6 +162,12 @@ inline void order_barrier(Worker* w, unsigned number, uint32_t waiting) {
                [w, barrier](Thread& thread) { order_release(w, &thread, barrier, Scope::kCta); });
   each_waiting(w, number,
                [w, barrier](Thread& thread) { order_acquire(w, &thread, barrier, Scope::kCta); });
+}
+
+/// What threads get at a barrier, by how many of their predicates hold.
+inline int count_votes(Barrier kind, uint32_t holding, uint32_t threads) {
+  if (kind == Barrier::kCount) return static_cast<int>(holding);
+  return kind == Barrier::kAnd ? holding == threads : holding != 0;
 }
 
 /// Lets the threads at a barrier go on.
@@ -180,29 +185,26 @@ inline void complete(Worker* w, unsigned number) {
   if (kChecked) {
     order_barrier(w, number, waiting);
   }
-  const int result = barrier->kind == Barrier::kCount ? static_cast<int>(holding)
-                     : barrier->kind == Barrier::kAnd ? holding == waiting
-                                                      : holding != 0;
+  const int result = count_votes(barrier->kind, holding, waiting);
   each_waiting(w, number, [result](Thread& thread) {
     thread.predicate = result;
     thread.state = State::kReady;
   });
-  w->waiting -= waiting;  // if that is left out, exits of threads are looked at in vain
+  w->waiting -= waiting;  // without this, exits of threads would be looked at in vain
   begin_phase(w, barrier);
   ++w->changes;
 }
 
 inline void forget_barriers(Worker* w) {
-  for (unsigned rest = w->barriers_used; rest != 0; rest &= rest - 1) {
-    forget(&w->barriers[__builtin_ctz(rest)]);
+  for (const unsigned number : SetBits{w->barriers_used}) {
+    forget(&w->barriers[number]);
   }
   w->barriers_used = 0;
 }
 
-/// After threads have exited: who waited for them alone goes on.
+/// Lets threads go on that only waited for those that have exited.
 inline void release_for_exited(Worker* w) {
-  for (unsigned rest = w->barriers_used; rest != 0; rest &= rest - 1) {
-    const unsigned number = static_cast<unsigned>(__builtin_ctz(rest));
+  for (const unsigned number : SetBits{w->barriers_used}) {
     if (w->barriers[number].arrived != 0 && is_complete(w, w->barriers[number])) {
       complete(w, number);
     }
@@ -214,7 +216,7 @@ inline void release_for_exited(Worker* w) {
   }
 }
 
-/// Nobody can run: says which barrier or warp lacks whom.
+/// Fails the launch, in which no thread can run: says which barrier or warp lacks threads.
 inline void report_stuck(Worker* w) {
   const Thread* waiting = nullptr;
   for (const Thread* t = w->threads; t < w->threads + w->launch->threads; ++t) {
@@ -227,7 +229,7 @@ inline void report_stuck(Worker* w) {
   report_barrier(w, waiting->barrier, waiting->view, *waiting->site);
 }
 
-/// The running thread comes to a barrier, and waits there until that is complete.
+/// Has the running thread come to a barrier, and wait there until that is complete.
 inline void come_to_barrier(Worker* w, const BlockMeeting& given, const Site* site) {
   Thread* self = w->running;
   BlockBarrier* barrier = join(w, given.kind, given.number, given.threads, site);
@@ -248,7 +250,7 @@ int ck_sim_barrier_wait(const ck_sim::BlockMeeting& given, const ck_sim::Site* s
   Worker* w = current();
   const Thread* self = w->running;
   come_to_barrier(w, given, site);
-  suspend(w);  // the last one too, so that nobody runs ahead to the next barrier
+  suspend(w);  // the last thread too, so that none runs ahead to the next barrier
   return self->predicate;
 }
 

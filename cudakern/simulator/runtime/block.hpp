@@ -1,6 +1,6 @@
-// Runs the threads of one block as fibers on one OS thread, which may run others in turns. A thread
-// that waits for nobody runs to its end on a shared stack; one that meets a barrier, a warp
-// collective or an atomic keeps its stack and lets others run.
+// Runs the threads of one block as fibers on one OS thread, which may run other blocks in turns. A
+// thread that never waits runs to its end on a stack that others use after it. A thread that comes
+// to a barrier, a collective of its warp or an atomic keeps its stack and lets others run.
 #pragma once
 
 #include "clusters.hpp"
@@ -24,7 +24,7 @@ inline void start_block(Worker* w) {
   }
 }
 
-/// Takes up a thread that has not started yet.
+/// Starts the next thread of a block on a fiber.
 inline Thread* start_thread(Worker* w, Fiber* fiber) {
   Thread* thread = next_thread(w);
   ++w->next_fresh;
@@ -54,7 +54,7 @@ inline void end_thread(Worker* w, Thread* thread) {
   ++w->done;
 }
 
-/// Where every fiber starts: runs threads that have not started yet, until one of them suspends.
+/// The function of every fiber: it runs threads that have not started yet, until one suspends.
 inline void fiber_main() {
   Worker* w = worker;
   for (;;) {
@@ -74,7 +74,7 @@ inline void fiber_main() {
   }
 }
 
-/// Runs the thread, and others on its stack, until one suspends.
+/// Runs the running thread, and others on its stack, until one suspends.
 inline void enter(Worker* w) {
   Runner* const r = w->runner;
   do {
@@ -96,7 +96,7 @@ inline void resume(Worker* w, Thread* thread) {
   enter(w);
 }
 
-/// A fiber that starts anew; null, and a failure, without memory.
+/// A fiber that starts at its beginning; null, and a failure, without memory.
 inline Fiber* fresh_fiber(Worker* w) {
   Fiber* fiber = w->idle_fibers;
   if (fiber != nullptr) {
@@ -121,7 +121,8 @@ inline void start_fresh(Worker* w) {
   enter(w);
 }
 
-/// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
+/// Fails the launch at a fault. It runs in a signal handler, on the signal stack. The fiber is
+/// given up where it is.
 inline void on_fault(void*, const siginfo_t* info) {
   Worker* w = current();
   Thread* thread = w->running;
@@ -144,8 +145,8 @@ inline void on_fault(void*, const siginfo_t* info) {
   } else if (describe_near_array(w->launch, info->si_addr, text, sizeof text)) {
     kind = "out_of_bounds";
   } else if (info->si_addr == nullptr && info->si_code != SEGV_MAPERR) {
-    // The processor does not say which address it refused: beyond any memory, or not on a multiple
-    // of 16 where a vector must lie.
+    // The processor does not say which address it refused: one beyond all memory, or that of a
+    // vector which is not a multiple of 16.
     message = "memory must be mapped where it is accessed, and vectors aligned; one access was not";
   } else {
     const bool is_null = reinterpret_cast<uint64_t>(info->si_addr) < 65536;
@@ -157,8 +158,8 @@ inline void on_fault(void*, const siginfo_t* info) {
   suspend(w);
 }
 
-/// Takes the fibers that a failure left in the middle of a thread, and forgets what they waited
-/// for.
+/// Takes back the fibers that a failure left in the middle of threads, and forgets what these
+/// waited for.
 inline void clean_up(Worker* w) {
   if (in_regions(w->launch) && w->fiber != nullptr) {
     w->fiber->next = w->idle_fibers;

@@ -1,4 +1,4 @@
-// Clusters: blocks that run side by side and have a barrier in common.
+// Clusters: blocks that run side by side and share a barrier.
 #pragma once
 
 #include "barriers.hpp"
@@ -16,7 +16,7 @@ inline Cluster* make_cluster(Launch* launch) {
   return cluster;
 }
 
-/// Gives a worker a block of a cluster: number `next` when those of a cluster follow each other.
+/// Gives a worker block `next`, where the blocks of each cluster have numbers one after the other.
 inline void join_cluster(Worker* w, Cluster* cluster, uint64_t next) {
   const Index3 grid = w->launch->grid, size = w->launch->cluster;
   const uint32_t rank = static_cast<uint32_t>(next % cluster->ranks);
@@ -39,7 +39,7 @@ inline void leave_cluster(Worker* w) {
   w->cluster = &w->alone;
 }
 
-/// Counts a thread that has exited: it keeps nobody at the barrier.
+/// Counts a thread that has exited: the barrier does not wait for it.
 inline void exit_cluster(Worker* w, Thread* thread) {
   Cluster* cluster = w->cluster;
   if (!thread->cluster_arrived) {

@@ -1,21 +1,21 @@
-// What leaves the running thread: failures, yields, and waiting for the lanes that are near.
+// Leaving the running thread: at failures, to let others run, and to wait for lanes that are near.
 #pragma once
 
 #include "scheduler.hpp"
 
 namespace ck_sim {
 
-/// Leaves the running thread for good, as it has failed.
+/// Leaves the running thread, which has failed, for good.
 __attribute__((noreturn)) inline void leave(Worker* w) {
   suspend(w);
   __builtin_unreachable();
 }
 
-/// Gives the others a turn. `turns`: from a loop that does nothing else.
+/// Lets others run. `turns`: the thread is in a loop that does nothing else.
 inline void let_others_run(Worker* w, const Site* site, bool turns = false) {
   Thread* self = w->running;
   if (in_regions(w->launch) && !turns) {
-    w->yields = true;  // the thread asks for that where it can be left
+    w->yields = true;  // the thread reads that where it can be left
     return;
   }
   self->site = site;
@@ -26,12 +26,12 @@ inline void let_others_run(Worker* w, const Site* site, bool turns = false) {
   w->turning = false;
 }
 
-inline bool same_place(const Site& a, const Site& b) {
+inline bool have_same_line(const Site& a, const Site& b) {
   return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
 }
 
-/// Lets lanes go on that asked which of their warp are active: those that came to the same place,
-/// once no other lane of the warp can come, or, if `forced`, without waiting longer.
+/// Lets lanes go on that asked which lanes of their warp are active: those that came to the same
+/// line. It waits until no other lane of the warp can come, unless `forced`.
 inline bool release_converged(Worker* w, bool forced) {
   bool released = false;
   for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
@@ -39,23 +39,21 @@ inline bool release_converged(Worker* w, bool forced) {
     const unsigned warp = lanes->view.warp;
     const Thread* leader = nullptr;
     bool wait = false;
-    for (unsigned rest = warp; rest != 0; rest &= rest - 1) {
-      const Thread& lane = lanes[__builtin_ctz(rest)];
+    for (const unsigned i : SetBits{warp}) {
+      const Thread& lane = lanes[i];
       leader = leader == nullptr && lane.state == State::kConverge ? &lane : leader;
       wait = wait || lane.state == State::kReady;
     }
     if (leader == nullptr || (wait && !forced)) continue;
     unsigned mask = 0;
-    for (unsigned rest = warp; rest != 0; rest &= rest - 1) {
-      const Thread& lane = lanes[__builtin_ctz(rest)];
-      if (lane.state == State::kConverge && same_place(*lane.site, *leader->site)) {
-        mask |= 1u << __builtin_ctz(rest);
-      }
+    for (const unsigned i : SetBits{warp}) {
+      const bool here =
+          lanes[i].state == State::kConverge && have_same_line(*lanes[i].site, *leader->site);
+      mask |= here ? 1u << i : 0u;
     }
-    for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-      Thread& lane = lanes[__builtin_ctz(rest)];
-      lane.mask = mask;
-      lane.state = State::kReady;
+    for (const unsigned i : SetBits{mask}) {
+      lanes[i].mask = mask;
+      lanes[i].state = State::kReady;
       --w->converging;
     }
     released = true;
@@ -87,7 +85,7 @@ void ck_sim_stop(const char* kind, const char* what, const ck_sim::Site* site) {
 
 namespace ck_sim {
 
-/// What kernels printed comes before what follows the launch.
+/// Flushes what kernels have printed: it comes before what the program prints after the launch.
 inline void flush_printed() {
   if (__atomic_exchange_n(&printed, 0, __ATOMIC_RELAXED) != 0) {
     fflush(stdout);

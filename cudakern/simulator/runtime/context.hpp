@@ -1,8 +1,8 @@
 // Switching between call stacks on one OS thread.
 //
-// glibc's swapcontext costs about 500 ns because it saves the signal mask with a system call;
-// saving the callee-saved registers alone costs a few. Elsewhere than x86-64 and aarch64, ucontext
-// serves.
+// glibc's swapcontext takes about 500 ns, as it saves the signal mask by a system call. To save
+// just the callee-saved registers takes a few. On machines other than x86-64 and aarch64, ucontext
+// is used.
 #pragma once
 
 #include <stddef.h>
@@ -54,7 +54,7 @@ struct Context {
 #define CK_SIM_HIDDEN ".hidden "
 #endif
 
-/// Saves the callee-saved registers and the stack pointer, takes up the other stack.
+/// Saves the callee-saved registers and the stack pointer, and switches to the other stack.
 extern "C" void ck_sim_switch(void** from, void* to);
 
 #ifdef __x86_64__
@@ -89,8 +89,8 @@ asm(".text\n"
 #endif
 
 inline void make_context(Context* context, char* stack, size_t bytes, void (*entry)()) {
-  // Registers start as zero. On x86-64 the entry follows them as a return address, on a 16-byte
-  // boundary, so that the stack is aligned as after a call.
+  // Registers start as zero. On x86-64 the entry follows them as a return address on a 16-byte
+  // boundary, so the stack is aligned as after a call.
   uintptr_t top = (reinterpret_cast<uintptr_t>(stack) + bytes - 64) & ~uintptr_t{15};
   uint64_t* words = reinterpret_cast<uint64_t*>(top) - kSavedWords;
   for (int i = 0; i < kSavedWords + 2; ++i) {

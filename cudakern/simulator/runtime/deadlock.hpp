@@ -1,19 +1,18 @@
-// Finds out that threads poll memory in vain: a thread between two polls is its stack and its
-// registers. When these come back to what they were and no memory has changed, it will poll
-// forever.
+// Finds out that threads poll memory in vain. Between two polls a thread is its stack and its
+// registers. If these return to what they were, and no memory has changed, it will poll forever.
 #pragma once
 
 #include "scheduler.hpp"
 
 namespace ck_sim {
 
-constexpr uint64_t kGiveUpTime = 60 * 1000000000ull;  // for threads that count their polls
+constexpr uint64_t kGiveUpTime = 60 * 1000000000ull;  // if threads count their polls
 
 /// Brent's search for a cycle of digests.
 struct CycleSearch {
   uint64_t marked = 0, steps = 0, span = 1;
 
-  /// Whether this digest is the one that was marked.
+  /// Adds a digest. Returns whether it is the marked one.
   bool repeats(uint64_t digest) {
     const bool repeated = digest == marked;
     if (repeated || ++steps >= span) {
@@ -57,7 +56,7 @@ inline uint64_t digest_of(Worker* w) {
   return digest;
 }
 
-/// Ends a launch whose resident threads all wait in vain: one of them is named.
+/// Ends a launch whose resident threads all wait in vain; `thread` is one of them.
 inline void report_deadlock(Launch* launch, const Thread& thread, bool blocks_left) {
   if (blocks_left && !launch->capped) {
     fail(launch, "launch", thread.view, thread.site,

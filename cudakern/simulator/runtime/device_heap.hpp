@@ -1,5 +1,5 @@
-// The heap of malloc in kernels. It is apart from the host's, and what it knows about its blocks is
-// apart from them: a kernel that writes where it must not harms its own data alone.
+// The heap of malloc in kernels. It is apart from the host's heap, and its records are apart from
+// its blocks. So a kernel that writes outside of a block only harms its own data.
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ constexpr int kHeapClasses = 27;  // a block of class c has kHeapUnit << c bytes
 struct DeviceHeap {
   char* start;
   uint64_t used;
-  uint32_t* next;    // of a free block's first unit: the next of its class, plus 1
+  uint32_t* next;    // of a free block's first unit: the next free block of its class, plus 1
   uint8_t* classes;  // of a block's first unit: its class plus 1 while it is taken
   uint32_t free[kHeapClasses];
   pthread_mutex_t lock;

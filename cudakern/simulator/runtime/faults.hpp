@@ -1,5 +1,5 @@
-// Signals that become reports instead of a dead process, whatever the program does with signals:
-// a launch takes them anew, and looks after them while it runs; see ticks.hpp.
+// Has signals of faults become reports, instead of ending the process, whatever the program does
+// with signals. A launch claims them when it begins, and again while it runs; see ticks.hpp.
 #pragma once
 
 #include <errno.h>
@@ -22,14 +22,14 @@ struct FaultGuard {
   bool armed;
   void (*handler)(void* context, const siginfo_t* info);  // must not return
   void* context;
-  sigset_t blocked;  // by the program, before
+  sigset_t blocked;  // which signals the program blocks
   FaultGuard* outer;
 };
 
 inline __thread FaultGuard* fault_guard = nullptr;
 
-// What all simulators of a process share: one that finds another's handler leaves its own there,
-// and each asks all of them whose a fault is.
+// What all simulators of a process share. A simulator replaces the handler of another one, and each
+// handler asks all simulators whose fault it is.
 
 typedef void (*SignalHandler)(int, siginfo_t*, void*);
 constexpr uint32_t kMostSimulators = 64;
@@ -41,12 +41,12 @@ struct SharedSignals {
   void (*offers[kMostSimulators])(const siginfo_t*);
 };
 constexpr uint32_t kSharedBytes = 4096;
-static_assert(sizeof(SharedSignals) <= kSharedBytes, "Python gives as many");
+static_assert(sizeof(SharedSignals) <= kSharedBytes, "Python allocates so many");
 
 inline SharedSignals* shared_signals = nullptr;  // until join_simulators
 inline __thread bool passes_on = false;
 
-/// Does not return if this thread runs a kernel of this simulator.
+/// Handles a fault of a kernel of this simulator, and does not return then.
 inline void offer_fault(const siginfo_t* info) {
   FaultGuard* guard = fault_guard;
   if (guard != nullptr && guard->armed) {
@@ -55,7 +55,8 @@ inline void offer_fault(const siginfo_t* info) {
   }
 }
 
-/// What nobody handles ends the process: where the instruction is run again, or by the sender.
+/// Lets a signal that nobody handles end the process: when the instruction runs again or, if it was
+/// sent, at once.
 inline void give_up(int number, bool sent) {
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
@@ -65,7 +66,7 @@ inline void give_up(int number, bool sent) {
   }
 }
 
-/// Leaves a signal to the program's own handler, which may raise it anew.
+/// Passes a signal on to the program's own handler, which may raise it again.
 inline void pass_on(int number, siginfo_t* info, void* context, bool sent) {
   int i = 0;
   while (kSignals[i] != number) {
@@ -93,7 +94,7 @@ inline void claim_signals();
 
 inline void on_signal(int number, siginfo_t* info, void* context) {
   const int error = errno;
-  const bool sent = info->si_code <= 0;  // by kill or raise: nothing went wrong at this instruction
+  const bool sent = info->si_code <= 0;  // by kill or raise, and not by this instruction
   if (!sent) {
     for (uint32_t i = 0; i < shared_signals->count; ++i) {
       shared_signals->offers[i](info);
@@ -102,8 +103,8 @@ inline void on_signal(int number, siginfo_t* info, void* context) {
   FaultGuard* const guard = fault_guard;
   if (sent && guard != nullptr && guard->armed && info->si_code == SI_TKILL &&
       info->si_pid == getpid()) {
-    // A handler that the program has put before this one, as faulthandler does, passes the fault
-    // on. The instruction is run again, and this handler is told about it then.
+    // A handler that the program installed over this one, as faulthandler does, has passed the
+    // fault on. The instruction runs again, and then its fault comes here.
     claim_signals();
   } else {
     pass_on(number, info, context, sent);
@@ -120,7 +121,7 @@ inline bool is_simulators(const struct sigaction& action) {
   return false;
 }
 
-/// Has faults come to on_signal, whoever had them before.
+/// Has faults come to on_signal, whoever handled them before.
 inline void claim_signals() {
   struct sigaction action = {};
   action.sa_sigaction = on_signal;
@@ -143,10 +144,10 @@ inline void join_simulators(SharedSignals* shared) {
   }
 }
 
-// The stack that handlers run on: of each OS thread that launches, until it ends.
+// The stack on which handlers run. Each OS thread that launches has one until it ends.
 
 inline __thread void* signal_stack = nullptr;
-inline pthread_key_t thread_end;  // whose destructor an OS thread runs when it ends
+inline pthread_key_t thread_end;  // its destructor runs when an OS thread ends
 
 inline void use_signal_stack() {
   stack_t now = {};
@@ -174,7 +175,7 @@ inline void free_signal_stack() {
   signal_stack = nullptr;
 }
 
-/// Routes faults of this OS thread to the guard's handler.
+/// Has faults of this OS thread come to the guard's handler.
 inline void enter_guard(FaultGuard* guard) {
   guard->armed = false;
   guard->outer = fault_guard;
@@ -199,7 +200,7 @@ inline void leave_guard(FaultGuard* guard) {
   }
 }
 
-/// Runs a function that reads or writes the program's memory; false if some of it is not there.
+/// Runs a function that reads or writes the program's memory; false if some of that is not mapped.
 template <class Function>
 inline bool survives(const Function& function) {
   struct {

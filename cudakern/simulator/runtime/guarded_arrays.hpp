@@ -1,6 +1,6 @@
-// Small arrays of plain launches are worked on in memory of the runtime's own, where it sees what a
-// kernel does outside of them: the end meets pages without access, and a pattern fills what lies
-// before the array and, where its alignment forbids that it ends at a page, behind it. Launches
+// Plain launches work on copies of small arrays. In the memory of a copy, the runtime sees what a
+// kernel does outside of the array: after its end come pages without access, and a pattern fills
+// the bytes before it and, if its alignment keeps it from ending at a page, behind it. Launches
 // that run at the same time share the copy of an array.
 #pragma once
 
@@ -16,12 +16,12 @@
 /// An array among a launch's arguments, in words.
 struct ck_sim_array {
   uint64_t argument;  // its number
-  uint64_t place;     // the byte of the parameters where its address is
+  uint64_t place;     // the byte of the parameters where its address stands
   uint64_t start;     // of the allocation that it lies in
-  uint64_t bytes;     // of that, at most kMostGuardedBytes
+  uint64_t bytes;     // of the allocation, at most kMostGuardedBytes
 };
 
-/// Those of a launch, by their places, which follow.
+/// The arrays of a launch, which follow this, in the order of their places.
 struct ck_sim_arrays {
   const ck_sim_variable* variables;  // of the kernel's module
   uint64_t variable_count;
@@ -30,22 +30,22 @@ struct ck_sim_arrays {
 
 namespace ck_sim {
 
-constexpr uint64_t kMostGuardedBytes = 1u << 20;  // of an allocation: more would take long to copy
+constexpr uint64_t kMostGuardedBytes = 1u << 20;  // of an allocation; to copy more takes long
 constexpr uint64_t kFrontBytes = 1024;            // before an array, with the pattern
 constexpr uint64_t kLeastAlignment = 16;          // of an allocation, and of a vector
-constexpr uint64_t kMostAlignment = 256;          // that is kept: of an allocation on a GPU
+constexpr uint64_t kMostAlignment = 256;          // of a copy; that of an allocation on a GPU
 constexpr uint64_t kFarBytes = 1u << 20;          // without access, behind an array
-constexpr uint64_t kKeptBytes = 32u << 20;        // of copies that nobody uses
+constexpr uint64_t kKeptBytes = 32u << 20;        // of copies that nobody uses, at most
 constexpr int kCopyClasses = 20;
 
-/// An allocation as kernels see it. Its memory is kept for other ones.
+/// A copy of an allocation, which kernels work on. Its memory is used again for other ones.
 struct GuardedCopy {
   GuardedCopy* next;
-  int kind;      // its class
+  int kind;      // the class of its size
   char* memory;  // all of it
-  char* room;    // that can be accessed, its last part the array
+  char* room;    // what can be accessed; the array is its last part
   uint64_t room_bytes;
-  char* before;  // what both the allocation and the copy held when they were last the same
+  char* before;  // what the allocation and the copy held when they were the same last
   // Of the allocation.
   char* host;
   uint64_t bytes;
@@ -58,12 +58,12 @@ struct GuardedCopy {
 /// An array of a launch.
 struct GuardedArray : ck_sim_array {
   GuardedArray* first;  // in the same allocation
-  uint64_t alignment;   // of all of those, in its first one
-  bool in_place;        // whether the allocation itself is worked on
-  GuardedCopy* copy;    // that is worked on, or null
+  uint64_t alignment;   // of the first: what all arrays in the allocation need
+  bool in_place;        // whether kernels work on the allocation itself
+  GuardedCopy* copy;    // what kernels work on, or null
 };
 
-/// Those of a launch that may be guarded; they follow.
+/// The arrays of a launch that may be guarded, which follow this.
 struct GuardedArrays : ck_sim_arrays {
   GuardedArray* begin() { return reinterpret_cast<GuardedArray*>(this + 1); }
   GuardedArray* end() { return begin() + count; }
@@ -74,7 +74,7 @@ inline GuardedCopy* free_copies[kCopyClasses];
 inline uint64_t kept_bytes = 0;
 inline pthread_mutex_t copies_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/// What nothing else writes, hopefully.
+/// Bytes that nothing else writes, hopefully.
 struct Pattern {
   unsigned char bytes[kFrontBytes] = {};
   constexpr Pattern() {
@@ -88,8 +88,8 @@ static_assert(kMostAlignment <= kFrontBytes, "the pattern fills the gap, too");
 
 // Memory of copies
 
-/// The bytes of a copy's whole memory: the room and what it held before, each between pages without
-/// access.
+/// How many bytes the memory of a copy has: its room and what that held before, each between pages
+/// without access.
 inline uint64_t memory_bytes(uint64_t room) {
   return kGuardBytes + room + kFarBytes + room + kGuardBytes;
 }
@@ -144,7 +144,7 @@ inline void give_copy(GuardedCopy* copy) {
   free_copies[copy->kind] = copy;
 }
 
-// Which arrays are worked on in place: those whose addresses a kernel gets in another way, too.
+// Kernels work in place on arrays whose addresses they get in other ways, too.
 
 inline uint64_t address_in(const char* parameters, const ck_sim_array& array) {
   uint64_t address;
@@ -152,7 +152,7 @@ inline uint64_t address_in(const char* parameters, const ck_sim_array& array) {
   return address;
 }
 
-/// The arrays of a launch, not entered yet; null without memory.
+/// Collects the arrays of a launch, without copies; null without memory.
 inline GuardedArrays* group_arrays(const ck_sim_arrays* given, const char* parameters) {
   const uint64_t bytes = sizeof(GuardedArrays) + given->count * sizeof(GuardedArray);
   GuardedArrays* arrays = static_cast<GuardedArrays*>(calloc(1, bytes));
@@ -176,7 +176,7 @@ inline GuardedArrays* group_arrays(const ck_sim_arrays* given, const char* param
   return arrays;
 }
 
-/// Marks the arrays whose addresses stand in the other parameters, in variables or in arrays.
+/// Marks the arrays whose addresses stand in other parameters, in variables or in arrays.
 inline void find_addresses(GuardedArrays* arrays, const char* parameters, uint32_t bytes) {
   uint64_t low = UINT64_MAX, high = 0;
   for (const GuardedArray& array : *arrays) {
@@ -185,7 +185,7 @@ inline void find_addresses(GuardedArrays* arrays, const char* parameters, uint32
   }
   auto mark = [=](const uint64_t* word) {
     for (GuardedArray& array : *arrays) {
-      array.in_place |= *word - array.start <= array.bytes;  // the end of an array counts, too
+      array.in_place |= *word - array.start <= array.bytes;  // the end of an array counts as in it
     }
   };
   uint64_t from = 0;
@@ -207,7 +207,7 @@ inline void find_addresses(GuardedArrays* arrays, const char* parameters, uint32
 
 // What moves between an allocation and its copy
 
-/// Stores those bytes of a word that have changed: others may be written by somebody else.
+/// Stores those bytes of a word that have changed. Somebody else may write the others.
 inline void store_changed(char* to, uint64_t before, uint64_t after) {
   constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
   const uint64_t changed = before ^ after;
@@ -223,8 +223,8 @@ inline void store_changed(char* to, uint64_t before, uint64_t after) {
   }
 }
 
-/// Carries over what has changed on one side since both were the same. `translate` gives words the
-/// form that they have on the other.
+/// Copies what has changed on one side since both sides were the same. `translate` gives words the
+/// form that they have on the other side.
 template <typename Translate>
 inline void carry_changes(const char* from, char* before, char* to, uint64_t bytes,
                           Translate translate) {
@@ -251,8 +251,7 @@ inline void carry_changes(const char* from, char* before, char* to, uint64_t byt
   }
 }
 
-/// Has an allocation copied, or takes note of one more launch that uses its copy; null without
-/// memory. Locked.
+/// Copies an allocation, or counts one more launch that uses its copy; null without memory. Locked.
 inline GuardedCopy* enter_array(const GuardedArray& array) {
   char* host = reinterpret_cast<char*>(array.start);
   for (GuardedCopy* copy = copies_in_use; copy != nullptr; copy = copy->next) {
@@ -280,7 +279,7 @@ inline GuardedCopy* enter_array(const GuardedArray& array) {
   return copy;
 }
 
-/// Tells where an array was overrun by `past` bytes, or by `ahead` before its start.
+/// Describes a finding: an array was overrun by `past` bytes, or by `ahead` before its start.
 inline void describe_overrun(char* text, size_t size, const char* what, const ck_sim_array& array,
                              uint64_t past, uint64_t ahead) {
   snprintf(text, size,
@@ -316,7 +315,7 @@ inline void check_pattern(Launch* launch, const GuardedArray& array) {
   }
 }
 
-/// A word in which an address within one of the copies is the array's own again.
+/// Returns the array's own address for one in a copy; other words as they are.
 inline uint64_t on_host(GuardedArrays* arrays, uint64_t word, bool only_unused) {
   for (const GuardedArray& array : *arrays) {
     const GuardedCopy* copy = array.copy;
@@ -327,7 +326,7 @@ inline uint64_t on_host(GuardedArrays* arrays, uint64_t word, bool only_unused) 
   return word;
 }
 
-/// Has a launch work on copies of its arrays, where that can be.
+/// Has a launch work on copies of its arrays, as far as that is possible.
 inline void enter_arrays(Launch* launch, const ck_sim_arrays* given, char* parameters,
                          uint32_t bytes) {
   GuardedArrays* arrays = given == nullptr ? nullptr : group_arrays(given, parameters);
@@ -355,18 +354,18 @@ inline void forget_copy(GuardedCopy* copy) {
   while (*link != nullptr && *link != copy) {
     link = &(*link)->next;
   }
-  if (*link != nullptr) {  // else of before a fork
+  if (*link != nullptr) {  // if not, the copy is from before a fork
     *link = copy->next;
   }
   give_copy(copy);
 }
 
-/// Brings what a launch has written into its arrays, whether it has failed or not; fails it if it
-/// has written past them.
+/// Copies what a launch has written back into its arrays, even if it has failed. Fails it if it has
+/// written past them.
 inline void leave_arrays(Launch* launch) {
   GuardedArrays* arrays = launch->arrays;
   if (arrays == nullptr) return;
-  uint64_t low = UINT64_MAX, high = 0;  // of the addresses in copies
+  uint64_t low = UINT64_MAX, high = 0;  // bounds of the addresses in copies
   for (const GuardedArray& array : *arrays) {
     if (array.copy == nullptr) continue;
     const uint64_t start = reinterpret_cast<uint64_t>(array.copy->start);
@@ -403,7 +402,7 @@ inline void leave_arrays(Launch* launch) {
   free(arrays);
 }
 
-/// Whether an address that cannot be accessed lies by an array; if so, says which.
+/// Whether an address that cannot be accessed lies near an array. Describes that if so.
 inline bool describe_near_array(const Launch* launch, const void* address, char* text,
                                 size_t size) {
   if (launch->arrays == nullptr) return false;
@@ -423,7 +422,8 @@ inline bool describe_near_array(const Launch* launch, const void* address, char*
   return false;
 }
 
-// A forked process has none of the launches of other threads: what they use is used for ever.
+// A forked process does not have the launches of other threads. The copies that they use stay in
+// use forever.
 __attribute__((constructor)) static void keep_copies_in_forks() {
   pthread_atfork([] { pthread_mutex_lock(&copies_lock); },
                  [] { pthread_mutex_unlock(&copies_lock); },

@@ -1,4 +1,4 @@
-// What the checker has to know of what the runtime does. Plain launches have none.
+// Hooks by which the checker observes the runtime. In plain launches they do nothing.
 #pragma once
 
 #include "collectives.hpp"
@@ -13,44 +13,44 @@ namespace ck_sim {
 
 /// Before a thread runs on.
 CK_SIM_HOOK(void begin_turn(Worker*, Thread*), {})
-/// A thread has run to its end.
+/// A thread has ended.
 CK_SIM_HOOK(void end_checked_thread(Worker*, Thread*), {})
 
 /// The running thread comes to a barrier. Ends the launch if other lanes of its warp came to
-/// another one, and all must come to the same.
+/// another one where all must come to the same.
 CK_SIM_HOOK(void come_together(Worker*, const Site*), {})
 /// All threads of the block that have not exited meet at a barrier.
 CK_SIM_HOOK(void order_block(Worker*), {})
-/// Lanes of a warp meet at an instruction; lane 0 is thread `first` of the block. Orders, if its
-/// site does.
+/// Lanes of a warp meet at an instruction, which orders their accesses if its site says so. Lane 0
+/// is thread `first` of the block.
 CK_SIM_HOOK(void order_lanes(Worker*, uint32_t, unsigned, const Site*), {})
-/// Those lanes carry out an instruction together: what is undefined of one's is of each's.
+/// These lanes carry out an instruction together: what is undefined in one is undefined in all.
 CK_SIM_HOOK(void share_undefined(Thread*, unsigned), {})
-/// What a thread did comes before what those do who acquire from this key.
+/// What a thread did comes before what others do after they acquire from this key.
 CK_SIM_HOOK(void order_release(Worker*, Thread*, const void*, Scope), {})
-/// A thread has exited and counts as arrived where others acquire from this key.
+/// A thread has exited, and counts as arrived where others acquire from this key.
 CK_SIM_HOOK(void order_exit(Worker*, Thread*, const void*), {})
 CK_SIM_HOOK(void order_acquire(Worker*, Thread*, const void*, Scope), {})
-/// A key is new.
+/// What was left at a key does not count any more.
 CK_SIM_HOOK(void order_forget(const void*), {})
 /// The running thread has carried out an atomic.
 CK_SIM_HOOK(void end_atomic(Worker*, const void*, ck_sim_update, const Site*), {})
 
-/// Before an operation on an mbarrier: where it lies, which is elsewhere if it must not happen.
-/// Releases, if its site does.
+/// Returns where an operation on an mbarrier is to happen: elsewhere if it must not. It releases if
+/// its site says so.
 CK_SIM_HOOK(char* check_mbarrier(Worker*, char* mbarrier, const Site*), { return mbarrier; })
 /// The running thread has seen a phase complete.
 CK_SIM_HOOK(void acquire_mbarrier(Worker*, char*, const Site*), {})
 
-/// Something asynchronous begins; false if its bytes must not move.
+/// An asynchronous copy or arrival begins; false if its bytes must not move.
 CK_SIM_HOOK(bool begin_copy(Worker*, Thread*, Copy*, const Site*), { return true; })
-/// Right before the bytes move, or it arrives at its mbarrier.
+/// Its bytes are about to move, or it is about to arrive at its mbarrier.
 CK_SIM_HOOK(void end_copy(Worker*, Thread*, const Copy&), {})
 
-/// The running thread prints a value that lies there.
+/// The running thread prints a value of so many bytes.
 CK_SIM_HOOK(void check_printed(const char*, uint32_t, const Site*), {})
 
-/// malloc is about to give a block, unless this returns false; free has taken one back.
+/// malloc is about to return a block, unless this returns false; free has taken one back.
 CK_SIM_HOOK(bool note_malloc(char*, uint64_t), { return true; })
 CK_SIM_HOOK(void note_free(const char*), {})
 

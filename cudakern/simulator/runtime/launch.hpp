@@ -5,17 +5,17 @@
 #include "printing.hpp"
 #include "workers.hpp"
 
-/// The shape of a launch, and which of its blocks run side by side.
+/// The shape of a launch, and how many of its blocks run side by side.
 struct ck_sim_shape {
   uint32_t grid[3];       // blocks; a multiple of the kernel's cluster
   uint32_t block[3];      // threads
   uint32_t shared_bytes;  // dynamic
-  // In plain launches; a checked one has its options.
+  // Of plain launches; checked ones have options instead.
   uint32_t resident;     // blocks that run side by side, each on an OS thread
   uint32_t eager;        // whether all of those start at once
   uint32_t grows;        // whether more blocks run when all of those wait for another one
   uint32_t cooperative;  // whether all blocks of the grid must be resident
-  uint32_t apart;        // in regions: whether each thread goes on by itself, which is slow
+  uint32_t apart;        // in regions: whether each thread goes on alone, which is slow
 };
 
 CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
@@ -24,8 +24,8 @@ namespace ck_sim {
 
 inline uint32_t launches = 0;
 
-/// Copies the parameters, the i-th one at byte `offsets[i]`; false without memory. Not onto the
-/// stack: a thread of the program may have little.
+/// Copies the parameters, of which number i is at byte `offsets[i]`; false without memory. The copy
+/// is not on the stack: threads of the program may have small ones.
 inline bool copy_parameters(Launch* launch, const void* parameters, uint32_t bytes,
                             const uint32_t* offsets, uint32_t count) {
   const size_t line = 64, room = (bytes + line - 1) / line * line;
@@ -41,7 +41,7 @@ inline bool copy_parameters(Launch* launch, const void* parameters, uint32_t byt
   return true;
 }
 
-/// Begins a launch that Python has held against a GPU's limits; false if it is refused.
+/// Begins a launch that Python has checked against the limits of a GPU; false if it is refused.
 inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape) {
   const uint32_t* cluster = kernel->cluster;
   launch->kernel = kernel;
@@ -65,8 +65,8 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_
          refuse(launch, "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
 }
 
-/// Decides how many blocks run side by side: `wanted` at first, and up to `most` when those wait
-/// for another one, if there is room. False if a cooperative launch does not find room.
+/// Decides how many blocks run side by side: `wanted` at first, and up to `most` when these wait
+/// for another one, as far as they fit. False if the blocks of a cooperative launch do not fit.
 inline bool count_resident(Launch* launch, uint64_t wanted, uint64_t most) {
   const uint64_t ranks = launch->ranks;
   const uint64_t fits = most_resident_blocks(*launch);
@@ -87,8 +87,8 @@ inline bool count_resident(Launch* launch, uint64_t wanted, uint64_t most) {
   return true;
 }
 
-// A process that forks while another of its threads launches: the child must not find a lock held
-// that nobody will release.
+// A process may fork while another of its threads launches. No lock may be held in the child then,
+// as nobody would release it.
 inline pthread_mutex_t* const all_locks[] = {&heap.lock, &wide_lock, &workers_lock, &fibers_lock};
 inline void lock_all() {
   for (pthread_mutex_t* lock : all_locks) {
@@ -100,7 +100,7 @@ inline void unlock_all() {
     pthread_mutex_unlock(lock);
   }
 }
-/// The child has no other threads, and no timers.
+/// The child of a fork has no other threads, and no timers.
 inline void begin_fork() {
   unlock_all();
   ++forks;
@@ -112,8 +112,8 @@ __attribute__((constructor)) static void watch_forks() {
 
 }  // namespace ck_sim
 
-/// Tells a runtime how to have Python handle signals, and gives it what the runtimes of a process
-/// share: `kSharedBytes` that live as long as the process.
+/// Connects a runtime with Python, which handles signals, and with `shared`: memory that all
+/// runtimes of a process share, `kSharedBytes` that live as long as the process.
 CK_SIM_EXPORT void ck_sim_connect(const ck_sim_python* python, void* shared) {
   ck_sim::python = *python;
   ck_sim::join_simulators(static_cast<ck_sim::SharedSignals*>(shared));

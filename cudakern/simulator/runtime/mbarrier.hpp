@@ -1,4 +1,4 @@
-// mbarrier objects, and copies that happen when they are waited for and no earlier.
+// mbarrier objects, and copies that only happen when somebody waits for them.
 #pragma once
 
 #include "polling.hpp"
@@ -6,8 +6,8 @@
 
 namespace ck_sim {
 
-// The eight bytes, from the low end: arrivals of a phase, arrivals that this phase lacks,
-// transactions that it lacks in two's complement, the parity of the phase, and a mark.
+// The eight bytes have, from the low end: how many arrivals a phase expects, how many this phase
+// lacks, how many transactions it lacks, in two's complement, the parity of the phase, and a mark.
 constexpr int kCountBits = 20, kTransactionBits = 21;
 constexpr uint64_t kMark = uint64_t{2} << 62;
 constexpr uint32_t kMaxCount = (1u << kCountBits) - 1;
@@ -47,13 +47,13 @@ inline Phase phase_of(uint64_t word, const Site* site) {
   return unpack(word);
 }
 
-/// Before an operation on an mbarrier: whether that must happen.
+/// Whether an operation on an mbarrier may happen.
 inline bool may_use(char* mbarrier, const Site* site) {
   word_of(mbarrier, site);
   return check_mbarrier(worker, mbarrier, site) == mbarrier;
 }
 
-/// Changes the counts of a phase, which may complete it; returns what was there.
+/// Changes the counts of a phase, which may complete it. Returns the word from before.
 inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t transactions,
                         const Site* site) {
   uint64_t* word = word_of(mbarrier, site);
@@ -82,7 +82,7 @@ inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t
   return seen;
 }
 
-/// Adds something that is to happen later; the running thread's.
+/// Adds a copy of the running thread, which is to happen later.
 inline void begin(Worker* w, Copy copy) {
   const Site* site = copy.site;
   Copies* copies = &w->running->copies;
@@ -119,7 +119,7 @@ inline void happen(Worker* w, Thread* thread, const Copy& copy) {
   }
 }
 
-/// Lets those copies of a thread happen that `due` says, in order.
+/// Has those copies of a thread happen for which `due` holds, in order.
 template <typename Due>
 inline void let_happen(Worker* w, Thread* thread, Due due) {
   Copies* copies = &thread->copies;
@@ -135,17 +135,17 @@ inline void let_happen(Worker* w, Thread* thread, Due due) {
   copies->count = left;
 }
 
-/// Whether a group is before the last `pending` ones that are closed.
+/// Whether a group is older than the last `pending` groups that are closed.
 inline bool is_due(uint32_t group, uint32_t open, uint32_t pending) {
   return open - group > pending;
 }
 
-/// Lets everything happen that arrives at an mbarrier of the block, before that is looked at.
+/// Has everything happen that arrives at an mbarrier of the block, which is about to be read.
 inline void let_arrive(Worker* w, const char* mbarrier) {
   if (w->later == 0) return;
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Copies* copies = &w->threads[i].copies;
-    uint32_t end = 0;  // copies before the last arrival have happened with it
+    uint32_t end = 0;  // copies before the last arrival happen with it
     for (uint32_t k = 0; k < copies->count; ++k) {
       const Copy& copy = copies->items[k];
       end = copy.kind == Copy::kArrival && copy.mbarrier == mbarrier ? k + 1 : end;
@@ -156,7 +156,7 @@ inline void let_arrive(Worker* w, const char* mbarrier) {
   }
 }
 
-/// What a thread has begun happens when it has ended, at the latest.
+/// Has all copies of a thread happen, which has ended.
 inline void finish_copies(Worker* w, Thread* thread) {
   let_happen(w, thread, [](const Copy&, uint32_t) { return true; });
 }
@@ -231,7 +231,7 @@ void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrie
   begin(w, {Copy::kBulk, static_cast<char*>(to), static_cast<const char*>(from), bytes, bytes,
             mbarrier, w->running->copies.bulk_group, site, 0});
   if (mbarrier != nullptr && window_offset(w->window, mbarrier) >= w->window.bytes) {
-    // Another block's, which cannot ask for the copy.
+    // It is another block's, which cannot ask for the copy.
     const uint32_t last = w->running->copies.count - 1;
     let_happen(w, w->running, [last](const Copy&, uint32_t i) { return i == last; });
   }

@@ -1,4 +1,5 @@
-// Threads that wait by looking at memory again and again. One that repeats itself lets others run.
+// Threads that wait by reading memory again and again. A thread that repeats itself lets others
+// run.
 #pragma once
 
 #include "hooks.hpp"
@@ -6,7 +7,7 @@
 namespace ck_sim {
 
 constexpr unsigned kLooksPerPoll = 16;
-constexpr unsigned kLooksInRegions = 1024;  // lanes of a warp that yield alone are slow
+constexpr unsigned kLooksInRegions = 1024;  // a lane that yields alone makes its warp slow
 constexpr unsigned kUpdatesPerPoll = 256;
 
 inline pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;  // of atomics of 16 bytes
@@ -52,7 +53,7 @@ uint64_t ck_sim_time(int since_1970) {
 
 void ck_sim_exchange_16(void* address, const void* compare, const void* value, void* before) {
   using namespace ck_sim;
-  // A fault shall not happen while the lock is held.
+  // A fault must not happen while the lock is held.
   char old[16];
   memcpy(old, address, sizeof old);
   __atomic_fetch_or(static_cast<unsigned char*>(address), 0, __ATOMIC_RELAXED);

@@ -1,18 +1,18 @@
-// printf of kernels, by CUDA's rules: a format that is wrong is printed as it stands.
+// printf of kernels, by CUDA's rules: wrong formats are printed as they are.
 #pragma once
 
 #include "collectives.hpp"
 
 namespace ck_sim {
 
-constexpr int kMaxWidth = 4096;  // of a conversion; a larger width or precision counts as this one
+constexpr int kMaxWidth = 4096;  // of a conversion; larger widths and precisions count as this
 
-/// What one call prints, in memory that its worker keeps.
+/// The text that a call prints, in memory that its worker keeps.
 class Text {
  public:
   explicit Text(Worker* w) : w_(w) { w->text_bytes = 0; }
 
-  /// Room for so many bytes more; null without memory.
+  /// Makes room for so many more bytes; null without memory.
   char* room(size_t bytes) {
     if (w_->text_bytes + bytes > w_->text_capacity) {
       const size_t capacity = 2 * (w_->text_bytes + bytes);
@@ -30,7 +30,7 @@ class Text {
       w_->text_bytes += bytes;
     }
   }
-  /// What the host's printf prints.
+  /// Adds what the host's printf prints.
   template <typename... Values>
   void print(const char* format, Values... values) {
     for (size_t bytes = 100;;) {
@@ -48,7 +48,7 @@ class Text {
   Worker* w_;
 };
 
-/// The values that a kernel gave, each aligned to its size.
+/// The values that a kernel passed, each aligned to its size.
 class Values {
  public:
   Values(const char* at, const Site* site) : at_(at), site_(site) {}
@@ -75,8 +75,8 @@ class Values {
 /// A conversion of a format.
 struct Conversion {
   char flags[6];
-  int width, precision;  // -1 if not given
-  const char* length;    // of an integer: hh, h, ll for eight bytes, or nothing
+  int width, precision;  // -1: none
+  const char* length;    // of an integer: hh, h, ll for eight bytes, or empty
   char kind;
 };
 
@@ -99,7 +99,7 @@ inline const char* read_width(const char* at, Values* values, int64_t* width) {
   return at;
 }
 
-/// Reads what follows a percent sign; returns its end, or null if it is no conversion.
+/// Reads a conversion after its percent sign. Returns its end, or null if it is wrong.
 inline const char* read_conversion(const char* at, Values* values, Conversion* c) {
   *c = {{0}, -1, -1, "", 0};
   for (int count = 0; *at != 0 && strchr("-+ #0", *at) != nullptr; ++at) {
@@ -137,7 +137,7 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
   return at + 1;
 }
 
-/// Prints one value by the host's printf, which takes a negative precision for none.
+/// Prints one value by the host's printf. A negative precision means none there.
 template <typename T>
 inline void print_one(Text* text, const Conversion& c, const char* length, T value) {
   char format[24];
@@ -156,9 +156,9 @@ inline void print_value(Text* text, Conversion c, Values* values) {
     text->add("%", 1);
   } else if (c.kind == 'c' || c.kind == 's') {
     const bool left = strchr(c.flags, '-') != nullptr;
-    strcpy(c.flags, left ? "-" : "");  // the others mean nothing here
+    strcpy(c.flags, left ? "-" : "");  // other flags mean nothing here
     if (c.kind == 'c') {
-      c.precision = -1;  // as here
+      c.precision = -1;  // nor does this
       print_one(text, c, "", values->next<int>());
     } else {
       const char* from = values->next<const char*>();
@@ -196,7 +196,7 @@ int ck_sim_vprintf(const char* format, const char* arguments, const ck_sim::Site
       at = end != nullptr ? end : at + 1;
     }
   }
-  fwrite(w->text, 1, w->text_bytes, stdout);  // at once: other workers print too
+  fwrite(w->text, 1, w->text_bytes, stdout);  // at once, since other workers print, too
   __atomic_store_n(&printed, 1, __ATOMIC_RELAXED);
   return values.count;
 }
@@ -205,7 +205,7 @@ void ck_sim_assert_failed(const char* message, const char* file, uint32_t line,
                           const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = current();
-  char text[400];  // apart, as the kernel's strings may be out of bounds
+  char text[400];  // a copy, as the kernel's strings may be out of bounds
   snprintf(text, sizeof text, "%s:%u: assertion `%s` must hold", file, line, message);
   fail(w->launch, "assert", w->running->view, site, "%s", text);
   leave(w);

@@ -1,7 +1,7 @@
-// Runs the threads of a block by loops, on one fiber: a call of the kernel's entry runs all of
-// them. Again and again it asks for a team, threads that go on from the same point, and runs each
-// up to its next one. As long as the lanes of a warp come to the same points they go on together,
-// and what they do there costs little; else each is a thread that waits as a fiber would.
+// Runs the threads of a block by loops on one fiber: a call of the kernel's entry runs all of them.
+// It asks for a team again and again, which are threads that go on from the same point, and runs
+// each of them up to its next point. Lanes of a warp that come to the same points go on together,
+// and their collectives cost little. Otherwise each lane is a thread that waits as a fiber would.
 #pragma once
 
 #include "block.hpp"
@@ -10,9 +10,9 @@ namespace ck_sim {
 
 constexpr uint32_t kRoundsPerTurn = 256;  // while others of the OS thread wait for theirs
 constexpr uint32_t kRoundsPerLook = 16;
-constexpr uint32_t kGoesPerRound = 256;  // while others of the block may be waited for
+constexpr uint32_t kGoesPerRound = 256;  // while threads may wait for others of the block
 
-/// Starts the other runners, if the first one runs for long.
+/// Starts the other runners if the first one has run for long.
 static void look_for_helpers(const Runner* r);
 
 inline const ck_sim_point& point_of(const Worker* w, uint16_t point) {
@@ -32,7 +32,7 @@ inline uint32_t warps_of(const Worker* w) {
   return (w->launch->threads + kWarpSize - 1) / kWarpSize;
 }
 
-/// What a lane gives its warp.
+/// Returns what a lane gives its warp.
 inline void* given_by(const Worker* w, uint32_t thread, const ck_sim_point& at) {
   void* const given = saved_of(w, thread) + kGivenOffset;
   if (at.is_fixed != 0) {
@@ -51,7 +51,7 @@ inline bool all_at(const uint16_t* points, uint32_t count, uint16_t point) {
   return differ == 0;
 }
 
-// Threads that go on one by one
+// Threads that go on alone
 
 inline void end_alone(Worker* w, Thread* self) {
   w->warps[(self - w->threads) / kWarpSize].exited |= 1u << self->view.lane;
@@ -62,7 +62,7 @@ inline void end_alone(Worker* w, Thread* self) {
   ++w->done;
 }
 
-/// A thread has been left at a point: it waits there as the fiber of a thread would.
+/// Has a thread that was left at a point wait there as a fiber would.
 inline void come_alone(Worker* w, uint32_t thread) {
   w->turn = thread;
   Thread* self = current()->running;
@@ -75,7 +75,7 @@ inline void come_alone(Worker* w, uint32_t thread) {
   self->site = at.site;
   self->turns = false;
   self->state = State::kReady;
-  // One that polls may do so between collectives.
+  // A thread that polls may do so between collectives.
   w->moved |= at.block != Meets::kNot || w->launch->kernel->has_polls == 0;
   if (at.block != Meets::kNot) {
     const bool plain = at.block == Meets::kFixed && at.meeting.kind == Barrier::kPlain;
@@ -91,19 +91,19 @@ inline void come_alone(Worker* w, uint32_t thread) {
   }
 }
 
-/// Whether threads that are left at a point get something at a barrier.
+/// Whether threads at a point get a result from a barrier.
 inline bool votes(const ck_sim_point& at) {
   return at.block != Meets::kNot && at.meeting.kind != Barrier::kPlain;
 }
 
-/// What a thread that goes on has got at a barrier.
+/// Gives a thread that goes on its result from a barrier.
 inline void take_result(Worker* w, uint32_t thread) {
   if (votes(point_of(w, w->points[thread]))) {
     meeting_of(w, thread)->predicate = w->threads[thread].predicate;
   }
 }
 
-/// Has the lanes of a warp go on one by one from where it is.
+/// Has the lanes of a warp go on alone from where the warp is.
 inline void part(Worker* w, uint32_t warp) {
   const Warp& own = w->warps[warp];
   w->warps[warp].apart = true;
@@ -125,7 +125,7 @@ inline void part(Worker* w, uint32_t warp) {
   }
 }
 
-/// Has lanes go on together that all can go on from the same point.
+/// Has the lanes of a warp go on together, if all can go on from the same point.
 inline bool join_again(Worker* w, uint32_t warp) {
   const uint32_t first = warp * kWarpSize, count = lanes_of(w, warp);
   if (w->launch->apart || !all_at(w->points + first, count, w->points[first])) return false;
@@ -142,7 +142,7 @@ inline bool join_again(Worker* w, uint32_t warp) {
 
 // Warps whose lanes go on together
 
-/// Carries out a collective of all lanes of a warp; false if it is not one of all.
+/// Carries out a collective of all lanes of a warp; false if it is not of all.
 inline bool meet_together(Worker* w, uint32_t warp, const ck_sim_point& at) {
   const uint32_t count = lanes_of(w, warp), bytes = w->launch->kernel->saved_bytes;
   const unsigned all = count == kWarpSize ? ~0u : (1u << count) - 1;
@@ -164,7 +164,8 @@ inline bool meet_together(Worker* w, uint32_t warp, const ck_sim_point& at) {
   return true;
 }
 
-/// The lanes of a warp have been left: all at a point, or if that is 0, wherever `points` tells.
+/// Has the lanes of a warp wait where they were left: at a point or, if that is 0, where `points`
+/// says.
 inline void come_as_one(Worker* w, uint32_t warp, uint16_t left) {
   const uint32_t first = warp * kWarpSize, count = lanes_of(w, warp);
   const uint16_t point = left != 0 ? left : w->points[first];
@@ -196,7 +197,7 @@ inline void come_as_one(Worker* w, uint32_t warp, uint16_t left) {
     if (meet_together(w, warp, at)) {
       w->moved |= w->launch->kernel->has_polls == 0;
       if (++w->goes % kGoesPerRound != 0) {
-        w->next_warp = warp;  // goes on at once
+        w->next_warp = warp;  // it goes on at once
       }
     } else {
       own->waits = true;
@@ -205,7 +206,7 @@ inline void come_as_one(Worker* w, uint32_t warp, uint16_t left) {
   }
 }
 
-/// Does something with each warp that waits together at a point.
+/// Calls `act` with each warp that waits together at a point.
 template <typename Act>
 inline void each_waiting_warp(Worker* w, uint16_t point, Act act) {
   for (uint32_t i = 0; i < warps_of(w); ++i) {
@@ -214,10 +215,10 @@ inline void each_waiting_warp(Worker* w, uint16_t point, Act act) {
   }
 }
 
-/// Lets the warps go on that wait together at a point, with what they get there.
+/// Lets the warps go on that wait together at a point, with their result.
 inline void release_together(Worker* w, uint16_t point) {
   const Barrier kind = point_of(w, point).meeting.kind;
-  int threads = 0, holding = 0;
+  uint32_t threads = 0, holding = 0;
   const auto each_meeting = [w](uint32_t warp, auto act) {
     for (uint32_t i = 0; i < lanes_of(w, warp); ++i) act(meeting_of(w, warp * kWarpSize + i));
   };
@@ -229,9 +230,7 @@ inline void release_together(Worker* w, uint16_t point) {
       });
     });
   }
-  const int result = kind == Barrier::kCount ? holding
-                     : kind == Barrier::kAnd ? holding == threads
-                                             : holding != 0;
+  const int result = count_votes(kind, holding, threads);
   each_waiting_warp(w, point, [&](Warp& warp, uint32_t i) {
     warp.waits = false;
     if (kind != Barrier::kPlain) {
@@ -240,7 +239,7 @@ inline void release_together(Worker* w, uint16_t point) {
   });
 }
 
-/// Lets warps go on that wait together at a barrier to which nobody else comes.
+/// Lets warps go on that wait together at a barrier to which no others come.
 inline bool complete_together(Worker* w) {
   const uint32_t warps = warps_of(w);
   uint32_t ended = 0;
@@ -269,7 +268,7 @@ inline bool complete_together(Worker* w) {
 
 // Turns
 
-/// Chooses lanes of a warp that go on one by one, neighbours at the same point.
+/// Chooses lanes of a warp that go on alone: neighbours at the same point.
 inline bool choose_lanes(Worker* w, Team* team) {
   const uint32_t base = w->next_warp * kWarpSize, end = base + lanes_of(w, w->next_warp);
   uint32_t first = base + w->next_lane;
@@ -316,7 +315,7 @@ inline bool choose(Worker* w, Team* team) {
   return false;
 }
 
-/// Gives other blocks a turn, after a round in which threads only let others run, or many others.
+/// Gives other blocks a turn, after a round in which threads only let others run, or after many.
 inline void give_way(Worker* w) {
   for (uint32_t i = 0; i < warps_of(w); ++i) {
     if (!w->warps[i].apart) part(w, i);
@@ -324,7 +323,7 @@ inline void give_way(Worker* w) {
   suspend(w);
 }
 
-/// All threads have had a turn: lets those go on that waited for each other.
+/// Ends a round, in which all threads have had a turn. Lets those go on that waited for each other.
 inline void end_round(Worker* w) {
   Launch* launch = w->launch;
   w->next_warp = w->next_lane = 0;
@@ -389,7 +388,7 @@ void ck_sim_begin(ck_sim::Team* team) {
 
 namespace ck_sim {
 
-/// A team has been left at a point, or at the end.
+/// Has a team wait where it was left: at a point, or at the end.
 inline void come(Worker* w, const Team& team) {
   if (!w->warps[team.first / kWarpSize].apart) {
     for (uint32_t i = team.first; i < team.last; i += kWarpSize) {
@@ -403,8 +402,8 @@ inline void come(Worker* w, const Team& team) {
   }
 }
 
-/// Whether a team can go on at once: all threads of the block have come to the same barrier, or all
-/// lanes of a warp to the same collective, which is done then.
+/// Whether a team can go on at once: it is all threads of the block at a barrier, or all lanes of a
+/// warp at a collective, which this carries out.
 inline bool goes_on(Worker* w, const Team& team) {
   if (team.left == 0) return false;
   const ck_sim_point& at = point_of(w, team.left);

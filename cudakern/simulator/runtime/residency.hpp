@@ -1,4 +1,4 @@
-// How many blocks the modelled GPU, an H200, has resident at once.
+// How many blocks are resident at once on the GPU that is modelled, an H200.
 #pragma once
 
 #include "scheduler.hpp"
@@ -14,10 +14,10 @@ constexpr uint32_t kSystemShared = 1 << 10;                      // ... this bes
 constexpr uint32_t kSharedUnit = 128;                            // ... in multiples of this
 constexpr uint32_t kRegistersEach = 65536, kRegisterUnit = 256;  // a warp's are a multiple of that
 constexpr uint32_t kMostRegisters = 255;                         // of a thread
-constexpr uint32_t kWarpUnit = 4;  // warps whose registers are found room for together
+constexpr uint32_t kWarpUnit = 4;  // registers are given to so many warps together
 
-/// Blocks of a launch that one multiprocessor holds. A kernel that does not say how many registers
-/// its threads may use counts as if they were few.
+/// How many blocks of a launch one multiprocessor holds. A kernel that does not say how many
+/// registers its threads may use counts as if they were few.
 inline uint32_t blocks_each(const Launch& launch) {
   const ck_sim_kernel& kernel = *launch.kernel;
   const auto least = [](uint32_t a, uint32_t b) { return a < b ? a : b; };
@@ -33,8 +33,8 @@ inline uint32_t blocks_each(const Launch& launch) {
   return blocks == 0 ? 1 : blocks;
 }
 
-/// Blocks of a launch that the GPU holds, in whole clusters, as far as there are stacks for their
-/// threads; one cluster at least.
+/// How many blocks of a launch can be resident, in whole clusters: as many as the GPU holds, and as
+/// there are stacks for their threads, but at least one cluster.
 inline uint64_t most_resident_blocks(const Launch& launch) {
   const uint64_t stacks = most_stacks() / launch.threads;
   uint64_t blocks = uint64_t{kMultiprocessors} * blocks_each(launch);

@@ -1,5 +1,5 @@
-// The resident blocks of a plain launch that one OS thread runs, in turns: a cluster, or a block of
-// a kernel without clusters, and more if those wait for one that nobody runs.
+// The resident blocks of a plain launch that one OS thread runs in turns: those of a cluster, or
+// one block of a kernel without clusters; more, if these wait for a block that nobody runs.
 #pragma once
 
 #include "deadlock.hpp"
@@ -13,20 +13,20 @@ struct ResidentBlocks {
   uint32_t count, capacity;
 };
 
-/// Whether a worker has a block that has not ended.
+/// Whether the block of a worker has not ended.
 inline bool is_running(const Worker* w) { return w->done < w->launch->threads; }
 
 inline bool has_blocks_left(const Launch* launch) {
   return __atomic_load_n(&launch->next_block, __ATOMIC_SEQ_CST) < launch->blocks;
 }
 
-/// Whether there are blocks that nobody runs, and room for them.
+/// Whether there are blocks that nobody runs, and more may be resident.
 inline bool can_grow(const Launch* launch) {
   return has_blocks_left(launch) &&
          __atomic_load_n(&launch->resident, __ATOMIC_SEQ_CST) < launch->most_resident;
 }
 
-/// Gives the workers of a cluster the next blocks of the grid; false if there are none.
+/// Gives the workers of a cluster the next blocks of the grid; false if none are left.
 inline bool take_blocks(Launch* launch, Worker** workers) {
   const uint32_t ranks = launch->ranks;
   const uint64_t next = __atomic_fetch_add(&launch->next_block, ranks, __ATOMIC_SEQ_CST);

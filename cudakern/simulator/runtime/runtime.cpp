@@ -1,5 +1,5 @@
-// Runs a kernel on the host. Each OS thread of a launch runs some of its resident blocks in turns;
-// the threads of a block are fibers that never leave it.
+// Runs a kernel on the host. Each OS thread of a launch runs some of its resident blocks in turns.
+// The threads of a block are fibers, which never leave their OS thread.
 #include "launch.hpp"
 #include "regions.hpp"
 #include "shuffles.hpp"
@@ -14,8 +14,8 @@ constexpr uint32_t kPassesPerTurn = 256;  // while others of the OS thread wait 
 
 static void* run_helper(void* argument);
 
-/// Starts the other runners: when the first has to wait for a block that nobody runs yet, or has
-/// run for longer than starting them takes. Most launches are over before that.
+/// Starts the other runners: when the first one has to wait for a block that nobody runs yet, or
+/// has run for longer than it takes to start them. Most launches end before that.
 static void call_helpers(Launch* launch) {
   launch->helped = true;
   for (; launch->helpers + 1 < launch->runners; ++launch->helpers) {
@@ -42,7 +42,7 @@ inline void thread_ended(Worker* w) {
   }
 }
 
-/// Runs the threads of a block in regions until they only wait, or have had many turns.
+/// Runs the threads of a block in regions, until they only wait or have had many turns.
 static void run_regions(Worker* w) {
   if (w->next_fresh == 0) {
     w->next_fresh = w->launch->threads;
@@ -57,7 +57,7 @@ static void run_regions(Worker* w) {
   }
 }
 
-/// Gives every fiber of a block a turn; false if none has run.
+/// Gives all fibers of a block a turn; false if none has run.
 static bool run_fibers(Worker* w) {
   Launch* launch = w->launch;
   bool ran = false;
@@ -74,7 +74,7 @@ static bool run_fibers(Worker* w) {
   return ran;
 }
 
-/// Gives every thread of a block a turn; false if nothing has changed.
+/// Gives all threads of a block a turn; false if nothing has changed.
 static bool pass(Worker* w) {
   Launch* launch = w->launch;
   const uint32_t done = w->done;
@@ -106,8 +106,8 @@ static bool pass(Worker* w) {
   return changed;
 }
 
-/// Gives the blocks of a cluster turns until they only wait, or have had many; when they have
-/// ended, the next ones of the grid. False if there are no more.
+/// Gives the blocks of a cluster turns, until they only wait or have had many; after these have
+/// ended, the next blocks of the grid. False if there are no more.
 static bool run(Launch* launch, Worker** workers) {
   const uint32_t ranks = launch->ranks;
   for (uint32_t passes = 0; passes < kPassesPerTurn; ++passes) {
@@ -145,7 +145,7 @@ static bool run_cluster(ResidentBlocks* r, uint32_t first) {
     r->workers[first + i] = *last;
     *last = ended;
   }
-  worker = nullptr;  // a tick must not find one that is gone
+  worker = nullptr;  // a tick must not find a worker that is gone
   remove_workers(r, launch->ranks);
   __atomic_fetch_sub(&launch->resident, launch->ranks, __ATOMIC_SEQ_CST);
   return true;
@@ -195,7 +195,7 @@ static void* run_helper(void* argument) {
   return nullptr;
 }
 
-/// Waits for the end of a helper, and looks in on the launch meanwhile.
+/// Waits for the end of a helper, and looks after the launch meanwhile.
 static void join_helper(Launch* launch, uint32_t helper) {
   for (unsigned looks = 1;; ++looks) {
     timespec soon;
@@ -210,12 +210,12 @@ static void join_helper(Launch* launch, uint32_t helper) {
       }
     } else if (looks % kTicksPerLook == 0) {
       handle_signals(launch);
-      if (helper >= launch->helpers) return;  // none is left in a forked process
+      if (helper >= launch->helpers) return;  // there are none in a forked process
     }
   }
 }
 
-/// How many OS threads run a launch.
+/// How many OS threads may run a launch.
 static uint32_t count_runners(const Launch& launch, uint32_t wanted) {
   const uint32_t clusters = launch.most_resident / launch.ranks;
   const uint32_t most = clusters < kMaxRunners ? clusters : kMaxRunners;
@@ -242,7 +242,7 @@ static void run_launch(Launch* launch, bool eager) {
 
 }  // namespace ck_sim
 
-/// Runs a launch to its end; 0, or 1 with `report` filled in. launch.hpp says what `offsets` are;
+/// Runs a launch to its end. Returns 0, or 1 with `report` filled in. For `offsets` see launch.hpp;
 /// `arrays` are those that may be guarded, or null.
 CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* parameters,
                                        uint32_t bytes, const uint32_t* offsets, uint32_t count,

@@ -1,4 +1,5 @@
-// What all kernels ask of the simulator's runtime, and know of the thread that runs them.
+// What kernels know of the thread that runs them, and the functions of the runtime that all of them
+// may call.
 #pragma once
 
 #include <stddef.h>
@@ -27,9 +28,9 @@ struct Group {
   Index3 block_size;
   Index3 grid_size;
   char* window;                            // shared memory: static, then dynamic
-  uint64_t window_bytes;                   // of addresses that are no other memory's
+  uint64_t window_bytes;                   // of addresses that belong to shared memory alone
   uint32_t dynamic_offset, dynamic_bytes;  // dynamic shared memory
-  Index3 cluster;                          // the place of the block in its cluster
+  Index3 cluster;                          // the index of the block in its cluster
   Index3 cluster_size;                     // 1, 1, 1 without clusters
   uint32_t rank, ranks;                    // of the block in its cluster
   bool has_clusters;                       // whether the kernel asks for them
@@ -40,29 +41,30 @@ struct Group {
   uint32_t* workspace;  // of a cooperative launch: two words, zero at first; else null
 };
 
-/// What the running CUDA thread can ask about itself.
+/// What a CUDA thread knows about itself.
 struct View {
   Index3 thread;
   unsigned lane;
-  unsigned warp;  // the lanes that exist: all, but in the last warp of a block
+  unsigned warp;  // the lanes that exist: in the last warp of a block perhaps not all
   const Group* group;
 #ifdef CK_SIM_CHECKED
   uint32_t* executions;    // of the first basic block, see traffic.hpp; null: nobody counts
   mutable uint64_t calls;  // stands for the calls that the thread is in
-  // Which bytes of what it loaded are undefined; of what it gives its warp, and gets of it, too.
+  // Which bytes are undefined of what it loaded, or of what it gives its warp and gets from it.
   mutable uint64_t undefined;
-  mutable uint64_t undefined_behind;  // the first sixteen of a load: a bit each
+  mutable uint64_t undefined_behind;  // after the first sixteen bytes of a load: a bit each
 #endif
 };
 
-// Bytes are undefined that nothing has written, or that a shuffle took from a lane that is not
-// there. A word tells those of a register, or of what is loaded or stored: a bit each, from the
-// first one; then whether they are more than padding, which may be stored; and, a bit each, where
-// they come from, see undefined.hpp. The union of words tells of several.
+// Bytes are undefined if nothing has written them, or if a shuffle took them from a lane that is
+// not there. A word says which bytes are undefined of a register, or of what is loaded or stored:
+// it has a bit for each byte, from the first one on. Then it says whether they are more than
+// padding, which may be stored, and has a bit for each of their origins, see undefined.hpp. Words
+// are joined by or.
 constexpr uint64_t kUndefinedBytes = 0xFFFF;
 constexpr uint64_t kNoPadding = 1u << 16;  // all that was loaded is undefined
-constexpr uint64_t kNoPiece = 1u << 17;    // what was loaded is none of several neighbours
-constexpr uint64_t kComputed = 1u << 18;   // not only moved
+constexpr uint64_t kNoPiece = 1u << 17;    // what was loaded is not one of several neighbours
+constexpr uint64_t kComputed = 1u << 18;   // not just moved
 constexpr uint64_t kWholeRegister = kUndefinedBytes | kComputed;
 constexpr int kOriginShift = 19;
 
@@ -71,15 +73,16 @@ struct Site {
   const char* file;  // the user's own, not a library's header, if any
   int line;
   const char* opcode;  // with its modifiers
-  // "file:line" of it and of the calls around it, innermost first, by '\n'; null if all is said
+  // "file:line" of it and of the calls around it, innermost first, with '\n' between them; null if
+  // there are no calls
   const char* stack;
-  // The rest is of checked launches; else zeros.
-  uint32_t access;          // what it does to memory, see below; 0 for nothing
+  // The rest is for checked launches, and zero in others.
+  uint32_t access;          // what it does to memory, see below; 0: nothing
   uint32_t column;          // in the line, from 1; 0 if unknown
   mutable uint32_t number;  // the checker's, for this launch; 0 at first
 };
 
-// What an instruction does to memory.
+// What an instruction does to memory, as bits of `Site::access`.
 constexpr uint32_t kBytes = 0xFF;     // of one access, all elements of a vector together
 constexpr uint32_t kReads = 1u << 8;  // its result or effect depends on what was there
 constexpr uint32_t kWrites = 1u << 9;
@@ -88,14 +91,14 @@ constexpr uint32_t kStrong = 1u << 11;    // relaxed or more; else weak
 constexpr uint32_t kVolatile = 1u << 12;  // strong, at system scope
 constexpr uint32_t kAcquires = 1u << 13;
 constexpr uint32_t kReleases = 1u << 14;
-constexpr uint32_t kGuesses = 1u << 15;   // a weak load whose value only feeds the compare of a cas
-constexpr int kScopeShift = 16;           // two bits: a Scope
-constexpr uint32_t kReturns = 1u << 18;   // of an atomic: its result is used
-constexpr uint32_t kPiece = 1u << 19;     // a load of one of several neighbours
-constexpr int kSpaceShift = 20;           // three bits: a Space
-constexpr uint32_t kMbarrier = 1u << 23;  // at which accesses of the whole cluster meet
-constexpr uint32_t kAligned = 1u << 24;   // all lanes of a warp must come to it together
-constexpr uint32_t kSequential = 1u << 25;   // a fence.sc
+constexpr uint32_t kGuesses = 1u << 15;     // a weak load whose value only a compare-and-swap takes
+constexpr int kScopeShift = 16;             // two bits: a Scope
+constexpr uint32_t kReturns = 1u << 18;     // of an atomic: its result is used
+constexpr uint32_t kPiece = 1u << 19;       // a load of one of several neighbours
+constexpr int kSpaceShift = 20;             // three bits: a Space
+constexpr uint32_t kMbarrier = 1u << 23;    // at which accesses of the whole cluster meet
+constexpr uint32_t kAligned = 1u << 24;     // all lanes of a warp must come to it together
+constexpr uint32_t kSequential = 1u << 25;  // a fence.sc
 constexpr uint32_t kNonCoherent = 1u << 26;  // a load of what is only read while the kernel runs
 constexpr uint32_t kProxy = 1u << 27;  // of the asynchronous proxy; a fence between that and others
 constexpr int kVectorShift = 28;       // two bits: the logarithm of how many elements a vector has
@@ -132,13 +135,13 @@ enum class Barrier : int { kPlain, kCount, kAnd, kOr };
 /// The view of the CUDA thread that runs on this OS thread right now.
 extern "C" __attribute__((visibility("default"))) CK_SIM_OWN const ck_sim::View* ck_sim_current;
 
-/// Lets other threads run. A launch in which every thread only ever yields is a deadlock.
+/// Lets other threads run. A launch all of whose threads only yield is a deadlock.
 CK_SIM_EXPORT void ck_sim_yield(const ck_sim::Site* site);
 
-/// Which lanes of the warp are here, as far as that can be said: lanes that come to the same place
-/// are waited for until they can only come by other ways.
+/// Returns which lanes of the warp are here, as far as that can be known. It waits for lanes as
+/// long as they may come here.
 CK_SIM_EXPORT unsigned ck_sim_converge(const ck_sim::Site* site);
 
-/// Ends the launch with a report of this kind; `what` follows the place in its message.
+/// Ends the launch with a report of this kind. Its message is the line, then `what`.
 CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_stop(const char* kind, const char* what,
                                                          const ck_sim::Site* site);

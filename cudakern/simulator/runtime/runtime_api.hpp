@@ -1,7 +1,7 @@
-// What a kernel, translated from PTX, asks of the simulator's runtime.
+// The functions of the simulator's runtime that kernels, translated from PTX, call.
 //
 // A block never leaves its OS thread. A CUDA thread is a fiber, so `me` may be kept in a variable,
-// or a turn of a loop over the threads of a block; see regions.hpp. A thread that waits for nobody
+// or an iteration of a loop over the threads of a block, see regions.hpp. A thread that never waits
 // runs to its end before the next one of its block starts. Every function with a `site` may let
 // other threads run, or end the launch with a report.
 #pragma once
@@ -26,18 +26,28 @@ struct ck_sim_instruction {
   uint32_t line, block, count;
 };
 
-/// Carries out a warp's instruction: `lanes[i]` is what lane i gave as its `data`, for each lane i
-/// in `mask`; results go there too.
+/// Carries out an instruction of a warp: `lanes[i]` is the `data` of lane i, for each lane i in
+/// `mask`. Results go there, too.
 typedef void (*ck_sim_warp_function)(void* const* lanes, unsigned mask);
-/// The same for all 32 lanes, of which each one's data lies so many bytes after the last one's. For
-/// shuffles: the distance, and what it is within.
+/// The same for all 32 lanes. The data of each lies so many bytes after those of the lane before.
+/// `by` and `within` are those of a shuffle.
 typedef void (*ck_sim_full_warp_function)(char* data, uint64_t bytes, uint32_t by, uint32_t within);
 
 namespace ck_sim {
 
+/// The numbers of the bits that a mask has, from the lowest on.
+struct SetBits {
+  unsigned mask;
+  SetBits begin() const { return *this; }
+  SetBits end() const { return {0}; }
+  bool operator!=(SetBits other) const { return mask != other.mask; }
+  void operator++() { mask &= mask - 1; }
+  unsigned operator*() const { return static_cast<unsigned>(__builtin_ctz(mask)); }
+};
+
 struct Vote {
-  uint32_t ballot;  // at first: whether this lane's predicate holds
-  uint32_t mask;    // then: the lanes that take part
+  uint32_t ballot;  // whether this lane's predicate holds; then those of all
+  uint32_t mask;    // then the lanes that take part
 };
 
 struct Shuffle {
@@ -47,13 +57,13 @@ struct Shuffle {
   bool in_range;
 #ifdef CK_SIM_CHECKED
   const View* reader;
-  uint64_t undefined;  // bytes of what is given
+  uint64_t undefined;  // which bytes of `given`
   const Site* site;
 #endif
   Shuffle(uint32_t a, uint32_t b, uint32_t c) : given(a), by(b), within(c) {}
 };
 
-/// What a thread gives a barrier of its block.
+/// What a thread passes to a barrier of its block.
 struct BlockMeeting {
   Barrier kind;
   uint32_t number, threads;
@@ -65,7 +75,7 @@ struct BlockMeeting {
 /// Whether threads come to a barrier of the block, all with the same numbers or each with its own.
 enum class Meets : uint32_t { kNot, kFixed, kGiven };
 
-constexpr uint16_t kEnded = 0xFFFF;  // in place of a point
+constexpr uint16_t kEnded = 0xFFFF;  // instead of a point
 constexpr uint32_t kGivenOffset = 16;
 
 /// Threads of a block that go on from the same point.
@@ -73,10 +83,10 @@ struct Team {
   uint32_t first, last;
   uint32_t point;  // 0 is the start
   Index3 thread;   // of the first one
-  uint16_t left;   // where all of them were left, or 0: see `points`
-  // The same for all teams of a block:
-  uint16_t* points;  // where each thread is left
-  char* saved;       // what each keeps: the mask it gave, at kGivenOffset what else, its registers
+  uint16_t left;   // where all of them were left; 0: see `points`
+  // What all teams of a block share.
+  uint16_t* points;  // where each thread was left
+  char* saved;       // of each: the mask that it gave, the rest at kGivenOffset, its registers
   uint32_t* turn;    // which thread runs
   char* views;
   uint64_t view_bytes;  // from one to the next
@@ -87,12 +97,12 @@ struct Team {
 
 }  // namespace ck_sim
 
-/// Where threads of an entry that runs in regions can be left: at a collective of the warp, at a
-/// barrier of the block, or otherwise to let others run.
+/// A point where threads of an entry that runs in regions can be left: at a collective of the warp,
+/// at a barrier of the block, or just to let others run.
 struct ck_sim_point {
   const ck_sim::Site* site;
   ck_sim_warp_function meet;
-  uint32_t mask;                       // 0: as each lane gave it
+  uint32_t mask;                       // 0: each lane gives it
   ck_sim_full_warp_function meet_all;  // or null
   uint32_t by, within;                 // of a shuffle, if `is_fixed`: lanes do not give them
   uint32_t is_fixed;
@@ -101,8 +111,8 @@ struct ck_sim_point {
 };
 
 namespace ck_sim {
-/// Whether the processor takes subnormal floats that it computes with for zeros, while this is
-/// there. Results can be subnormal.
+/// Sets, for as long as this exists, whether the processor takes subnormal operands for zeros.
+/// Results can be subnormal.
 class FloatControl {
  public:
 #ifdef __x86_64__
@@ -125,18 +135,18 @@ class FloatControl {
 };
 }  // namespace ck_sim
 
-/// Begins a block, of a kernel in regions; tells of the next team, until the block has ended.
+/// Begins a block of a kernel in regions; finds its next team. False when the block has ended.
 CK_SIM_EXPORT void ck_sim_begin(ck_sim::Team* team);
 CK_SIM_EXPORT bool ck_sim_next(ck_sim::Team* team);
 
-/// What a library of kernels tells about one. The library exports `ck_sim_kernels`, an array of
-/// these, and `ck_sim_kernel_count`.
+/// A kernel of a library. The library exports `ck_sim_kernels`, an array of these, and
+/// `ck_sim_kernel_count`.
 struct ck_sim_kernel {
   const char* name;
   void (*entry)(void** parameters);  // the address of each parameter
   uint32_t parameters;
   const uint32_t* parameter_sizes;  // in bytes; then a ParameterKind of each
-  uint32_t static_shared;           // bytes; dynamic shared memory starts there
+  uint32_t static_shared;           // bytes; dynamic shared memory follows
   uint32_t required_block[3];       // .reqntid; zeros without
   uint32_t max_threads;             // .maxntid, multiplied out; 0 without
   uint32_t max_registers;           // .maxnreg: of a thread; 0 without
@@ -147,12 +157,12 @@ struct ck_sim_kernel {
   uint32_t shared_object_count;
   uint32_t packed_shared;  // static_shared without that room
   uint32_t basic_blocks;   // of all functions, then of the kernel; of checked launches
-  // Of plain launches: whether a call of the entry runs all threads of a block, where these can be
-  // left, whether as lanes of a warp alone or by polling, too, and what each keeps then.
+  // Of plain launches: whether a call of the entry runs all threads of a block; if so, whether they
+  // have collectives or poll, what each keeps where it is left, and where that can be.
   uint32_t in_regions;
   uint32_t has_collectives;
   uint32_t has_polls;
-  uint32_t flushes;  // whether the processor takes subnormal floats for zeros there
+  uint32_t flushes;  // whether the processor takes subnormal floats for zeros
   uint32_t saved_bytes;
   const ck_sim_point* points;  // from number 1 on; null without any
   const void* code;            // of the library
@@ -165,33 +175,33 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etex
 /// A variable of a module. The library exports `ck_sim_variables` and `ck_sim_variable_count`.
 struct ck_sim_variable {
   const char* name;
-  char** place;  // where its address stands: the loader may give it that of another library's
+  char** place;  // its address; the loader may put that of another library's variable there
   uint64_t bytes;
   uint32_t is_constant;
-  uint32_t has_addresses;  // whether its initial value holds some, which are this library's own
+  uint32_t has_addresses;  // whether its initial value has addresses in this library
 };
 
-/// An entry that is not executed, and why. The library exports `ck_sim_refusals` and
+/// An entry that cannot be executed, and why. The library exports `ck_sim_refusals` and
 /// `ck_sim_refusal_count`.
 struct ck_sim_refusal {
   const char* name;
   const char* message;
 };
 
-// Memory, in checked launches. Each of these comes right before the access, with no call of the
-// runtime in between, and returns where to access instead: there, or a place apart if nothing may
-// be accessed there. A site tells how many bytes are accessed and how.
+// Memory, in checked launches. Each of these is called right before the access, with no other call
+// of the runtime in between. It returns where to access instead: there, or elsewhere if nothing may
+// be accessed there. A site says how many bytes are accessed, and how.
 
 CK_SIM_EXPORT char* ck_sim_read(const char* address, const ck_sim::Site* site);
-/// `value` points to what will be written.
+/// `value` is what will be written.
 CK_SIM_EXPORT char* ck_sim_write(char* address, const void* value, const ck_sim::Site* site);
-/// The same, if some bytes are undefined: `undefined` has a word for each element of so many bytes.
+/// The same where bytes are undefined: `undefined` has a word for each element of so many bytes.
 CK_SIM_EXPORT char* ck_sim_write_undefined(char* address, const void* value,
                                            const uint64_t* undefined, uint32_t element,
                                            const ck_sim::Site* site);
-/// Before an atomic, which must call ck_sim_updated when it is done.
+/// Before an atomic, which must call ck_sim_updated afterwards.
 CK_SIM_EXPORT char* ck_sim_atomic(char* address, const ck_sim::Site* site);
-/// As many bytes, of any number and alignment; null if they must not be accessed.
+/// The same for any number of bytes of any alignment; null if they must not be accessed.
 CK_SIM_EXPORT char* ck_sim_read_range(const char* address, uint64_t bytes,
                                       const ck_sim::Site* site);
 CK_SIM_EXPORT char* ck_sim_write_range(char* address, uint64_t bytes, const ck_sim::Site* site);
@@ -205,7 +215,7 @@ enum ck_sim_use : uint32_t {
   ck_sim_use_print,
 };
 CK_SIM_EXPORT void ck_sim_used(uint64_t undefined, ck_sim_use use, const ck_sim::Site* site);
-/// What a shuffle gets from a lane that is not among `present`: an undefined value.
+/// Returns the undefined value that a shuffle gets from a lane that is not among `present`.
 CK_SIM_EXPORT uint64_t ck_sim_inactive(const ck_sim::View* reader, unsigned source,
                                        unsigned present, const ck_sim::Site* site);
 /// A fence: its site says whether it acquires and releases, and its scope.
@@ -222,20 +232,20 @@ struct ck_sim_local {
 CK_SIM_EXPORT void ck_sim_enter_local(ck_sim_local* variable);
 CK_SIM_EXPORT void ck_sim_leave_local(ck_sim_local* variable);
 
-/// A loop went round many times: lets others run.
+/// Lets others run, after many iterations of a loop.
 CK_SIM_EXPORT void ck_sim_turn(const ck_sim::Site* site);
 
 // Exit
 
-/// Ends the running thread, from within any function. In an entry, return does the same for less.
+/// Ends the running thread, in any function. In an entry, return does the same in less time.
 CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_exit();
 
 // Warps
 
-/// Waits for all lanes of `mask` that have not exited, which must execute an instruction of the
-/// same opcode with the same mask. The last one runs `function` for all of them, so `data` may lie
-/// on the caller's stack, and a function may read and write what all lanes point to. The mask that
-/// it gets has only lanes that take part.
+/// Waits for all lanes of `mask` that have not exited. They must execute an instruction with the
+/// same opcode and mask. The last one runs `function` for all of them, so `data` may lie on the
+/// caller's stack, and the function may read and write the data of all lanes. The mask that it gets
+/// has only lanes that take part.
 CK_SIM_EXPORT void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
                                const ck_sim::Site* site);
 
@@ -252,7 +262,7 @@ CK_SHUFFLE(bfly)
 CK_SHUFFLE(idx)
 #undef CK_SHUFFLE
 
-// `unsigned ck_sim_converge(site)` of runtime.hpp answers activemask.
+// For activemask, see ck_sim_converge of runtime.hpp.
 
 // Barriers
 
@@ -260,58 +270,58 @@ CK_SHUFFLE(idx)
 /// the block if it is 0. Threads that have exited count as arrived. The result is that of `kind`:
 /// how many predicates hold, or whether all or any do.
 CK_SIM_EXPORT int ck_sim_barrier_wait(const ck_sim::BlockMeeting& given, const ck_sim::Site* site);
-/// Counts as come to a barrier without waiting there.
+/// Arrives at a barrier without waiting there.
 CK_SIM_EXPORT void ck_sim_barrier_arrive(unsigned number, unsigned threads,
                                          const ck_sim::Site* site);
 /// The barrier of all threads of the cluster.
 CK_SIM_EXPORT void ck_sim_cluster_arrive(const ck_sim::Site* site);
 CK_SIM_EXPORT void ck_sim_cluster_wait(const ck_sim::Site* site);
 
-// Order. A thread lets others run when it repeats itself: it reads the address that it read last.
+// Order. A thread lets others run when it reads the address that it read last.
 
-/// Before a load that others may be waited for with: volatile, relaxed or acquire.
+/// Before a load by which a thread may wait for others: volatile, relaxed or acquire.
 CK_SIM_EXPORT void ck_sim_poll(const void* address, const ck_sim::Site* site);
-/// After a store that others may wait for: volatile, relaxed or release.
+/// After a store for which others may wait: volatile, relaxed or release.
 CK_SIM_EXPORT void ck_sim_stored();
-/// What an atomic did: nothing, as a compare and exchange that fails; it wrote what was there; or
-/// other bits.
+/// What an atomic did: it wrote nothing, as a compare-and-swap that fails; or what was there
+/// already; or something else.
 enum ck_sim_update : int { ck_sim_failed, ck_sim_kept, ck_sim_changed };
-/// After an atomic. One that changed nothing is a poll.
+/// After an atomic, which is a poll if it changed nothing.
 CK_SIM_EXPORT void ck_sim_updated(const void* address, ck_sim_update update,
                                   const ck_sim::Site* site);
-/// An atomic of 16 bytes: exchange, or compare and exchange if `compare` is not null; `before`
-/// receives what was there. Loads and stores of 16 bytes with an order use it too.
+/// An atomic of 16 bytes: exchange, or compare-and-swap if `compare` is not null. `before` gets
+/// what was there. Loads and stores of 16 bytes with an order use it, too.
 CK_SIM_EXPORT void ck_sim_exchange_16(void* address, const void* compare, const void* value,
                                       void* before);
 
-// Copies that happen when they are waited for, and no earlier. They belong to a thread.
+// Copies of a thread, which happen only when somebody waits for them.
 
 /// cp.async: `from` is read when the copy happens; bytes beyond `size` become zero.
 CK_SIM_EXPORT void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size,
                                      const ck_sim::Site* site);
 CK_SIM_EXPORT void ck_sim_copy_commit();
-/// Waits until at most `pending` of the latest groups are left; with `all`, for what was not
-/// committed too.
+/// Waits until at most `pending` of the latest groups are left; with `all`, also for copies that
+/// were not committed.
 CK_SIM_EXPORT void ck_sim_copy_wait(uint32_t pending, int all);
-/// cp.async.mbarrier.arrive: arrives at `mbarrier` when the copies so far have happened.
+/// cp.async.mbarrier.arrive: arrives at `mbarrier` after all copies so far have happened.
 CK_SIM_EXPORT void ck_sim_copy_arrive(char* mbarrier, int increments, const ck_sim::Site* site);
-/// cp.async.bulk: counts `bytes` as complete at `mbarrier` when it happens, or, with a null
-/// mbarrier, belongs to a bulk group.
+/// cp.async.bulk: counts `bytes` as complete at `mbarrier` when it happens or, if that is null,
+/// belongs to a bulk group.
 CK_SIM_EXPORT void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrier,
                                      const ck_sim::Site* site);
 CK_SIM_EXPORT void ck_sim_bulk_commit();
 CK_SIM_EXPORT void ck_sim_bulk_wait(uint32_t pending);
 
-// mbarrier: eight bytes of shared memory. A state is what they were before an arrival.
+// mbarrier: eight bytes of shared memory. A state is these bytes before an arrival.
 
 CK_SIM_EXPORT void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const ck_sim::Site* site);
 CK_SIM_EXPORT void ck_sim_mbarrier_invalidate(char* mbarrier, const ck_sim::Site* site);
-/// Expects `transactions` more bytes in this phase, then arrives `count` times; `drops` of these
-/// are for later phases too.
+/// Expects `transactions` more bytes in this phase, then arrives `count` times. Later phases expect
+/// `drops` fewer arrivals.
 CK_SIM_EXPORT uint64_t ck_sim_mbarrier_arrive(char* mbarrier, uint32_t count, uint32_t drops,
                                               int32_t transactions, const ck_sim::Site* site);
-/// Whether the phase of `state`, or the one of this parity, is complete. `tries`: lets others run
-/// if it is not, and looks again.
+/// Whether the phase of `state`, or the phase with a parity, is complete. `tries`: if not, lets
+/// others run and looks again.
 CK_SIM_EXPORT int ck_sim_mbarrier_test(char* mbarrier, uint64_t state, int tries,
                                        const ck_sim::Site* site);
 CK_SIM_EXPORT int ck_sim_mbarrier_test_parity(char* mbarrier, uint32_t parity, int tries,
@@ -321,7 +331,7 @@ CK_SIM_EXPORT uint32_t ck_sim_mbarrier_pending(uint64_t state);
 
 // Functions that NVRTC's PTX calls
 
-/// printf; `arguments` holds the values, each aligned to its size. Returns their number.
+/// printf. `arguments` has the values, each aligned to its size. Returns how many.
 CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments,
                                  const ck_sim::Site* site);
 /// __assertfail
@@ -331,9 +341,9 @@ CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_assert_failed(const char* me
 CK_SIM_EXPORT char* ck_sim_malloc(uint64_t bytes);
 CK_SIM_EXPORT void ck_sim_free(char* address, const ck_sim::Site* site);
 
-/// Whether an address lies on the running thread's stack, where local memory is.
+/// Whether an address lies in local memory, which is on the running thread's stack.
 CK_SIM_EXPORT int ck_sim_is_local(const void* address);
-/// Nanoseconds, of the wall clock or for %clock: a thread that reads them again lets others run.
+/// Nanoseconds of the wall clock, or for %clock. A thread that reads them again lets others run.
 CK_SIM_EXPORT uint64_t ck_sim_time(int since_1970);
 
 namespace ck_ptx {
@@ -344,9 +354,10 @@ inline uint32_t warp_number(const ck_sim::View* me) {
   return (me->thread.x + size.x * (me->thread.y + size.y * me->thread.z)) / 32;
 }
 
-// Shared memory. An address in `.shared::cta` is an offset into the block's window. One in
-// `.shared::cluster` is the same for the block's own memory; for that of the cluster's block of
-// rank r, `mapa` adds (r + 1) << kRankShift.
+// Shared memory. An address in `.shared::cta` is an offset in the block's window. So is an address
+// in
+// `.shared::cluster`, for the block's own memory. For the memory of the block of rank r in the
+// cluster, `mapa` adds (r + 1) << kRankShift.
 constexpr int kRankShift = 24;
 
 /// The host's address of a `.shared::cluster` address.
@@ -356,11 +367,11 @@ inline char* cluster_address(const ck_sim::View* me, uint32_t address) {
   return rank < group->ranks ? group->windows[rank] + (address & ((1u << kRankShift) - 1))
                              : group->window + address;
 }
-/// Whether a generic address is one of the block's shared memory (`isspacep.shared::cta`).
+/// Whether a generic address lies in the block's shared memory (`isspacep.shared::cta`).
 inline bool is_shared(const ck_sim::View* me, const char* address) {
   return static_cast<uint64_t>(address - me->group->window) < me->group->window_bytes;
 }
-/// The rank of the block of the cluster whose shared memory has a generic address, or -1.
+/// The rank of the block of the cluster in whose shared memory a generic address lies, or -1.
 inline int shared_rank(const ck_sim::View* me, const char* address) {
   const ck_sim::Group* group = me->group;
   for (uint32_t i = 0; i < group->ranks; ++i) {
@@ -371,13 +382,13 @@ inline int shared_rank(const ck_sim::View* me, const char* address) {
   return -1;
 }
 
-/// A generic address as one in `.shared::cluster` (`cvta.to.shared::cluster`).
+/// Converts a generic address to one in `.shared::cluster` (`cvta.to.shared::cluster`).
 inline uint32_t to_cluster_address(const ck_sim::View* me, const char* address) {
   const int rank = is_shared(me, address) ? -1 : shared_rank(me, address);
   const char* start = rank < 0 ? me->group->window : me->group->windows[rank];
   return static_cast<uint32_t>(address - start) + (static_cast<uint32_t>(rank + 1) << kRankShift);
 }
-/// `mapa`: an address of the block's shared memory in that of the cluster's block of a rank.
+/// `mapa`: the address at the same offset in the shared memory of the block of a rank.
 inline uint32_t map_shared(uint32_t address, uint32_t rank) {
   return (address & ((1u << kRankShift) - 1)) | (rank + 1) << kRankShift;
 }

@@ -1,5 +1,5 @@
-// The state of a launch: its workers, the threads of the block that a worker runs, and what they
-// wait for.
+// The state of a launch: its workers, the threads of the block that each of them runs, and what
+// these wait for.
 #pragma once
 
 #include <stdarg.h>
@@ -16,14 +16,14 @@
 #include "checked_block.hpp"
 #endif
 
-/// What a failed launch leaves behind. The engine knows its layout.
+/// What a failed launch leaves. The engine knows its layout.
 struct ck_sim_report {
   char kind[32];
   char message[480];
   uint32_t block[3];
   uint32_t thread[3];
   const ck_sim::Site* site;  // where it failed; may be null
-  uint32_t nowhere;          // whether block and thread are not known
+  uint32_t nowhere;          // whether block and thread are unknown
   void* raised[3];           // an exception of Python: its type, itself, its traceback; or nulls
 };
 
@@ -35,20 +35,21 @@ struct GuardedArrays;
 
 constexpr uint32_t kMaxRanks = 16;  // of a cluster
 
-/// Something that a thread has begun and that has not happened yet; see mbarrier.hpp.
+/// An asynchronous copy that has not happened yet, or an arrival that follows some; see
+/// mbarrier.hpp.
 struct Copy {
   enum Kind { kGroup, kBulk, kArrival } kind;
-  char* to;  // null if no bytes must move
+  char* to;  // null if no bytes may move
   const char* from;
   uint32_t bytes, size;  // to write; to read
   char* mbarrier;
   uint32_t group;
   const Site* site;
   uint64_t mark;   // the checker's
-  bool undefined;  // likewise: whether some bytes of the source are
+  bool undefined;  // the checker's: whether some bytes of the source are
 };
 
-/// Those of a thread, in the order in which they began.
+/// The copies of a thread, in the order in which they began.
 struct Copies {
   Copy* items;
   uint32_t count, capacity;
@@ -64,9 +65,9 @@ struct Window {
 
 struct Warp {
   unsigned exited;  // lanes of the running block
-  unsigned absent;  // the lane that a collective was last found to lack
-  // In regions: whether its lanes go on one by one, or else from which point, and whether they wait
-  // there at a barrier.
+  unsigned absent;  // the lane that a collective lacked last
+  // In regions: whether its lanes go on one by one. If not, from which point they go on, and
+  // whether they wait there at a barrier.
   bool apart, waits;
   uint16_t point;
 };
@@ -78,7 +79,7 @@ struct BlockBarrier {
   uint32_t aligned;  // warps, a bit each, whose lanes must come together
   Barrier kind;
   const Site* site;                         // of the first one, ...
-  const View* first;                        // ... and who that is
+  const View* first;                        // ... and that thread
   uint32_t lanes[kMaxThreads / kWarpSize];  // that have arrived, of each warp
 };
 constexpr int kBarriers = 16;
@@ -87,13 +88,13 @@ struct Worker;
 
 /// Blocks that run side by side, on one OS thread, and reach each other's shared memory.
 struct Cluster {
-  uint32_t ranks, left;  // blocks: of it, that have not ended
+  uint32_t ranks, left;  // its blocks; those that have not ended
   Worker* workers[kMaxRanks];
   char* windows[kMaxRanks];
   // Its barrier.
   uint32_t phase, arrived, exited;
-  uint32_t gone;  // threads that arrived in this phase and exited
-  char keys[2];   // whose addresses stand for an even and an odd phase in the order of accesses
+  uint32_t gone;  // threads that arrived in this phase and have exited
+  char keys[2];   // their addresses stand for an even and an odd phase in the order of accesses
 };
 
 enum class State { kDone, kReady, kBarrier, kCollective, kConverge };
@@ -102,15 +103,15 @@ struct Thread {
   View view;
   State state;   // kDone before it starts, too
   Fiber* fiber;  // while it runs or waits
-  // What it waits at: a site, a barrier's number, or what it gave its warp.
+  // Where it waits: a site, the number of a barrier, or what it gave its warp.
   const Site* site;
   unsigned barrier;
   int predicate;  // what it gave the barrier, then the result
   unsigned mask;
-  bool turns;  // it is in a loop that does nothing else
+  bool turns;  // whether it is in a loop that does nothing else
   void* data;
   ck_sim_warp_function function;
-  const void* polled;  // the last address it read that others may write
+  const void* polled;  // the last address that it read and others may write
   unsigned polls;
   unsigned updates;  // by atomics
   uint32_t cluster_phase;
@@ -130,33 +131,32 @@ struct Launch {
   uint32_t threads, ranks;      // of a block; blocks of a cluster
   uint32_t shared_bytes;        // dynamic
   uint64_t blocks;              // that run: of the whole grid, unless it is sampled
-  uint32_t id;                  // among those of the process
+  uint32_t id;                  // its number in the process
   bool cooperative;             // whether all blocks must be resident
   bool strict;                  // whether exited threads must not count at barriers
   bool apart;                   // whether each thread goes on by itself in regions
   uint64_t start;               // nanoseconds
   uint32_t forks;               // see ticks.hpp
   pthread_t* helper_threads;
-  // Touched by the first runner only: whether the others, the helpers, were called, and how many
-  // came.
+  // Used by the first runner only: whether it called the others, its helpers, and how many came.
   bool helped;
   uint32_t helpers;
-  uint32_t runners;  // OS threads that may run it, of a plain launch
-  // Blocks that run side by side: as long as none has to wait for one that does not run, and at
-  // most. Whole clusters.
+  uint32_t runners;  // how many OS threads may run it, if it is plain
+  // How many blocks run side by side, in whole clusters: as long as none has to wait for one that
+  // does not run, and at most.
   uint32_t wanted, most_resident;
-  bool capped;  // whether the GPU would have more room
+  bool capped;  // whether the GPU has room for more
   ck_sim_report* report;
   GuardedArrays* arrays;  // null if all are worked on in place
   int failed;
-  // Written while others read what is above: on cache lines of their own.
+  // What is written while others read what is above: on cache lines of its own.
   alignas(64) uint64_t next_block;
   uint32_t resident;  // blocks
   uint32_t workers;   // that have come
   alignas(64) uint32_t workspace[2];
   alignas(64) uint64_t progress;     // grows whenever a waiting thread could perhaps go on
   uint64_t quiet, stuck, confirmed;  // see watch.hpp
-  uint32_t clusters_each;            // clusters that each runner may have resident
+  uint32_t clusters_each;            // how many clusters each runner may have resident
   int active;                        // runners
 };
 
@@ -165,7 +165,7 @@ struct Runner {
   Launch* launch;
   bool first;  // the launching thread
   FaultGuard guard;
-  // See ticks.hpp: whether to look in on it, and whether a thread was left for that.
+  // See ticks.hpp: whether it is to look after its launch, and whether it left a thread for that.
   bool looks, left;
 };
 
@@ -179,19 +179,19 @@ struct Worker {
   Fiber* fiber;  // of the running thread, or of the block in regions
   Fiber* idle_fibers;
   uint32_t next_fresh, done, converging;
-  uint32_t waiting;  // at collectives and barriers, at most
-  uint32_t changes;  // of memory that others may wait for, not yet told to the launch
+  uint32_t waiting;  // threads at collectives and barriers, at most
+  uint32_t changes;  // of memory that others may wait for, since it last noted progress
   uint32_t later;    // copies and arrivals that an mbarrier waits for, at most
   bool copies;       // whether a thread of the block has begun any
-  // In regions: whose turn it is in a round; what has happened in it; rounds.
+  // In regions: whose turn it is in a round, and what has happened in it.
   uint32_t next_warp, next_lane;
   bool ran, moved;
-  uint32_t ended;  // threads before it
+  uint32_t ended;  // threads before the round
   uint32_t rounds;
-  uint32_t goes;  // how often teams went on at once
+  uint32_t goes;  // how often teams have gone on at once
   uint32_t turn;  // the number of the running thread
-  bool yields;    // whether it shall let others run
-  bool turning;   // whether it does, in the middle of a loop
+  bool yields;    // whether that thread is to let others run
+  bool turning;   // whether it does so in the middle of a loop
   Cluster* cluster;
   // Below is kept from launch to launch.
   Worker* next;
@@ -200,11 +200,11 @@ struct Worker {
   Warp warps[kMaxThreads / kWarpSize];
   Window window;
   Cluster alone;                 // of a kernel without clusters
-  uint16_t points[kMaxThreads];  // where threads are left, in regions, ...
-  char* saved;                   // ... and what they keep
+  uint16_t points[kMaxThreads];  // in regions: where threads are left, ...
+  char* saved;                   // ... and what they keep there
   uint64_t saved_bytes;
   BlockBarrier barriers[kBarriers];
-  uint32_t barriers_used;  // by the running block, a bit each
+  uint32_t barriers_used;  // by the block, a bit each
   char* text;              // what printf prints
   size_t text_bytes, text_capacity;
 #ifdef CK_SIM_CHECKED
@@ -215,7 +215,7 @@ struct Worker {
 };
 
 inline CK_SIM_OWN Worker* worker = nullptr;
-inline int printed = 0;  // whether printf has run since standard output was flushed
+inline int printed = 0;  // whether a kernel has printed since standard output was flushed
 
 inline uint64_t nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
   timespec now;
@@ -231,14 +231,14 @@ inline Index3 unravel_index(const Index3& size, uint64_t i) {
           static_cast<unsigned>(i / size.x / size.y)};
 }
 
-/// What a message without a line ends with: a checked launch looks before each access.
+/// The end of a message without a line. A checked launch knows the line, as it checks each access.
 #ifdef CK_SIM_CHECKED
 constexpr char kWhereLine[] = "";
 #else
 constexpr char kWhereLine[] = ": run it inside of cudakern.simulator.checked() for the line";
 #endif
 
-/// Ends the launch; the first failure is the one that is reported. `site` may be null.
+/// Fails the launch. Only its first failure is reported. `site` may be null.
 __attribute__((format(printf, 5, 6))) inline void fail(Launch* launch, const char* kind,
                                                        const View& view, const Site* site,
                                                        const char* format, ...) {
@@ -264,11 +264,11 @@ inline bool refuse(Launch* launch, const char* message, const char* kind = "laun
   return false;
 }
 
-// What the two libraries do in their own way.
+// What the plain and the checked runtime do in their own ways.
 
-/// Called when a thread has run to its end and another starts on its stack.
+/// Is called when a thread has ended and before another one starts on its stack.
 void thread_ended(Worker* w);
-/// The thread to start when `next_fresh` of the block have started.
+/// The thread of the block to start after `next_fresh` others.
 Thread* next_thread(Worker* w);
 
 inline bool has_failed(const Launch* launch) {
@@ -279,7 +279,7 @@ inline void note_progress(Launch* launch) {
   __atomic_fetch_add(&launch->progress, 1, __ATOMIC_SEQ_CST);
 }
 
-/// Leaves the running thread; returns when the scheduler takes it up again.
+/// Leaves the running thread. Returns when the scheduler resumes it.
 inline void suspend(Worker* w) {
   if (kChecked || w->launch->kernel->flushes == 0) {
     switch_context(&w->fiber->context, &w->scheduler);
@@ -289,12 +289,12 @@ inline void suspend(Worker* w) {
   switch_context(&w->fiber->context, &w->scheduler);
 }
 
-/// Whether the threads of a block are turns of loops; see regions.hpp.
+/// Whether loops run the threads of a block; see regions.hpp.
 inline bool in_regions(const Launch* launch) {
   return !kChecked && launch->kernel->in_regions != 0;
 }
 
-/// The worker that runs on this OS thread, when a kernel asks it for something.
+/// The worker of this OS thread, when a kernel calls the runtime.
 inline Worker* current() {
   Worker* const w = worker;
   if (in_regions(w->launch)) {

@@ -5,7 +5,7 @@
 
 namespace ck_sim {
 
-/// The lane that one reads, and whether it is in range.
+/// The lane that a lane reads, and whether that is in range.
 template <char mode>
 inline uint32_t source_of(int lane, uint32_t distance, uint32_t within, bool* in_range) {
   const int by = static_cast<int>(distance & 31), clamp = static_cast<int>(within & 31);
@@ -21,11 +21,11 @@ inline uint32_t source_of(int lane, uint32_t distance, uint32_t within, bool* in
 
 template <char mode>
 inline void shuffle(void* const* lanes, unsigned mask) {
-  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-    const int lane = __builtin_ctz(rest);
+  for (const unsigned lane : SetBits{mask}) {
     Shuffle* const mine = static_cast<Shuffle*>(lanes[lane]);
-    const uint32_t source = source_of<mode>(lane, mine->by, mine->within, &mine->in_range);
-    // What a lane gives that takes no part is undefined: here, what the reader gave.
+    const uint32_t source =
+        source_of<mode>(static_cast<int>(lane), mine->by, mine->within, &mine->in_range);
+    // A lane that does not take part gives something undefined: here, what the reader gave.
     const bool exists = (mask >> source & 1) != 0;
     const Shuffle* from = exists ? static_cast<const Shuffle*>(lanes[source]) : mine;
     mine->value = from->given;
@@ -36,7 +36,7 @@ inline void shuffle(void* const* lanes, unsigned mask) {
   }
 }
 
-/// All lanes do, by the same distance or by what each has given.
+/// Carries out a shuffle of all lanes, by the same distance or by what each of them gave.
 template <char mode, bool fixed>
 inline void shuffle_all(char* data, uint64_t bytes, uint32_t by, uint32_t within) {
   for (int lane = 0; lane < kWarpSize; ++lane) {
@@ -67,14 +67,11 @@ CK_SHUFFLE(idx, 'i')
 
 void ck_sim_vote(void* const* lanes, unsigned mask) {
   uint32_t ballot = 0;
-  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-    const int lane = __builtin_ctz(rest);
+  for (const unsigned lane : ck_sim::SetBits{mask}) {
     ballot |= static_cast<const ck_sim::Vote*>(lanes[lane])->ballot << lane;
   }
-  for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-    ck_sim::Vote* const mine = static_cast<ck_sim::Vote*>(lanes[__builtin_ctz(rest)]);
-    mine->ballot = ballot;
-    mine->mask = mask;
+  for (const unsigned lane : ck_sim::SetBits{mask}) {
+    *static_cast<ck_sim::Vote*>(lanes[lane]) = {ballot, mask};
   }
 }
 
@@ -85,8 +82,6 @@ void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_t) {
     ballot |= reinterpret_cast<const Vote*>(data + lane * bytes)->ballot << lane;
   }
   for (uint32_t lane = 0; lane < ck_sim::kWarpSize; ++lane) {
-    Vote* const mine = reinterpret_cast<Vote*>(data + lane * bytes);
-    mine->ballot = ballot;
-    mine->mask = ~0u;
+    *reinterpret_cast<Vote*>(data + lane * bytes) = {ballot, ~0u};
   }
 }

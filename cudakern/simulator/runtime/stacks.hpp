@@ -1,5 +1,5 @@
-// Fibers and their stacks, kept from launch to launch: mapping and first touching a stack costs
-// more than running a short thread on it.
+// Fibers and their stacks. They are kept from launch to launch, since to map a stack and to touch
+// it first takes longer than to run a short thread on it.
 #pragma once
 
 #include <pthread.h>
@@ -13,38 +13,39 @@
 namespace ck_sim {
 
 constexpr size_t kStackBytes = 128 * 1024;
-constexpr size_t kTickBytes = 16 * 1024;  // more, for what a signal's handler saves there
+constexpr size_t kTickBytes = 16 * 1024;  // besides, for what the handler of a signal saves
 constexpr size_t kMappedBytes = kStackBytes + kTickBytes;
 constexpr size_t kGuardBytes = 64 * 1024;  // a whole number of pages on every supported machine
 constexpr size_t kGuardedStackBytes = kGuardBytes + kMappedBytes;
 constexpr uint32_t kSlabStacks = 64;
 constexpr uint32_t kMostFreeStacks = 8192;  // that are kept for later launches
 
-// Guards without a mapping of their own, which Linux has since 6.13 (MADV_GUARD_INSTALL).
+// MADV_GUARD_INSTALL, which Linux has since 6.13: a guard without a mapping of its own.
 constexpr int kInstallGuard = 102;
-// Elsewhere a stack and its guard are two mappings, of which a process has at most 65530 by
+// Without it, a stack and its guard are two mappings, and a process has at most 65530 of these by
 // default.
 constexpr uint64_t kMostMappedStacks = 16384;
 
-/// Neighbouring stacks, each above its guard. All that have not been taken yet are untouched.
+/// Neighbouring stacks, each above its guard. Those that were never taken are untouched.
 struct Slab {
   char* memory;
-  uint32_t taken;  // so far, the lowest first
-  uint32_t idle;   // of those, when they are counted; see trim_fibers
+  uint32_t taken;  // how many stacks were taken so far, the lowest first
+  uint32_t idle;   // how many of these are free; see trim_fibers
   Slab* next;
 };
 
-/// Lives at the upper end of its own stack.
+/// A fiber. It lies at the upper end of its own stack.
 struct Fiber {
   Context context;
   Fiber* next;
-  void (*restart)();  // where it starts anew, given up in the middle of a thread; or null
+  void (
+      *restart)();  // if it was given up in the middle of a thread, where it starts again; or null
   Slab* slab;
 
-  /// The end of the stack that is in use first.
+  /// The end where use of the stack begins.
   char* top() { return reinterpret_cast<char*>(this); }
   char* bottom() { return reinterpret_cast<char*>(this + 1) - kMappedBytes; }
-  /// Whether an address is one of its memory.
+  /// Whether an address lies in its memory.
   bool has(const void* address) {
     return static_cast<uint64_t>(static_cast<const char*>(address) - bottom()) < kMappedBytes;
   }
@@ -56,12 +57,12 @@ inline void start_context(Fiber* fiber, void (*entry)()) {
 }
 static_assert(sizeof(Fiber) % 8 == 0, "the top of a stack is a whole word");
 
-inline Slab* slabs = nullptr;  // the latest first, which alone may have stacks to take
+inline Slab* slabs = nullptr;  // the latest first; only that one may have stacks to take
 inline Fiber* free_fibers = nullptr;
 inline uint32_t free_fiber_count = 0;
 inline pthread_mutex_t fibers_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/// Has accesses to a guard's bytes fail, without a mapping of its own; false if that cannot be.
+/// Makes a guard without a mapping of its own; false if the system has none.
 inline bool install_guard(void* guard) {
 #ifdef CK_SIM_OLD_HOST
   static_cast<void>(guard);
@@ -73,7 +74,7 @@ inline bool install_guard(void* guard) {
 
 /// How many stacks a launch may have.
 inline uint64_t most_stacks() {
-  static int guards = -1;  // whether these need no mappings
+  static int guards = -1;  // whether they go without mappings; -1: unknown
   if (__atomic_load_n(&guards, __ATOMIC_RELAXED) < 0) {
     void* memory = mmap(nullptr, kGuardBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const bool works = memory != MAP_FAILED && install_guard(memory);
@@ -102,7 +103,7 @@ inline bool add_slab() {
   return true;
 }
 
-/// A fiber on a stack that nobody has used; null without memory.
+/// A fiber on a new stack; null without memory.
 inline Fiber* make_fiber() {
   if ((slabs == nullptr || slabs->taken == kSlabStacks) && !add_slab()) return nullptr;
   char* const start = slabs->memory + slabs->taken * kGuardedStackBytes;
@@ -127,14 +128,14 @@ inline Fiber* take_fiber(void (*entry)()) {
   }
   pthread_mutex_unlock(&fibers_lock);
   if (fiber != nullptr) {
-    // Anew even for a used one: it may have been left in the middle of a failed kernel, or have run
-    // on another OS thread.
+    // Even a used one starts again: it may have been left in the middle of a failed kernel, or have
+    // run on another OS thread.
     start_context(fiber, entry);
   }
   return fiber;
 }
 
-/// Takes back a list of fibers, none of which will be resumed.
+/// Takes back a list of fibers, which will not be resumed.
 inline void give_fibers(Fiber* list) {
   if (list == nullptr) return;
   uint32_t count = 1;
@@ -149,7 +150,7 @@ inline void give_fibers(Fiber* list) {
   pthread_mutex_unlock(&fibers_lock);
 }
 
-/// Unmaps the slabs that are marked.
+/// Unmaps the slabs that trim_fibers has marked.
 inline void unmap_slabs() {
   for (Slab** at = &slabs; *at != nullptr;) {
     Slab* const slab = *at;
@@ -163,7 +164,7 @@ inline void unmap_slabs() {
   }
 }
 
-/// Gives stacks back that a large launch has used: slabs of which all are free.
+/// Unmaps stacks that a large launch has used: slabs whose stacks are all free.
 inline void trim_fibers() {
   pthread_mutex_lock(&fibers_lock);
   if (free_fiber_count > kMostFreeStacks) {

@@ -1,6 +1,6 @@
-// Looks in on launches that take long, 50 times a second: a timer's signal leaves the running
-// kernel, so that the program's own signals are handled and what has failed ends, in whatever loop
-// it is. Launches that are over before that pay nothing but a look at a flag.
+// Looks after launches that take long, 50 times a second: the signal of a timer leaves the running
+// kernel, whatever loop it is in. So the program's own signals are handled, and a launch that has
+// failed ends. Launches that end before that only read a flag.
 #pragma once
 
 #include <sys/syscall.h>
@@ -19,18 +19,18 @@ struct ck_sim_python {
 namespace ck_sim {
 
 constexpr long kTickTime = 20 * 1000000;  // nanoseconds
-constexpr long kSoonTime = 1000000;       // when the kernel could not be left
-constexpr unsigned kTicksPerLook = 10;    // Python is asked less often: another thread may hold it
+constexpr long kSoonTime = 1000000;       // if the kernel could not be left
+constexpr unsigned kTicksPerLook = 10;    // Python is asked less often: others may hold its lock
 
 inline ck_sim_python python = {};
 inline uint32_t forks = 0;  // in which this process began
 inline int tick_signal = 0;
 
-/// Of an OS thread that launches.
+/// The timer of an OS thread that launches.
 struct Ticker {
   int timer;
   bool has_timer;
-  bool set;           // to tick once
+  bool set;           // whether it will tick
   uint32_t launches;  // that run on this thread, one within another
   unsigned ticks;
 };
@@ -42,7 +42,8 @@ inline void set_tick(long nanoseconds) {
   ticker.set = syscall(SYS_timer_settime, ticker.timer, 0, &when, nullptr) == 0;
 }
 
-/// Whether a signal has met the kernel's own code, which holds no lock and can be left for good.
+/// Whether a signal interrupted the kernel's own code, which holds no lock and can be left for
+/// good.
 inline bool is_in_kernel(const Launch* launch, const void* context) {
   const ucontext_t* interrupted = static_cast<const ucontext_t*>(context);
 #if defined(__x86_64__)
@@ -56,7 +57,8 @@ inline bool is_in_kernel(const Launch* launch, const void* context) {
          at < reinterpret_cast<uint64_t>(launch->kernel->code_end);
 }
 
-/// Runs on the stack that it met: that of a fiber stays as it is until it is resumed, or never.
+/// Runs on the stack that was in use. That of a fiber stays as it is until the fiber is resumed, if
+/// it ever is.
 inline void on_tick(int, siginfo_t*, void* context) {
   const int error = errno;
   ticker.set = false;
@@ -77,7 +79,7 @@ inline void on_tick(int, siginfo_t*, void* context) {
   errno = error;
 }
 
-/// Finds a signal that the program does not use.
+/// Installs the handler of ticks for a signal that the program does not use.
 inline void install_tick() {
   struct sigaction action = {}, before;
   action.sa_sigaction = on_tick;
@@ -100,12 +102,12 @@ inline void make_timer() {
 #else
   event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
 #endif
-  // Not by the C library's function: before glibc 2.34 that is another library's.
+  // A system call, since before glibc 2.34 the function is in another library.
   ticker.has_timer = syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &ticker.timer) == 0;
   pthread_setspecific(thread_end, &ticker);
 }
 
-/// Looks in on this thread from now on.
+/// Has this thread tick from now on.
 inline void begin_ticks(Launch* launch) {
   launch->forks = forks;
   ++ticker.launches;
@@ -118,10 +120,10 @@ inline void begin_ticks(Launch* launch) {
   }
 }
 
-/// The last tick comes when there is nothing to look in on any more.
+/// Ends that. The last tick comes later, and does nothing.
 inline void end_ticks() { --ticker.launches; }
 
-/// Runs the program's handlers of signals; an exception of theirs ends the launch.
+/// Runs the program's handlers of signals. An exception that they raise ends the launch.
 inline void handle_signals(Launch* launch) {
   if (python.ensure == nullptr || static_cast<pid_t>(syscall(SYS_gettid)) != getpid()) return;
   Worker* const w = worker;
@@ -135,13 +137,13 @@ inline void handle_signals(Launch* launch) {
   python.release(state);
   worker = w;  // a handler may have launched a kernel, too
   ck_sim_current = view;
-  if (forks != launch->forks) {  // or forked: this is the child, which has one thread
+  if (forks != launch->forks) {  // a handler has forked: this is the child, which has one thread
     launch->helpers = 0;
     refuse(launch, "a signal's handler must not go on in a forked process");
   }
 }
 
-/// After a tick that was to be looked at.
+/// Looks after the launch of a runner that a tick has left.
 inline void look(Runner* r) {
   r->looks = false;
   if (!has_failed(r->launch) && ticker.launches != 0) {  // not a helper's thread
@@ -149,7 +151,7 @@ inline void look(Runner* r) {
   }
 }
 
-/// Leaves the program's signals to its own threads; called by one of the launch's.
+/// Leaves the program's signals to its own threads. A helper calls this.
 inline void keep_signals_out() {
   sigset_t others;
   sigfillset(&others);

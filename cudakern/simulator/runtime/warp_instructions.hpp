@@ -9,8 +9,8 @@ inline bool same_text(const char* a, const char* b) {
   return a == b || (a != nullptr && b != nullptr && strcmp(a, b) == 0);
 }
 
-/// Whether two threads wait by the same instruction with the same qualifiers. PTX asks for no more:
-/// lanes may come by several calls of it.
+/// Whether two threads wait by the same instruction with the same qualifiers. PTX asks for no more,
+/// so lanes may come from several places in the code.
 inline bool same_instruction(const Site& a, const Site& b) { return same_text(a.opcode, b.opcode); }
 
 /// Whether a lane waits for those of `mask` by the instruction at `site`.
@@ -19,14 +19,13 @@ inline bool takes_part(const Thread& lane, unsigned mask, const Site& site) {
          same_instruction(*lane.site, site);
 }
 
-/// A lane of `rest` that does not take part yet, or -1. It may take long to come, so the one that
-/// lacked last is asked first.
+/// A lane of `rest` that does not take part yet, or -1. Lanes may take long to come, so the search
+/// begins with the lane that was absent last.
 inline int absent_lane(Warp* warp, const Thread* self, unsigned rest) {
   const Thread* lanes = self - self->view.lane;
   const unsigned late = rest & (~0u << warp->absent);
   for (unsigned order = 0; order < 2; ++order) {
-    for (unsigned part = order == 0 ? late : rest & ~late; part != 0; part &= part - 1) {
-      const unsigned i = static_cast<unsigned>(__builtin_ctz(part));
+    for (const unsigned i : SetBits{order == 0 ? late : rest & ~late}) {
       if (!takes_part(lanes[i], self->mask, *self->site)) {
         warp->absent = i;
         return static_cast<int>(i);
@@ -36,15 +35,14 @@ inline int absent_lane(Warp* warp, const Thread* self, unsigned rest) {
   return -1;
 }
 
-/// Fails the launch: lanes of a collective will not come.
+/// Fails the launch: some lanes of a collective will not come.
 inline void report_lanes(Worker* w, const Thread& waiting) {
   const Site& site = *waiting.site;
   const Thread* lanes = &waiting - waiting.view.lane;
   const unsigned exited = waiting.mask & w->warps[(lanes - w->threads) / kWarpSize].exited;
   unsigned elsewhere = 0;
-  for (unsigned rest = waiting.mask & ~exited; rest != 0; rest &= rest - 1) {
-    const Thread& lane = lanes[__builtin_ctz(rest)];
-    elsewhere += lane.state > State::kReady && !takes_part(lane, waiting.mask, site);
+  for (const unsigned i : SetBits{waiting.mask & ~exited}) {
+    elsewhere += lanes[i].state > State::kReady && !takes_part(lanes[i], waiting.mask, site);
   }
   char gone[40] = "";
   if (kChecked && exited != 0) {
@@ -56,14 +54,15 @@ inline void report_lanes(Worker* w, const Thread& waiting) {
        gone[0] == 0 ? "of them " : "");
 }
 
-/// Whether a lane waits for one that has exited, or that waits for it by another instruction:
-/// plain launches take the first for arrived, and find the second once nobody can run. Lanes that
-/// wait with the same mask wait by the same instruction, so one of them tells for all.
+/// Whether a lane waits for one that has exited, or that waits for it by another instruction. In
+/// plain launches, a lane that has exited counts as arrived, and the other case is found when no
+/// thread can run. Lanes that wait with the same mask wait by the same instruction, so one stands
+/// for all.
 inline bool diverges(const Warp& warp, const Thread& waiting) {
   if (!kChecked || (waiting.mask & warp.exited) != 0) return kChecked;
   const Thread* lanes = &waiting - waiting.view.lane;
-  for (unsigned rest = waiting.mask; rest != 0; rest &= rest - 1) {
-    const Thread& lane = lanes[__builtin_ctz(rest)];
+  for (const unsigned i : SetBits{waiting.mask}) {
+    const Thread& lane = lanes[i];
     if (&lane != &waiting && lane.state == State::kCollective && lane.mask == waiting.mask) {
       return !same_instruction(*lane.site, *waiting.site);
     }
@@ -71,32 +70,30 @@ inline bool diverges(const Warp& warp, const Thread& waiting) {
   return false;
 }
 
-/// The lanes that a waiting one waits for, which have all come, carry the instruction out.
+/// Carries out the instruction of a lane for all lanes of its mask, which have come.
 inline void carry_out(Worker* w, const Thread& self) {
   Thread* lanes = w->threads + (&self - w->threads) / kWarpSize * kWarpSize;
   void* given[kWarpSize];
   const unsigned present = self.mask & ~w->warps[(lanes - w->threads) / kWarpSize].exited;
-  for (unsigned rest = present; rest != 0; rest &= rest - 1) {
-    const int i = __builtin_ctz(rest);
+  for (const unsigned i : SetBits{present}) {
     given[i] = lanes[i].data;
   }
   order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present, self.site);
   share_undefined(lanes, present);
   self.function(given, present);
   w->waiting -= static_cast<uint32_t>(__builtin_popcount(present)) - 1;
-  for (unsigned rest = present; rest != 0; rest &= rest - 1) {
-    Thread& lane = lanes[__builtin_ctz(rest)];
-    lane.data = nullptr;
-    lane.state = State::kReady;
+  for (const unsigned i : SetBits{present}) {
+    lanes[i].data = nullptr;
+    lanes[i].state = State::kReady;
   }
-  w->changes += !in_regions(w->launch);  // there, it may be part of a loop that polls
+  w->changes += !in_regions(w->launch);  // in regions, it may be part of a loop that polls
 }
 
-/// Lets the waiting lanes of a warp look again whom they wait for.
+/// Has the waiting lanes of a warp look again for whom they wait.
 inline void look_again(Worker* w, Thread* lanes) {
   Warp* warp = &w->warps[(lanes - w->threads) / kWarpSize];
-  for (unsigned rest = lanes->view.warp & ~warp->exited; rest != 0; rest &= rest - 1) {
-    Thread& lane = lanes[__builtin_ctz(rest)];
+  for (const unsigned i : SetBits{lanes->view.warp & ~warp->exited}) {
+    Thread& lane = lanes[i];
     if (lane.state != State::kCollective) continue;
     if (diverges(*warp, lane)) {
       report_lanes(w, lane);
@@ -105,13 +102,13 @@ inline void look_again(Worker* w, Thread* lanes) {
       if (in_regions(w->launch)) {
         carry_out(w, lane);
       } else {
-        lane.state = State::kReady;  // it carries the instruction out, or waits for another
+        lane.state = State::kReady;  // it carries the instruction out, or waits for another lane
       }
     }
   }
 }
 
-/// The running thread comes to a collective of its warp.
+/// Has the running thread come to a collective of its warp.
 inline void come_to_collective(Worker* w, unsigned mask, void* data, ck_sim_warp_function function,
                                const Site* site) {
   Thread* self = w->running;
@@ -128,7 +125,7 @@ inline void come_to_collective(Worker* w, unsigned mask, void* data, ck_sim_warp
   self->state = State::kCollective;
 }
 
-/// Whether none of the lanes is absent that a waiting one waits for.
+/// Whether all lanes that a waiting one waits for have come.
 inline bool all_present(Worker* w, const Thread& self) {
   Warp* warp = &w->warps[(&self - w->threads) / kWarpSize];
   return absent_lane(warp, &self, self.mask & ~warp->exited) < 0;

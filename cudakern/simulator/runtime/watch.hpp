@@ -1,6 +1,7 @@
-// Finds out that all runners wait: for blocks that nobody runs, of which each then takes some more,
-// or forever. One all of whose threads wait or are in a cycle is stuck; when all are, each looks
-// for one more cycle, in case another wrote just before it got stuck, and confirms.
+// Finds out that all runners wait: for blocks that nobody runs, of which each runner then takes
+// more, or forever. A runner is stuck if all of its threads wait or are in a cycle. When all
+// runners are stuck, each looks for one more cycle, since another may have written just before it
+// was stuck, and confirms.
 #pragma once
 
 #include <sched.h>
@@ -9,12 +10,12 @@
 
 namespace ck_sim {
 
-constexpr uint32_t kBusyPasses = 1000;  // fruitless ones of blocks; then the clock is asked
-constexpr uint64_t kGrowTime = 10 * 1000000ull;    // then before more blocks are started
+constexpr uint32_t kBusyPasses = 1000;  // of blocks, without progress, before the clock is read
+constexpr uint64_t kGrowTime = 10 * 1000000ull;    // then before more blocks start
 constexpr uint64_t kQuietTime = 500 * 1000000ull;  // ... before stacks are compared
 
-// A census is a number of runners and, above it, the launch's progress when they were counted: as
-// soon as anything happens, the count is out of date and starts again.
+// A census is a number of runners and, in the higher bits, the launch's progress when they were
+// counted. As soon as there is progress, the count is out of date and starts again.
 constexpr int kCensusBits = 12;
 
 inline void count_in(uint64_t* census, uint64_t progress) {
@@ -34,7 +35,7 @@ inline bool all_counted(const Launch* launch, const uint64_t* census, uint64_t p
 /// Watches the rounds that a runner's blocks take.
 class Watch {
  public:
-  /// After a round.
+  /// Takes note of a round of a runner's blocks.
   void pass(const ResidentBlocks& resident) {
     Launch* launch = resident.runner.launch;
     const uint64_t now = __atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST);
@@ -61,7 +62,7 @@ class Watch {
   }
 
  private:
-  /// Has all runners take more blocks once they all wait: perhaps for one that nobody runs.
+  /// Has runners take more blocks once all of them wait: perhaps for a block that nobody runs.
   void ask_for_clusters(const ResidentBlocks& resident) {
     Launch* launch = resident.runner.launch;
     if (!quiet_) {
@@ -86,13 +87,13 @@ class Watch {
         confirmed_ = true;
         count_in(&launch->confirmed, progress_);
       }
-      // The next cycle begins after all were stuck, so it sees all they wrote.
+      // The next cycle begins after all were stuck, and so sees all that they wrote.
       confirming_ = confirming_ || all_counted(launch, &launch->stuck, progress_);
       if (confirmed_ && all_counted(launch, &launch->confirmed, progress_)) {
         report(resident);
       }
     } else if (stuck_ && search_.steps == 0) {
-      note_progress(launch);  // left its cycle: something did happen
+      note_progress(launch);  // it left its cycle: something has happened
     }
   }
 
@@ -112,7 +113,7 @@ class Watch {
         }
       }
     }
-    // The last one that polled waits at a barrier now: the next round reports that.
+    // The last thread that polled waits at a barrier now. The next round reports that.
   }
 
   uint64_t progress_ = 0;

@@ -1,5 +1,6 @@
-// The addresses of a block's shared memory. As many are reserved as a 32-bit offset can reach, and
-// only those that the kernel asked for can be accessed, in whole pages: a wild offset is a fault.
+// The addresses of a block's shared memory. All that a 32-bit offset can reach are reserved, but
+// only those that the kernel asked for can be accessed, in whole pages. So a wrong offset is a
+// fault.
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +12,7 @@
 namespace ck_sim {
 
 constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
-constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where address space is short
+constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where there is little address space
 
 inline bool reserve_window(Window* window) {
   for (uint64_t bytes = kWindowBytes; bytes >= kLeastWindowBytes; bytes /= 16) {
@@ -25,7 +26,7 @@ inline bool reserve_window(Window* window) {
   return false;
 }
 
-/// Makes the first `bytes` of a window accessible, and no others; false without memory.
+/// Makes just the first `bytes` of a window accessible; false without memory.
 inline bool open_window(Window* window, uint64_t bytes) {
   if (window->start == nullptr && !reserve_window(window)) return false;
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -47,7 +48,7 @@ inline void release_window(Window* window) {
   }
 }
 
-/// The offset of an address in a window; at least `bytes` if it is elsewhere.
+/// The offset of an address in a window; at least its `bytes` if the address is elsewhere.
 inline uint64_t window_offset(const Window& window, const void* address) {
   return static_cast<uint64_t>(static_cast<const char*>(address) - window.start);
 }

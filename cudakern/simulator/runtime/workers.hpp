@@ -15,7 +15,7 @@ inline Worker* free_workers = nullptr;
 inline uint32_t free_worker_count = 0;
 inline pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/// A worker that has run nothing; null without memory. Pages nobody uses are never touched.
+/// A new worker; null without memory. Pages that nobody uses are never touched.
 inline Worker* make_worker() {
   void* memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -49,7 +49,7 @@ inline void give_worker(Worker* w) {
   }
 }
 
-/// A worker whose threads are those of a block of the launch; null without memory.
+/// A worker with threads for a block of the launch; null without memory.
 inline Worker* take_worker(Launch* launch) {
   pthread_mutex_lock(&workers_lock);
   Worker* w = free_workers;
@@ -78,7 +78,7 @@ inline Worker* take_worker(Launch* launch) {
   return w;
 }
 
-/// Gives a worker what blocks of the launch have; false without memory.
+/// Prepares a worker for blocks of the launch; false without memory.
 inline bool prepare(Worker* w, Launch* launch) {
   const uint32_t static_bytes = launch->kernel->static_shared;
   if (!open_window(&w->window, uint64_t{static_bytes} + launch->shared_bytes)) return false;
@@ -122,7 +122,7 @@ inline void enter_runner(Runner* r, Launch* launch, bool first) {
 
 inline void leave_runner(Runner* r) { leave_guard(&r->guard); }
 
-/// A worker for a runner, which must leave; null, and a failure, without memory.
+/// A worker for a runner, until leave_worker; null, and a failure, without memory.
 inline Worker* enter_worker(Runner* r) {
   Launch* launch = r->launch;
   Worker* w = take_worker(launch);

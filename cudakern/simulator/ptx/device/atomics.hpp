@@ -1,12 +1,12 @@
-// Atomics. Each tells the runtime what it did to memory: threads that change nothing are waiting,
-// perhaps.
+// Atomics. Each tells the runtime what it did to memory, as threads that change nothing may be
+// waiting.
 #pragma once
 
 #include "ptx.hpp"
 
 namespace ck_ptx {
 
-/// The site of an atomic whose kernel polls nothing: nobody need know what it did.
+/// The site of an atomic in a kernel that does not poll: the runtime need not know what it did.
 struct Quiet {
   const ck_sim::Site* site;
   operator const ck_sim::Site*() const { return site; }
@@ -16,10 +16,10 @@ CK_INLINE void tell(const void* word, ck_sim_update update, const ck_sim::Site* 
 }
 CK_INLINE void tell(const void*, ck_sim_update, Quiet) {}
 
-/// What an atomic did that wrote.
+/// What an atomic did that has written.
 CK_INLINE ck_sim_update written(bool changed) { return changed ? ck_sim_changed : ck_sim_kept; }
 
-/// Replaces what is at a place by `update` of it in one step; returns what was there.
+/// Replaces a word by `update` of it in one step. Returns what was there.
 template <typename T, typename Update>
 CK_INLINE T replace(T* word, Update update, bool* changed) {
   T seen = __atomic_load_n(word, __ATOMIC_RELAXED), wanted;
@@ -38,7 +38,7 @@ CK_INLINE T atomic_update(char* address, S site, Update update) {
   tell(word, written(changed), site);
   return seen;
 }
-/// Each element, as words T, in one step; not all of them.
+/// Replaces each element, as a word T, in one step, but not all of them together.
 template <typename T, typename V, int N, typename S, typename Update>
 CK_INLINE void update_each(V (&d)[N], char* address, V (&b)[N], S site, Update update) {
   T* const words = to_update<T>(address, site);
@@ -109,7 +109,7 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, S site) {
 
 // Floats
 
-/// Whether atom.add.f32 takes subnormals for zeros: in global memory it does.
+/// Whether atom.add.f32 takes subnormals for zeros, as it does in global memory.
 CK_INLINE bool flushes(const ck_sim::View* me, const char* address, const char* space) {
   return space[0] == 'g' || (space[0] == 'n' && shared_rank(me, address) < 0);
 }

@@ -1,4 +1,4 @@
-// Comparisons. A comparison with a NaN is false; those whose names end in u are true then.
+// Comparisons. A comparison with NaN is false, or true if its name ends in u.
 #pragma once
 
 #include "types.hpp"
@@ -30,7 +30,7 @@ CK_INLINE bool cmp(T a, T b) {
   return !(a < b);  // geu
 }
 
-// Comparisons of integers: operators, since to inline a function takes a compiler longer.
+// Comparisons of integers. These are macros, since compilers take longer to inline functions.
 #define is_eq(a, b) (a == b)
 #define is_ne(a, b) (a != b)
 #define is_lt(a, b) (a < b)
@@ -47,7 +47,7 @@ static inline bool bool_or(bool a, bool b) { return a | b; }
 static inline bool bool_xor(bool a, bool b) { return a ^ b; }
 
 #if defined(CK_SIM_FAST) && defined(__AVX__)
-/// A choice without a branch, which processors often foretell wrongly.
+/// A choice without a branch, which processors often predict wrongly.
 template <class T>
 CK_INLINE T selected(bool first, T a, T b) {
   return first ? a : b;

@@ -73,7 +73,7 @@ CK_INLINE To narrow(T x) {
     return rounded<To, RND>(static_cast<f64>(x));
 }
 
-/// The code of a float in a small format, its largest finite number for those beyond.
+/// The code of a float in a small format; beyond its largest finite number, the code of that.
 template <typename F, int RND, int RELU>
 static inline u32 finite_code(f32 x) {
   if (x != x) return F::nan;
@@ -101,7 +101,7 @@ static inline u32 to_tf32(f32 x) {
   return static_cast<u32>(code | (__builtin_signbit(x) ? TF32::sign : 0)) << 13;
 }
 
-/// How far apart the codes of a pair of small floats are.
+/// By how many bits the codes of a pair of small floats are apart.
 template <typename F>
 constexpr int code_bits = F::sign > 0x8 ? 8 : 4;
 
@@ -119,7 +119,7 @@ static inline f16x2 from_small(u32 x) {
   return pair(from_code<F, RELU>(x), from_code<F, RELU>(x >> code_bits<F>));
 }
 
-/// The power of two of a magnitude, from 2^-127, next below or next above; 0xff is NaN.
+/// The code of the next power of two below or above a magnitude, from 2^-127 on; 0xff is NaN.
 template <int RND, int FINITE>
 static inline u32 ue8m0_code(f32 x) {
   const u32 size = bit_cast<u32>(x) & 0x7fffffff;
@@ -138,7 +138,7 @@ CK_INLINE bf16 from_ue8m0(u32 code) {
 }
 CK_INLINE bf16x2 from_ue8m0x2(u16 x) { return pair(from_ue8m0(x & 0xff), from_ue8m0(x >> 8)); }
 
-// cvt.pack: a above b, and in narrower types both below what c held in its lower part
+// cvt.pack: a above b, and in narrower types the lower part of c above both
 
 template <typename To>
 CK_INLINE u32 pack(s32 a, s32 b) {

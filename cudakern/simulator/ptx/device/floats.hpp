@@ -1,8 +1,8 @@
-// Instructions on floats, of 32 and 64 bits and most of 16. Results that are NaN have the GPU's
-// bits; in f64 they are any NaN, as the manual says.
+// Instructions on floats of 32 and 64 bits, and most of those of 16 bits. A NaN as a result has the
+// GPU's bits; in f64 it is any NaN, as the manual says.
 //
-// Sums and products of halves go through f32: of 24 bits, at least 2 * 11 + 2, the second rounding
-// gives what one rounding would.
+// Sums and products of halves go through f32. It has 24 bits, which is at least 2 * 11 + 2, so the
+// second rounding gives what a single one would.
 #pragma once
 
 #include "small_floats.hpp"
@@ -36,13 +36,13 @@ CK_INLINE T canonical(T x) {
   return sizeof(T) < 8 && rarely(is_nan(x)) ? nan_of<T>() : x;
 }
 
-/// Subnormal numbers become zeros of their sign.
+/// Makes subnormal numbers zeros of the same sign.
 template <int FTZ, typename T>
 CK_INLINE T flushed(T x) {
   return FTZ && rarely(is_subnormal(x)) ? of_bits<T>(bits_of(x) & FloatOf<T>::sign) : x;
 }
 
-/// From +0 to 1; NaN becomes +0.
+/// Clamps to +0 and 1; NaN becomes +0.
 template <typename T>
 CK_INLINE T saturated(T x) {
   if constexpr (sizeof(T) == 2)
@@ -80,8 +80,8 @@ CK_INLINE T quotient_of(T a, T b) {
     return divided_exactly<T, RND>(a, b);
 }
 
-// Where FTZ is 2, the processor takes subnormal operands for zeros: see FloatControl. Then the
-// result alone tells whether something is to be done.
+// Where FTZ is 2, the processor takes subnormal operands for zeros, see FloatControl. Then only the
+// result has to be looked at.
 #ifdef __x86_64__
 template <int RND, int FTZ, int SAT, typename T>
 constexpr bool finishes_quickly = FTZ == 2 && sizeof(T) == 4 && is_nearest(RND) && SAT == 0;
@@ -117,8 +117,8 @@ CK_INLINE T div(T a, T b) {
   return finished<FTZ>(quotient_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
 }
 
-/// a * b + c. Without an instruction of the host, f32 goes through f64, where the product is exact;
-/// so do halves always.
+/// a * b + c. If the host has no instruction for it, f32 goes through f64, where the product is
+/// exact. Halves always do.
 CK_INLINE f32 fused(f32 a, f32 b, f32 c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
@@ -150,11 +150,11 @@ CK_INLINE f32 fma_2(f32 a, f32 b, f32 c) {
   else
     return fma<RND, FTZ, SAT>(a, b, c);
 }
-// Without another function in between, which takes compilers longer.
+// Macros, since compilers take longer with another function in between.
 #define fma_0 fma
 #define fma_1 fma
 
-/// As a * (1 / b), whose second factor is flushed to 0 for large b.
+/// a * (1 / b), where the second factor is flushed to 0 for large b.
 template <int FTZ>
 CK_INLINE f32 div_approx(f32 a, f32 b) {
   const f32 size = __builtin_fabsf(b);
@@ -191,7 +191,7 @@ CK_INLINE bool testp_subnormal(T x) {
   return is_subnormal(x);
 }
 
-/// The lesser number; -0 is less than +0. Of a number and NaN the number, unless NaN is asked for.
+/// The lesser number; -0 is less than +0. Of a number and NaN it is the number, or NaN with NAN_.
 template <int NAN_, typename T>
 CK_INLINE T lesser(T a, T b) {
   if constexpr (sizeof(T) == 2) {
@@ -209,8 +209,8 @@ template <int FTZ, int NAN_, typename T>
 CK_OUTLINE T maximum_of_any(T a, T b) {
   return canonical(-minimum_of_any<FTZ, NAN_>(-a, -b));
 }
-/// Whether one of two numbers, found by a comparison, is the minimum or maximum: it is no zero,
-/// none that is flushed, and neither is NaN. If only `a` is, it is not the one.
+/// Whether the result of a comparison of two numbers is their minimum or maximum: it is neither
+/// zero nor flushed, and no operand is NaN. If only `a` is NaN, the result is not `a`.
 template <int FTZ, int NAN_, typename T>
 CK_INLINE bool is_found(T one, T a) {
   return (FTZ ? __builtin_fabs(one) >= 0x1p-126 : one < 0 || one > 0) && (NAN_ == 0 || a == a);

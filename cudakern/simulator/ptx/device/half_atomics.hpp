@@ -6,7 +6,7 @@
 
 namespace ck_ptx {
 
-/// A function of halves, for each half of pairs.
+/// Applies a function of halves to halves, or to each half of pairs.
 template <typename F, typename H>
 CK_INLINE H each(F f, H a, H b) {
   return f(a, b);

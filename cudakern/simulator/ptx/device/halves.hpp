@@ -1,4 +1,4 @@
-// What only f16 and bf16 have.
+// Instructions on f16 and bf16 alone.
 #pragma once
 
 #include "compare.hpp"
@@ -6,7 +6,7 @@
 
 namespace ck_ptx {
 
-/// With RELU at least +0; NaN, which has no sign, as it is.
+/// With RELU at least +0. NaN, which has no sign, stays.
 template <int RELU, typename H>
 CK_INLINE H rectified(H x) {
   return RELU && x.bits & FloatOf<H>::sign ? H{0} : x;

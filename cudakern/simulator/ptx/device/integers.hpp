@@ -1,4 +1,4 @@
-// Integer arithmetic, with carries too. Integers wrap (-fwrapv); no operand traps.
+// Integer arithmetic, also with carries. Integers wrap (-fwrapv), and no operands trap.
 #pragma once
 
 #include "types.hpp"
@@ -11,7 +11,7 @@ u64 twice_of(u32);
 s64 twice_of(s32);
 unsigned __int128 twice_of(u64);
 __int128 twice_of(s64);
-/// The integer of the same signedness that holds each product of two.
+/// The integer of the same signedness that holds all products of two.
 template <class T>
 using twice = decltype(twice_of(T{}));
 
@@ -27,7 +27,7 @@ static inline s64 clamped(s64 x, u32 bits = 32) {
 }
 static inline s32 sat_s32(s64 x) { return (s32)clamped<s32>(x); }
 
-/// A part of so many bits of a word, signed as `T` is.
+/// Part `k` of so many bits of a word, signed as `T` is.
 template <class T, u32 bits>
 static inline s64 lane(u32 x, u32 k) {
   return (s64)(T)(x << (32 - bits * (k + 1))) >> (32 - bits);
@@ -57,13 +57,13 @@ static inline T sad(T a, T b, T c) {
   return (T)(c + (a < b ? b - a : a - b));
 }
 
-/// Division by zero gives all ones, as GPUs do.
+/// Division by zero gives all ones, as on GPUs.
 template <class T>
 static inline T divide(T a, T b) {
   return b == 0 ? (T)-1 : (T)-1 < 0 && b == (T)-1 ? (T)(0 - a) : (T)(a / b);
 }
 
-/// The remainder of a division by zero is the dividend, as GPUs have it.
+/// The remainder of a division by zero is the dividend, as on GPUs.
 template <class T>
 static inline T modulo(T a, T b) {
   return b == 0 ? a : (T)-1 < 0 && b == (T)-1 ? (T)0 : (T)(a % b);
@@ -106,7 +106,7 @@ static inline u32 clz(T a) {
   return a == 0 ? kBits<T> : (u32)__builtin_clzll(a) - (64 - kBits<T>);
 }
 
-/// The place of the highest bit that differs from the sign, or what shifts it to the top.
+/// The number of the highest bit that differs from the sign, or by how much to shift it to the top.
 template <class T>
 static inline u32 bfind(T a, bool shift_amount) {
   const u64 bits = (u64)(a < 0 ? ~a : a);
@@ -115,7 +115,7 @@ static inline u32 bfind(T a, bool shift_amount) {
   return shift_amount ? kBits<T> - 1 - place : place;
 }
 
-/// The place of the n-th set bit, counted from a base upwards or, if n is negative, downwards.
+/// The number of the n-th set bit, counted from a base upwards or, if n is negative, downwards.
 static inline u32 fns(u32 mask, u32 base, s32 n) {
   if (base > 31) return ~0u;
   if (n == 0) return mask >> base & 1 ? base : ~0u;
@@ -136,7 +136,7 @@ static inline T brev(T a) {
   return (T)__builtin_bswap64(x);
 }
 
-/// Ones in so many low bits; all from 64 on.
+/// Ones in so many low bits; all bits from 64 on.
 static inline u64 ones(u32 count) { return count > 63 ? ~(u64)0 : ((u64)1 << count) - 1; }
 
 /// How many bits of a field lie in the word.
@@ -218,8 +218,8 @@ static inline T add_carry(T a, T b, bool in, bool& out) {
   return (T)sum;
 }
 
-/// The flag is set where a borrow is due. In 64 bits, words of 32 have the same order, with copies
-/// of their signs or without.
+/// The flag is set if there is a borrow. Words of 32 bits have the same order in 64 bits, with
+/// copies of their signs or without.
 template <class T>
 static inline T sub_borrow(T a, T b, bool in, bool& out) {
   u64 difference;

@@ -1,11 +1,11 @@
-// Logic and shifts. A shift by the width or more leaves nothing but copies of the sign.
+// Logic and shifts. A shift by the width or more leaves zeros, or copies of the sign.
 #pragma once
 
 #include "types.hpp"
 
 namespace ck_ptx {
 
-/// The function of three bits that a table of eight has.
+/// The function of three bits that a table of eight bits has.
 __attribute__((always_inline)) static inline u32 lop3(u32 a, u32 b, u32 c, u32 table) {
   return (table & 1 ? ~a & ~b & ~c : 0) | (table & 2 ? ~a & ~b & c : 0) |
          (table & 4 ? ~a & b & ~c : 0) | (table & 8 ? ~a & b & c : 0) |
@@ -34,7 +34,7 @@ static inline T shr(T a, u32 count) {
 }
 
 // Permutation of bytes. A selector has four bits for each byte of the result: which of eight bytes
-// it is, and whether copies of that byte's sign stand for it.
+// that is, and whether it consists of copies of that byte's sign.
 
 static inline u32 selector_none(u32 c) { return c; }
 static inline u32 selector_f4e(u32 c) { return 0x3210 + 0x1111 * (c & 3); }

@@ -1,10 +1,11 @@
-// Matrix instructions (9.7.14): the lanes of a warp hold fragments of matrices, and the one that
-// comes last computes for all of them.
+// Matrix instructions (9.7.14). The lanes of a warp hold fragments of matrices; the lane that comes
+// last computes for all of them.
 //
-// Sums: integers are exact modulo 2^32, or exact and then clamped (.satfinite). Products of floats
-// up to 32 bits are exact; they are added to c in double precision, by ascending k, and the sum is
-// rounded once to d's type. The manual asks for at least d's precision and leaves the order open.
-// f64 is a chain of fused multiply-adds by ascending k, which starts with c. Subnormals count.
+// Sums of integers are exact modulo 2^32, or exact and then clamped (.satfinite). Products of
+// floats up to 32 bits are exact. They are added to c in double precision, by ascending k, and the
+// sum is rounded once to d's type. The manual asks for at least d's precision and leaves the order
+// open. f64 is a chain of fused multiply-adds by ascending k, which starts with c. Subnormals
+// count.
 #pragma once
 
 #include "ptx.hpp"
@@ -13,7 +14,7 @@
 namespace ck_ptx {
 namespace matrix {
 
-// Elements: how many bits; what a word holds, as a factor; and a sum as a word.
+// Types of elements: how many bits they have, the factor in a word, and the word of a sum.
 
 template <int count>
 struct Real {
@@ -28,7 +29,7 @@ struct f16 : Real<16> {
 struct bf16 : Real<16> {
   static Factor value(u32 word) { return bit_cast<float>(word << 16); }
 };
-struct tf32 : Real<32> {  // the manual leaves open what the lower bits do; processors ignore them
+struct tf32 : Real<32> {  // the manual does not say what the lower bits do; processors ignore them
   static Factor value(u32 word) { return bit_cast<float>(word & 0xffffe000u); }
 };
 struct e4m3 : Real<8> {
@@ -66,7 +67,7 @@ struct u8 : Integer<8, false> {};
 struct s32 : Integer<32, true> {};
 struct b1 : Integer<1, false> {};
 
-// What is added up. `step` adds a product to a sum.
+// Kinds of products. `step` adds a product to a sum.
 
 struct Products {
   static double step(double sum, double a, double b) { return sum + a * b; }
@@ -82,7 +83,7 @@ struct Differ {  // .xor.popc of b1
   static s64 step(s64 sum, int a, int b) { return sum + (a ^ b); }
 };
 
-// Layouts: which element of a matrix each of a lane's is.
+// Layouts: which elements of a matrix each lane has.
 
 /// The row and the column of an element, and which of the warp's products has it.
 struct Coordinates {
@@ -91,7 +92,7 @@ struct Coordinates {
 enum Part { part_a, part_b, part_c };
 constexpr int kLanes = 32;
 
-/// The element type's elements in a register of 32 bits, or of 64.
+/// How many elements of a type a register of 32 or 64 bits has.
 template <typename E>
 constexpr int per_register() {
   return E::bits == 64 ? 1 : 32 / E::bits;
@@ -101,8 +102,8 @@ constexpr int per_register() {
 /// (of b: columns) by one register of each lane in a group of four, of c by two columns of each, of
 /// whatever type; groupID = laneid / 4 is the row in the tile. A lane's registers are those of the
 /// tiles, first down, then to the right (of b the other way round).
-/// wmma, whose layout the manual leaves open (9.7.14.4.1), has the same; registers that it has
-/// beyond these repeat them.
+/// The manual does not say which layout wmma has (9.7.14.4.1): here it is the same, and further
+/// registers repeat these.
 template <int rows, int columns, int depth>
 struct Tiles {
   static constexpr int m = rows, n = columns, k = depth, products = 1;
@@ -190,8 +191,8 @@ struct Operands {
   char* address;
   int stride;  // elements in memory from a row (or column) to the next one
   const ck_sim::Site* site;
-  // In checked launches: what is undefined of what the lane gives, and then of what it gets; and,
-  // of a, b and c together, or of d, a bit for each register of which anything is.
+  // In checked launches: what is undefined of what the lane gives, then of what it gets, and a bit
+  // for each register with undefined bytes: those of a, b and c together, then those of d.
   u64 undefined, registers;
 };
 
@@ -237,9 +238,9 @@ CK_INLINE Operands& given(void* const* lanes, int lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
-// Undefined values: the product of a row and a column is undefined if any of their elements is.
+// Undefined values. The product of a row and a column is undefined if one of their elements is.
 
-/// Has the warp carry out an instruction that shares undefined values by itself.
+/// Has the warp carry out an instruction that hands on undefined values by itself.
 CK_INLINE void together(Operands& mine, ck_sim_warp_function function) {
 #ifdef CK_SIM_CHECKED
   const ck_sim::View* const me = ck_sim_current;
@@ -254,7 +255,8 @@ CK_INLINE void together(Operands& mine, ck_sim_warp_function function) {
 }
 
 #ifdef CK_SIM_CHECKED
-/// Calls `note(coordinates)` for the elements of a fragment whose registers begin with one.
+/// Calls `note(coordinates)` for undefined elements of a fragment, whose registers begin at
+/// `first`.
 template <typename S, typename E, Part part, typename Note>
 static void each_undefined(void* const* lanes, int first, Note note) {
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -292,7 +294,7 @@ static void share_products(void* const* lanes) {
 }
 #endif
 
-/// Collects the matrices of all products from the lanes' fragments; b becomes its transpose.
+/// Collects the matrices of all products from the lanes' fragments; b is transposed.
 template <typename S, typename E, Part part, typename Matrices>
 static void collect(void* const* lanes, Fragment Operands::* from, Matrices& to) {
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -353,8 +355,8 @@ CK_INLINE void multiply(Fragment d, Fragment a, Fragment b, Fragment c, const ck
   together(mine, multiply_warp<S, A, B, C, D, Step, clamps>);
 }
 
-// Rows of 8 by 8 matrices of 16 bits (9.7.14.5.16 to 9.7.14.5.18). Lane l has, of each matrix, the
-// elements 2 (l % 4) and the next one of row l / 4; of its transpose with .trans.
+// Matrices of 8 by 8 elements of 16 bits (9.7.14.5.16 to 9.7.14.5.18). Lane l has two neighbours of
+// each matrix: elements 2 (l % 4) and the next one of row l / 4; with .trans, of the transpose.
 
 constexpr int kSide = 8, kRowBytes = 16;
 
@@ -362,7 +364,7 @@ constexpr int kSide = 8, kRowBytes = 16;
 CK_INLINE char* half_at(const Fragment& of, int i) { return static_cast<char*>(of.words) + 2 * i; }
 
 #ifdef CK_SIM_CHECKED
-/// Hands the undefined bytes of rows to the lanes that get them, as those of one vector.
+/// Hands undefined bytes of rows to the lanes that get them, as bytes of one vector.
 template <int count, bool transposed>
 static void share_rows(void* const* lanes) {
   u64 of_rows[kLanes], any = 0;
@@ -378,7 +380,7 @@ static void share_rows(void* const* lanes) {
     given(lanes, lane).undefined = undefined;
   }
 }
-/// Hands to each lane what its row gets from undefined registers.
+/// Hands each lane the undefined bytes that its row gets from registers.
 template <int count, bool transposed>
 static void share_registers(void* const* lanes) {
   u64 undefined = 0, registers[kLanes];
@@ -427,7 +429,7 @@ CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::Vi
   const bool has_row = me->lane < static_cast<unsigned>(count * kSide);
   alignas(kRowBytes) char copy[kRowBytes];
   if (ck_sim::kChecked) {
-    // The lane itself accesses its row, before the warp meets or after; the warp has a copy.
+    // Each lane accesses its row itself, before the warp meets or afterwards; the warp has a copy.
     mine.address = copy;
     if (has_row && !stores) {
       memcpy(copy, to_read<b128>(address, site), kRowBytes);
@@ -471,7 +473,7 @@ CK_INLINE u32 transpose(u32 a, const ck_sim::Site* site) {
 
 // wmma.load and wmma.store (9.7.14.4.3, 9.7.14.4.4)
 
-/// Elements that a register holds but memory has apart from each other are moved one by one.
+/// Elements of a register that are apart in memory are moved one by one.
 template <typename S, typename E, Part part, Major major, bool stores>
 static void move_fragment(Operands& of, int lane) {
   constexpr int per = per_register<E>(), unit = E::bits < 8 ? per : 1;
@@ -508,7 +510,7 @@ static void move_fragments(void* const* lanes, unsigned mask) {
     move_fragment<S, E, part, major, stores>(given(lanes, lane), lane);
   }
 }
-/// In checked launches each lane moves its own, before the warp meets or after.
+/// In checked launches each lane moves its own elements, before the warp meets or afterwards.
 template <typename S, typename E, Part part, Major major, bool stores>
 CK_INLINE void move(Operands mine) {
   const int lane = static_cast<int>(ck_sim_current->lane);

@@ -1,4 +1,4 @@
-// Accesses to memory. In checked launches the checker is asked before each; it says where to
+// Accesses to memory. In checked launches the checker is asked before each, and says where to
 // access.
 #pragma once
 
@@ -40,14 +40,14 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
   return reinterpret_cast<T*>(ck_sim_atomic(address, site));
 }
 
-/// A basic block begins: counts it, if anybody wants that. See traffic.hpp.
+/// Counts a basic block, which begins, if anybody wants that. See traffic.hpp.
 CK_INLINE void count_block(const ck_sim::View* me, u32 block) {
   if (me->executions != nullptr) {
     ++me->executions[ck_sim::kWarpSize * block];
   }
 }
 
-/// A call, while it runs. Each has a number of its own in its module.
+/// A call, while it runs. Each call in a module has a number of its own.
 struct Call {
   const ck_sim::View* me;
   u64 before;
@@ -95,13 +95,13 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
 }
 #endif
 
-/// What may stand behind the site of a store: a word of undefined bytes for each element.
+/// The words of the elements that a store writes; it may follow the site.
 template <int N>
 struct Undefined {
   u64 words[N];
 };
 
-/// Stores one value, or several that follow each other, where nothing orders them.
+/// Stores one value, or several one after the other, without an order.
 template <typename T, typename... U>
 CK_INLINE void put(char* address, T value, const ck_sim::Site* site, U... undefined) {
   store<T>(to_write<T>(address, &value, site, undefined...), value);
@@ -118,7 +118,7 @@ CK_INLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site
 
 // Loads and stores with an order, which is acquire and release or stronger.
 
-/// Where a load with an order is to look. Others may run before.
+/// Where a load with an order is to read. Others may run before.
 template <typename T>
 CK_INLINE const char* polled(const char* address, const ck_sim::Site* site) {
   ck_sim_poll(address, site);
@@ -162,10 +162,10 @@ CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Si
   publish(to_write<T>(address, values, site, undefined.words), values, N);
 }
 
-/// For as many turns of its loops as go round between two looks at others.
+/// How many iterations of loops there are before others may run.
 constexpr u32 kTurns = 1u << 20;
 #if defined(__x86_64__) && defined(__AVX__)
-/// Tells so without touching vector registers, which leaves the floats of a loop in those.
+/// Lets others run, and keeps the vector registers, so that the floats of a loop stay in these.
 CK_OUTLINE void turned(const ck_sim::Site* site) {
   alignas(32) char saved[16][32];
 #define CK_EACH(_) \
@@ -175,7 +175,7 @@ CK_OUTLINE void turned(const ck_sim::Site* site) {
   register char (*place)[32] asm("r12") = saved;
   register const ck_sim::Site* argument asm("rdi") = site;
   register void (*function)(const ck_sim::Site*) asm("rax") = ck_sim_turn;
-  // The compiler takes this for no call: 128 bytes below the stack may be in use.
+  // The compiler does not know that this is a call: 128 bytes below the stack may be in use.
   asm volatile(CK_EACH(CK_SAVE) "mov %%rsp, %%rbx\nsub $128, %%rsp\nand $-16, %%rsp\n"
                "call *%[function]\nmov %%rbx, %%rsp\n" CK_EACH(CK_LOAD)
                : "+r"(argument), [function] "+r"(function)

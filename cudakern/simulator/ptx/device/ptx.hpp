@@ -3,7 +3,7 @@
 
 #include "memory.hpp"
 
-/// A function. Inlined, it would take stack for its local memory in kernels that do not reach it.
+/// A function. If it were inlined, kernels that do not reach it would have its local memory, too.
 #define CK_FUNCTION static __attribute__((noinline))
 /// What a function knows of the thread that runs it.
 #define CK_CONTEXT const ck_sim::View *const me, char *const window
@@ -13,8 +13,9 @@
   const ck_sim::View* const me = ck_sim_current; \
   char* const window = me->group->window
 
-// An entry that runs all threads of a block: a team of them goes on from a point, one after the
-// other, then the next team. `t` is a thread's number, `thread_x` and so on its index.
+// An entry that runs all threads of a block: those of a team go on from a point, one after the
+// other, then those of the next team. `t` is the number of a thread, `thread_x` and so on are its
+// index.
 #define CK_REGIONS \
   ck_sim::Team team; \
   ck_sim_begin(&team); \
@@ -42,7 +43,7 @@
 
 namespace ck_ptx {
 
-// Functions that NVRTC's code calls: results and parameters are places in memory.
+// Functions that NVRTC's code calls, with the addresses of their results and parameters.
 CK_INLINE void call_vprintf(const ck_sim::Site* site, char* r, char* format, char* arguments) {
   store<s32>(r, ck_sim_vprintf(load<char*>(format), load<char*>(arguments), site));
 }
@@ -92,10 +93,10 @@ CK_INLINE void fence(const ck_sim::Site* site) {
 #endif
 }
 
-// Asynchronous stores; the runtime has copies and mbarriers
+// Asynchronous stores. Copies and mbarriers are in the runtime.
 
-/// A store that is counted at an mbarrier. The mbarrier may be another block's, which cannot ask
-/// for it later, so it happens now.
+/// A store that an mbarrier counts. It happens now: the mbarrier may be that of another block,
+/// which could not ask for it later.
 template <typename T>
 static inline void store_now(char* address, const T& values, char* mbarrier,
                              const ck_sim::Site* site, const ck_sim::Site* arrival) {

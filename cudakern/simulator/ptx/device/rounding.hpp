@@ -1,5 +1,5 @@
-// Rounding in every direction, exactly on every host: numbers as integers times powers of two, and
-// the floats beside them. What rounds to nearest in 32 or 64 bits is the host's own arithmetic.
+// Exact rounding in every direction, on every host, of numbers that are integers times powers of
+// two. Where 32 or 64 bits are rounded to nearest, the host's own arithmetic is used.
 #pragma once
 
 #include "types.hpp"
@@ -26,7 +26,7 @@ struct FloatOf<f64> : Format<11, 52> {};
 
 constexpr bool is_nearest(int rounding) { return rounding == rn || rounding == none; }
 
-/// The bits of a float, and a float of its bits.
+/// The bits of a float, and the float that has some bits.
 CK_INLINE u16 bits_of(f16 x) { return x.bits; }
 CK_INLINE u16 bits_of(bf16 x) { return x.bits; }
 CK_INLINE u32 bits_of(f32 x) { return bit_cast<u32>(x); }
@@ -41,7 +41,7 @@ CK_INLINE u64 size_bits(T x) {
   return bits_of(x) & (FloatOf<T>::sign - 1);
 }
 
-// Both test bits, as compilers know identities of floats by which another test could go.
+// Both test bits. Compilers could remove other tests, by identities of floats.
 template <typename T>
 CK_INLINE bool is_nan(T x) {
   return size_bits(x) > FloatOf<T>::largest + 1;
@@ -56,15 +56,15 @@ CK_INLINE T nan_of() {
   return of_bits<T>(FloatOf<T>::nan);
 }
 
-/// A condition that mostly does not hold. The empty statement keeps it a branch, which costs
-/// nothing then; a selection would wait for it.
+/// A condition that rarely holds. The empty statement makes it a branch, which costs nothing then;
+/// a selection would wait for it.
 CK_INLINE bool rarely(bool condition) {
   if (!__builtin_expect(condition, 0)) return false;
   __asm__ volatile("");
   return true;
 }
 
-/// (-1)^negative * mantissa * 2^exponent; the last bit also stands for all that lies below it.
+/// (-1)^negative * mantissa * 2^exponent. The last bit is also set for anything below it.
 template <typename Mantissa>
 struct Scaled {
   bool negative;
@@ -74,7 +74,7 @@ struct Scaled {
 using Exact = Scaled<u64>;
 using Wide = Scaled<b128>;
 
-/// A finite float as it is.
+/// Converts a finite float.
 static inline Exact exact(f64 x) {
   const u64 bits = bit_cast<u64>(x);
   const u64 mantissa = bits & 0xfffffffffffff;
@@ -83,7 +83,7 @@ static inline Exact exact(f64 x) {
           exponent ? mantissa | 1ull << 52 : mantissa};
 }
 
-/// m / 2^n for n of at least 1, rounded to an integer; the direction is that of the signed number.
+/// m / 2^n for n of at least 1, rounded to an integer in the direction for the signed number.
 template <int ROUNDING>
 static inline u64 shifted(u64 m, s32 n, bool negative) {
   const u64 whole = n < 64 ? m >> n : 0;
@@ -97,7 +97,7 @@ static inline u64 shifted(u64 m, s32 n, bool negative) {
   return whole + up;
 }
 
-/// The code of a number in a format, without its sign. Numbers that are too large become the code
+/// The code of a number in a format, without its sign. Numbers that are too large have the code
 /// after the largest one, which is infinity, or the largest one if the direction says so.
 template <typename F, int ROUNDING>
 static inline u64 magnitude_code(Exact x) {
@@ -121,7 +121,7 @@ static inline T rounded(Exact x) {
   return of_bits<T>(code);
 }
 
-/// Any number of a wider format. NaN gives the canonical one.
+/// Rounds any number of a wider format; NaN becomes the canonical one.
 template <typename T, int ROUNDING>
 static inline T rounded(f64 x) {
   using F = FloatOf<T>;
@@ -137,7 +137,7 @@ CK_INLINE int leading_zeros(b128 m) {
   return high ? __builtin_clzll(high) : 64 + __builtin_clzll(static_cast<u64>(m));
 }
 
-/// With the highest bit below the last but one, which leaves room for a carry.
+/// Shifts the highest bit below the last but one, which leaves room for a carry.
 static inline Wide aligned(Wide x) {
   const int n = leading_zeros(x.mantissa) - 1;
   return {x.negative, x.exponent - n, x.mantissa << n};
@@ -218,7 +218,7 @@ static inline T root_exactly(f64 a) {
   return rounded<T, ROUNDING>(Exact{false, (x.exponent - n) / 2, root | rest});
 }
 
-/// a + b with the last bit set if the sum is not exact: it rounds again as the exact sum would.
+/// a + b, with the last bit set if the sum is not exact. It rounds again as the exact sum does.
 CK_INLINE f64 odd_sum(f64 a, f64 b) {
   const f64 s = a + b;
   if (rarely(!is_finite(s))) return s;

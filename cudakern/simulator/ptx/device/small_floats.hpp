@@ -1,5 +1,5 @@
-// f16 and bf16 as numbers: to f32, which holds each of them, and back with one rounding. Smaller
-// floats, as numbers only.
+// Conversions of f16 and bf16 to f32, which is exact, and back with one rounding. The values of
+// smaller floats.
 #pragma once
 
 #include "rounding.hpp"
@@ -13,7 +13,7 @@ typedef short Shorts __attribute__((vector_size(16)));
 
 CK_INLINE f32 to_f32(f16 x) {
   if (rarely(is_nan(x))) return nan_of<f32>();
-#if defined(__F16C__) && !defined(__clang__)  // clang has it no more
+#if defined(__F16C__) && !defined(__clang__)  // clang does not have it any more
   return __builtin_ia32_vcvtph2ps(Shorts{static_cast<short>(x.bits)})[0];
 #else
   const u32 rest = x.bits & 0x7fff;
@@ -61,8 +61,8 @@ CK_INLINE Pair<H> pair(H low, H high) {
   return {low.bits | static_cast<u32>(high.bits) << 16};
 }
 
-// Floats of 8, 6 and 4 bits, by the names of their pairs: e4m3 has NaN and no infinity, e5m2 both,
-// the others neither
+// Floats of 8, 6 and 4 bits, by the names of their pairs. e4m3 has NaN but no infinity, e5m2 has
+// both, the others have neither.
 
 using e4m3x2 = Format<4, 3, 0x7e>;
 using e5m2x2 = Format<5, 2, 0x7b>;

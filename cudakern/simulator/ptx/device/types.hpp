@@ -1,11 +1,11 @@
-// The types of PTX in C++, and the words of instructions that choose between variants.
+// The types of PTX in C++, and the modifiers of instructions that choose between variants.
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
 #define CK_INLINE static inline __attribute__((always_inline))
-/// Of long instructions: inlined by the hundred, they would take a compiler twice as long.
+/// For long instructions: compilers take twice as long if these are inlined by the hundred.
 #define CK_OUTLINE static __attribute__((noinline))
 
 namespace ck_ptx {
@@ -37,10 +37,10 @@ struct Pair {
 using f16x2 = Pair<f16>;
 using bf16x2 = Pair<bf16>;
 
-/// Modifiers that are given to functions; the last is that of a modifier that is not there.
+/// Modifiers that are passed to functions; the last one stands for none.
 enum Word { rn, rz, rm, rp, rna, rs, rni, rzi, rmi, rpi, none };
 
-/// The same bits as another type.
+/// The same bits in another type.
 template <typename To, typename From>
 CK_INLINE To bit_cast(const From& from) {
   static_assert(sizeof(To) == sizeof(From), "the same size");
@@ -57,12 +57,12 @@ CK_INLINE To bit_cast(const From& from) {
 #endif
 }
 
-/// What memory holds, at any place.
+/// The value at an address.
 template <typename T>
 CK_INLINE T load(const char* address) {
   return *reinterpret_cast<const T*>(address);
 }
-/// The same, by an instruction of its own: a fault there must not be one of what uses the value.
+/// The same by an instruction of its own, so that a fault is not one of what uses the value.
 template <typename T>
 CK_INLINE T load_alone(const char* address) {
   T value = load<T>(address);

@@ -1,5 +1,5 @@
-// Undefined values in checked launches: from loads and shuffles to where they are used. A register
-// that can hold one has a word of its own beside it; runtime.hpp says what such words are.
+// Undefined values in checked launches, from loads and shuffles to where they are used. A register
+// that can hold one has a word beside it, which runtime.hpp describes.
 #pragma once
 
 #include "runtime_api.hpp"
@@ -9,11 +9,11 @@
 namespace ck_ptx {
 
 CK_INLINE bool has_bytes(u64 undefined) { return (undefined & ck_sim::kUndefinedBytes) != 0; }
-/// What is computed of some bytes of a value alone, a bit each.
+/// Of a result that is computed from some bytes of a value, a bit each.
 CK_INLINE u64 kept(u64 undefined, u64 bytes) {
   return (undefined & (~ck_sim::kUndefinedBytes | bytes)) | ck_sim::kComputed;
 }
-/// The bytes from one on, as the first ones; and the first ones, as those from one on.
+/// Moves the bytes from number `at` on to the beginning, and the other way round.
 CK_INLINE u64 part_of(u64 undefined, u32 at, u64 bytes) {
   return (undefined & ~ck_sim::kUndefinedBytes) |
          ((undefined & ck_sim::kUndefinedBytes) >> at & bytes);
@@ -21,37 +21,37 @@ CK_INLINE u64 part_of(u64 undefined, u32 at, u64 bytes) {
 CK_INLINE u64 placed_at(u64 undefined, u32 at, u64 bytes) {
   return (undefined & ~ck_sim::kUndefinedBytes) | ((undefined & bytes) << at);
 }
-/// What is computed of each half of a word alone, as two numbers of 16 bits.
+/// Of a result whose halves of 16 bits are computed from those of a word.
 CK_INLINE u64 halves(u64 undefined) {
   const u64 low = (undefined & 0x3) != 0 ? 0x3 : 0, high = (undefined & 0xC) != 0 ? 0xC : 0;
   return (undefined & ~ck_sim::kUndefinedBytes) | low | high | ck_sim::kComputed;
 }
-/// What is computed of undefined values, of which this is the union.
+/// Of a result that is computed from values whose words are joined here.
 CK_INLINE u64 whole(u64 undefined) {
   return undefined | (has_bytes(undefined) ? ck_sim::kWholeRegister : 0);
 }
 
-/// What an operation computes that each operand may decide by itself.
+/// Of the result of an operation that each operand may decide by itself.
 CK_INLINE u64 decided(u64 a, u64 b, bool a_decides, bool b_decides) {
   return (b_decides && !has_bytes(b) ? 0 : a) | (a_decides && !has_bytes(a) ? 0 : b) |
          ck_sim::kComputed;
 }
 
-/// What the thread's instruction has just loaded, or its warp has given it.
+/// Takes the word of what the thread has just loaded, or got from its warp.
 CK_INLINE u64 taken(const ck_sim::View* me) {
   const u64 undefined = me->undefined;
   me->undefined = 0;
   return undefined;
 }
-/// The bytes behind the first sixteen.
+/// Takes that of the bytes after the first sixteen.
 CK_INLINE u64 taken_behind(const ck_sim::View* me, u64 undefined) {
   const u64 behind = me->undefined_behind;
   me->undefined_behind = 0;
   return (undefined & ~ck_sim::kUndefinedBytes) | behind;
 }
-/// Before an instruction of the warp: what this lane gives.
+/// Gives the word of what this lane passes to an instruction of its warp.
 CK_INLINE void give(const ck_sim::View* me, u64 undefined) { me->undefined = undefined; }
-/// Before a product of matrices: the same, and, a bit each, of which registers.
+/// The same for a product of matrices, and, a bit each, for which registers.
 template <int N>
 CK_INLINE void give_registers(const ck_sim::View* me, const u64 (&undefined)[N]) {
   for (int i = 0; i < N; ++i) {
@@ -59,7 +59,7 @@ CK_INLINE void give_registers(const ck_sim::View* me, const u64 (&undefined)[N])
     me->undefined_behind |= static_cast<u64>(has_bytes(undefined[i])) << i;
   }
 }
-/// What a register gets of a matrix.
+/// Of a register that has elements of a matrix.
 CK_INLINE u64 of_register(u64 undefined, u64 registers, u32 i) {
   return (registers >> i & 1) != 0 ? whole(undefined | ck_sim::kUndefinedBytes) : 0;
 }
@@ -70,7 +70,7 @@ CK_INLINE void used(u64 undefined, ck_sim_use use, const ck_sim::Site* site) {
   }
 }
 
-// Parameters and results of functions: behind the bytes stands a word for each four of them.
+// Parameters and results of functions. After their bytes come words, one for each four bytes.
 
 CK_OUTLINE void pass(char* words, u32 at, u32 bytes, u64 undefined) {
   for (u32 i = 0; i < bytes; ++i) {

@@ -1,4 +1,4 @@
-// Video instructions: arithmetic in more bits than the operands have, then clamped or cut.
+// Video instructions: results with more bits than the operands are clamped or truncated.
 #pragma once
 
 #include "integers.hpp"
@@ -10,7 +10,7 @@ static inline s64 v_sub(s64 a, s64 b) { return a - b; }
 static inline s64 v_absdiff(s64 a, s64 b) { return a < b ? b - a : a - b; }
 static inline s64 v_min(s64 a, s64 b) { return a < b ? a : b; }
 static inline s64 v_max(s64 a, s64 b) { return a < b ? b : a; }
-/// The mean; what lies between two integers goes away from zero.
+/// The mean; one between two integers is rounded away from zero.
 static inline s64 v_avrg(s64 a, s64 b) { return (a + b + (a + b >= 0)) >> 1; }
 static inline s64 v_eq(s64 a, s64 b) { return a == b; }
 static inline s64 v_ne(s64 a, s64 b) { return a != b; }
@@ -24,7 +24,7 @@ static inline s64 saturated(s64 x, bool sat, u32 bits = 32) {
   return sat ? clamped<T>(x, bits) : x;
 }
 
-/// Carries out an operation on each lane of two words, and adds all results to `c` or packs them.
+/// Applies an operation to each lane of two words. Adds all results to `c`, or packs them.
 template <u32 lanes, class D, class A, class B>
 CK_INLINE D on_lanes(s64 (*operation)(s64, s64), u32 a, u32 b, u32 c, bool sat, bool add = false) {
   constexpr u32 bits = 32 / lanes;

@@ -5,8 +5,8 @@
 
 namespace ck_ptx {
 
-// What a lane gives is an object with a function `meet`, which the last lane calls for all of them;
-// what it gets is there, too. The objects of a warp need not be the lanes' own variables.
+// A lane gives an object with a function `meet`, which the last lane calls for all of them, and
+// gets its results there. The objects of a warp need not be the lanes' own variables.
 
 /// Has lanes meet.
 template <typename T>
@@ -17,7 +17,7 @@ CK_INLINE void meet(T& mine, u32 mask, const ck_sim::View* me, const ck_sim::Sit
   ck_sim_warp(mask, &mine, T::meet, site);
 }
 
-/// Of what lanes give, unless full warps have a function of their own.
+/// What lanes give, if full warps do not have a function of their own.
 struct Meeting {
   static constexpr ck_sim_full_warp_function meet_all = nullptr;
 };
@@ -66,12 +66,11 @@ struct Match : Meeting {
   explicit Match(u64 given) : value(given), same(0), mask(0) {}
   u32 all() const { return same == mask ? mask : 0; }
   static void meet(void* const* lanes, unsigned mask) {
-    for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-      Match* const mine = static_cast<Match*>(lanes[__builtin_ctz(rest)]);
+    for (const u32 lane : ck_sim::SetBits{mask}) {
+      Match* const mine = static_cast<Match*>(lanes[lane]);
       mine->same = 0;
       mine->mask = mask;
-      for (u32 others = mask; others != 0; others &= others - 1) {
-        const int i = __builtin_ctz(others);
+      for (const u32 i : ck_sim::SetBits{mask}) {
         mine->same |= static_cast<u32>(static_cast<const Match*>(lanes[i])->value == mine->value)
                       << i;
       }
@@ -95,17 +94,16 @@ struct Redux : Meeting {
   Redux(T given, T (*function)(T, T)) : value(given), combine(function) {}
   static void meet(void* const* lanes, unsigned mask) {
     Redux total = *static_cast<const Redux*>(lanes[__builtin_ctz(mask)]);
-    for (u32 rest = mask & (mask - 1); rest != 0; rest &= rest - 1) {
-      const Redux* const lane = static_cast<const Redux*>(lanes[__builtin_ctz(rest)]);
-      total.value = total.combine(total.value, lane->value);
+    for (const u32 lane : ck_sim::SetBits{mask & (mask - 1)}) {
+      total.value = total.combine(total.value, static_cast<const Redux*>(lanes[lane])->value);
     }
-    for (u32 rest = mask; rest != 0; rest &= rest - 1) {
-      static_cast<Redux*>(lanes[__builtin_ctz(rest)])->value = total.value;
+    for (const u32 lane : ck_sim::SetBits{mask}) {
+      static_cast<Redux*>(lanes[lane])->value = total.value;
     }
   }
 };
-/// Floats are ordered as integers are: -0 before +0. NaN is before or after all of them, so that it
-/// stays or goes.
+/// Floats in the order of integers: -0 is before +0. NaN is before or after all of them, so that it
+/// is the result or not.
 struct FloatRedux : Redux<s32> {
   s32 unknown;
   FloatRedux(f32 given, s32 (*function)(s32, s32), bool abs, bool nan) : Redux(0, function) {
