@@ -611,17 +611,15 @@ inline char* on_range(const char* address, uint64_t bytes, uint32_t kind, const 
   return passes ? const_cast<char*>(address) : nullptr;
 }
 
-}  // namespace ck_sim
-
-char* ck_sim_read(const char* address, const ck_sim::Site* site) {
-  return ck_sim::on_access<false>(address, nullptr, site);
+CK_SIM_EXPORT char* ck_sim_read(const char* address, const Site* site) {
+  return on_access<false>(address, nullptr, site);
 }
-char* ck_sim_write(char* address, const void* value, const ck_sim::Site* site) {
-  return ck_sim::on_access<true>(address, value, site);
+CK_SIM_EXPORT char* ck_sim_write(char* address, const void* value, const Site* site) {
+  return on_access<true>(address, value, site);
 }
-char* ck_sim_write_undefined(char* address, const void* value, const uint64_t* undefined,
-                             uint32_t element, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT char* ck_sim_write_undefined(char* address, const void* value,
+                                           const uint64_t* undefined, uint32_t element,
+                                           const Site* site) {
   Worker* w = worker;
   checker.writes += 1;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
@@ -632,17 +630,15 @@ char* ck_sim_write_undefined(char* address, const void* value, const uint64_t* u
   }
   return check_access(a, a.bytes, element) ? a.address : nowhere();
 }
-void ck_sim_used(uint64_t undefined, ck_sim_use use, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_used(uint64_t undefined, ck_sim_use use, const Site* site) {
   Worker* w = worker;
   if (checker.checks) {
     const uint64_t thread = thread_of(w, number_of(w, w->running));
     report_undefined(w->running->view, thread, undefined, use, site);
   }
 }
-uint64_t ck_sim_inactive(const ck_sim::View* reader, unsigned source, unsigned present,
-                         const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT uint64_t ck_sim_inactive(const View* reader, unsigned source, unsigned present,
+                                       const Site* site) {
   Worker* w = worker;
   if (!checker.checks || sites.number(site) == 0) return 0;
   const uint32_t self = number_of(w, w->running) / kLanes * kLanes + reader->lane;
@@ -652,21 +648,19 @@ uint64_t ck_sim_inactive(const ck_sim::View* reader, unsigned source, unsigned p
   const Origin origin = {site->number, true, reason, source, 0, present, 0, nullptr};
   return undefined_values.begin(origin, thread_of(w, self)) | kNoPadding | kNoPiece | 0xF;
 }
-char* ck_sim_atomic(char* address, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT char* ck_sim_atomic(char* address, const Site* site) {
   Worker* w = worker;
   if (pass_atomic(w, address, site)) return address;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   return check_access(a, a.bytes) ? address : nowhere();
 }
-char* ck_sim_read_range(const char* address, uint64_t bytes, const ck_sim::Site* site) {
-  return ck_sim::on_range(address, bytes, ck_sim::kReads, site);
+CK_SIM_EXPORT char* ck_sim_read_range(const char* address, uint64_t bytes, const Site* site) {
+  return on_range(address, bytes, kReads, site);
 }
-char* ck_sim_write_range(char* address, uint64_t bytes, const ck_sim::Site* site) {
-  return ck_sim::on_range(address, bytes, ck_sim::kWrites, site);
+CK_SIM_EXPORT char* ck_sim_write_range(char* address, uint64_t bytes, const Site* site) {
+  return on_range(address, bytes, kWrites, site);
 }
-void ck_sim_fence(const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_fence(const Site* site) {
   Worker* w = worker;
   if (!checker.checks) return;
   const uint32_t self = number_of(w, w->running);
@@ -677,13 +671,15 @@ void ck_sim_fence(const ck_sim::Site* site) {
     fence_proxies(w, self, space == Space::kGeneric ? 3 : space == Space::kGlobal ? 1 : 2);
   }
 }
-void ck_sim_enter_local(ck_sim_local* variable) {
-  ck_sim::Thread* self = ck_sim::worker->running;
+CK_SIM_EXPORT void ck_sim_enter_local(ck_sim_local* variable) {
+  Thread* self = worker->running;
   variable->outer = self->locals;
   self->locals = variable;
-  ck_sim::undefined_values.release(variable->start, variable->bytes);
+  undefined_values.release(variable->start, variable->bytes);
   memset(variable->start, 0xFF, variable->bytes);  // a seed alone decides what is there
 }
-void ck_sim_leave_local(ck_sim_local* variable) {
-  ck_sim::worker->running->locals = variable->outer;
+CK_SIM_EXPORT void ck_sim_leave_local(ck_sim_local* variable) {
+  worker->running->locals = variable->outer;
 }
+
+}  // namespace ck_sim

@@ -7,9 +7,7 @@ Words are separated by commas::
     16 bytes, n bytes            of one access, if no type in the name tells; or the operand n tells
     relaxed gpu, acq_rel gpu     order and scope, where the name has none; without them it is weak
     fences                       orders other accesses, as its order says
-    compares                     it writes only if it finds what it expects
     mbarrier                     an object at which accesses of the whole cluster meet
-    invalidates                  ... for the last time
     returns                      its result is what was in memory
     moves                        what it loads, stores or moves stays as it is
     waits                        others may run meanwhile
@@ -42,10 +40,9 @@ _WORDS = {
     "aligned": bits.ALIGNED,
     "noncoherent": bits.NONCOHERENT,
     "proxy": bits.PROXY,
-    "compares": bits.COMPARES,
-    "invalidates": bits.INVALIDATES,
     **dict.fromkeys(("fences", "returns", "moves", "waits", "fails", "ends", "nothing"), 0),
 }
+_NAME_WORDS = {"nc": bits.NONCOHERENT, "cas": bits.COMPARES, "inval": bits.INVALIDATES}
 _ORDERS = {
     "relaxed": 0,
     "acquire": bits.ACQUIRES,
@@ -90,8 +87,8 @@ class Effects:
             access |= _WORDS[word]
         if "aligned" in name_words and self.needs_site:
             access |= bits.ALIGNED
-        if "nc" in name_words:
-            access |= bits.NONCOHERENT
+        for word in name_words:
+            access |= _NAME_WORDS.get(word, 0)
         if self.accesses_memory:
             lanes, size = lanes_in(name_words) or 1, size_in(name_words) or 0
             access |= lanes * size if self.size is None else self.size

@@ -243,10 +243,7 @@ inline void come_to_barrier(Worker* w, const BlockMeeting& given, const Site* si
   }
 }
 
-}  // namespace ck_sim
-
-int ck_sim_barrier_wait(const ck_sim::BlockMeeting& given, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT int ck_sim_barrier_wait(const BlockMeeting& given, const Site* site) {
   Worker* w = current();
   const Thread* self = w->running;
   come_to_barrier(w, given, site);
@@ -254,8 +251,7 @@ int ck_sim_barrier_wait(const ck_sim::BlockMeeting& given, const ck_sim::Site* s
   return self->predicate;
 }
 
-void ck_sim_barrier_arrive(unsigned number, unsigned threads, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_barrier_arrive(unsigned number, unsigned threads, const Site* site) {
   Worker* w = current();
   const BlockBarrier* barrier = join(w, Barrier::kPlain, number, threads, site);
   order_release(w, w->running, barrier, Scope::kCta);
@@ -263,3 +259,5 @@ void ck_sim_barrier_arrive(unsigned number, unsigned threads, const ck_sim::Site
     complete(w, number);
   }
 }
+
+}  // namespace ck_sim

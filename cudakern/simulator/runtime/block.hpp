@@ -177,10 +177,7 @@ inline void clean_up(Worker* w) {
   }
 }
 
-}  // namespace ck_sim
-
-void ck_sim_exit() {
-  using namespace ck_sim;
+CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_exit() {
   Worker* w = current();
   Fiber* fiber = w->fiber;
   end_thread(w, w->running);
@@ -192,8 +189,10 @@ void ck_sim_exit() {
   __builtin_unreachable();
 }
 
-int ck_sim_is_local(const void* address) {
-  const ck_sim::Worker* w = ck_sim::worker;
+CK_SIM_EXPORT int ck_sim_is_local(const void* address) {
+  const Worker* w = worker;
   const uint64_t kept = static_cast<uint64_t>(static_cast<const char*>(address) - w->saved);
   return w->fiber->has(address) || kept < w->saved_bytes;
 }
+
+}  // namespace ck_sim

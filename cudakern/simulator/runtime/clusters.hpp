@@ -61,10 +61,7 @@ inline void try_complete(const Worker* w, Cluster* cluster) {
   }
 }
 
-}  // namespace ck_sim
-
-void ck_sim_cluster_arrive(const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_cluster_arrive(const Site* site) {
   Worker* w = current();
   Thread* self = w->running;
   come_together(w, site);
@@ -82,8 +79,7 @@ void ck_sim_cluster_arrive(const ck_sim::Site* site) {
   try_complete(w, cluster);
 }
 
-void ck_sim_cluster_wait(const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_cluster_wait(const Site* site) {
   Worker* w = current();
   Thread* self = w->running;
   come_together(w, site);
@@ -99,3 +95,5 @@ void ck_sim_cluster_wait(const ck_sim::Site* site) {
   order_acquire(w, self, &cluster->keys[self->cluster_phase & 1], Scope::kCluster);
   self->cluster_arrived = false;
 }
+
+}  // namespace ck_sim

@@ -61,12 +61,9 @@ inline bool release_converged(Worker* w, bool forced) {
   return released;
 }
 
-}  // namespace ck_sim
+CK_SIM_EXPORT void ck_sim_yield(const Site* site) { let_others_run(current(), site); }
 
-void ck_sim_yield(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::current(), site); }
-
-unsigned ck_sim_converge(const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT unsigned ck_sim_converge(const Site* site) {
   Worker* w = current();
   Thread* self = w->running;
   self->site = site;
@@ -76,14 +73,12 @@ unsigned ck_sim_converge(const ck_sim::Site* site) {
   return self->mask;
 }
 
-void ck_sim_stop(const char* kind, const char* what, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_stop(const char* kind, const char* what,
+                                                         const Site* site) {
   Worker* w = current();
   fail(w->launch, kind, w->running->view, site, "%s:%d: %s", site->file, site->line, what);
   leave(w);
 }
-
-namespace ck_sim {
 
 /// Flushes what kernels have printed: it comes before what the program prints after the launch.
 inline void flush_printed() {

@@ -53,10 +53,7 @@ inline uint64_t take_block(int kind) {
   return (heap.used - bytes) / kHeapUnit;
 }
 
-}  // namespace ck_sim
-
-char* ck_sim_malloc(uint64_t bytes) {
-  using namespace ck_sim;
+CK_SIM_EXPORT char* ck_sim_malloc(uint64_t bytes) {
   int kind = 0;
   while (kind < kHeapClasses && kHeapUnit << kind < bytes) {
     ++kind;
@@ -76,8 +73,7 @@ char* ck_sim_malloc(uint64_t bytes) {
   return block;
 }
 
-void ck_sim_free(char* address, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_free(char* address, const Site* site) {
   if (address == nullptr) return;
   const uint64_t offset = static_cast<uint64_t>(address - heap.start);
   const uint64_t unit = offset / kHeapUnit;
@@ -97,3 +93,5 @@ void ck_sim_free(char* address, const ck_sim::Site* site) {
     ck_sim_stop("misuse", "free must get an address that malloc returned and nobody freed", site);
   }
 }
+
+}  // namespace ck_sim

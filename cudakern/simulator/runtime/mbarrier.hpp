@@ -180,11 +180,8 @@ inline int is_over(char* mbarrier, uint64_t parity, int tries, const Site* site)
   return 1;
 }
 
-}  // namespace ck_sim
-
-void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size,
-                       const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size,
+                                     const Site* site) {
   if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % bytes != 0) {
     ck_sim_stop("misaligned", "an asynchronous copy must be aligned to its size", site);
   }
@@ -196,10 +193,9 @@ void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size
             nullptr, w->running->copies.group, site, 0});
 }
 
-void ck_sim_copy_commit() { ++ck_sim::current()->running->copies.group; }
+CK_SIM_EXPORT void ck_sim_copy_commit() { ++current()->running->copies.group; }
 
-void ck_sim_copy_wait(uint32_t pending, int all) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_copy_wait(uint32_t pending, int all) {
   Worker* w = current();
   Thread* self = w->running;
   if (all != 0) {
@@ -211,8 +207,7 @@ void ck_sim_copy_wait(uint32_t pending, int all) {
   });
 }
 
-void ck_sim_copy_arrive(char* mbarrier, int increments, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_copy_arrive(char* mbarrier, int increments, const Site* site) {
   if (!may_use(mbarrier, site)) return;
   if (increments != 0) {
     advance(mbarrier, -1, 0, 0, site);
@@ -220,9 +215,8 @@ void ck_sim_copy_arrive(char* mbarrier, int increments, const ck_sim::Site* site
   begin(worker, {Copy::kArrival, nullptr, nullptr, 0, 0, mbarrier, 0, site, 0});
 }
 
-void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrier,
-                       const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrier,
+                                     const Site* site) {
   if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | bytes) % 16 != 0) {
     ck_sim_stop("misaligned", "a bulk copy must have a multiple of 16 bytes, at such places", site);
   }
@@ -237,10 +231,9 @@ void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrie
   }
 }
 
-void ck_sim_bulk_commit() { ++ck_sim::current()->running->copies.bulk_group; }
+CK_SIM_EXPORT void ck_sim_bulk_commit() { ++current()->running->copies.bulk_group; }
 
-void ck_sim_bulk_wait(uint32_t pending) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_bulk_wait(uint32_t pending) {
   Worker* w = current();
   Thread* self = w->running;
   const uint32_t open = self->copies.bulk_group;
@@ -250,8 +243,7 @@ void ck_sim_bulk_wait(uint32_t pending) {
   });
 }
 
-void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const Site* site) {
   uint64_t* word = word_of(mbarrier, site);
   if (count == 0 || count > kMaxCount) {
     ck_sim_stop("misuse", "an mbarrier must expect 1 to 2**20 - 1 arrivals", site);
@@ -263,8 +255,7 @@ void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const ck_sim::Site* si
   }
 }
 
-void ck_sim_mbarrier_invalidate(char* mbarrier, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_mbarrier_invalidate(char* mbarrier, const Site* site) {
   uint64_t* word = word_of(mbarrier, site);
   if (may_use(mbarrier, site)) {
     phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site);
@@ -272,21 +263,23 @@ void ck_sim_mbarrier_invalidate(char* mbarrier, const ck_sim::Site* site) {
   }
 }
 
-uint64_t ck_sim_mbarrier_arrive(char* mbarrier, uint32_t count, uint32_t drops,
-                                int32_t transactions, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT uint64_t ck_sim_mbarrier_arrive(char* mbarrier, uint32_t count, uint32_t drops,
+                                              int32_t transactions, const Site* site) {
   return may_use(mbarrier, site) ? advance(mbarrier, count, drops, transactions, site) : kMark;
 }
 
-int ck_sim_mbarrier_test(char* mbarrier, uint64_t state, int tries, const ck_sim::Site* site) {
-  return ck_sim::is_over(mbarrier, ck_sim::phase_of(state, site).parity, tries, site);
+CK_SIM_EXPORT int ck_sim_mbarrier_test(char* mbarrier, uint64_t state, int tries,
+                                       const Site* site) {
+  return is_over(mbarrier, phase_of(state, site).parity, tries, site);
 }
 
-int ck_sim_mbarrier_test_parity(char* mbarrier, uint32_t parity, int tries,
-                                const ck_sim::Site* site) {
-  return ck_sim::is_over(mbarrier, parity & 1, tries, site);
+CK_SIM_EXPORT int ck_sim_mbarrier_test_parity(char* mbarrier, uint32_t parity, int tries,
+                                              const Site* site) {
+  return is_over(mbarrier, parity & 1, tries, site);
 }
 
-uint32_t ck_sim_mbarrier_pending(uint64_t state) {
-  return static_cast<uint32_t>(ck_sim::unpack(state).pending);
+CK_SIM_EXPORT uint32_t ck_sim_mbarrier_pending(uint64_t state) {
+  return static_cast<uint32_t>(unpack(state).pending);
 }
+
+}  // namespace ck_sim

@@ -12,10 +12,7 @@ constexpr unsigned kUpdatesPerPoll = 256;
 
 inline pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;  // of atomics of 16 bytes
 
-}  // namespace ck_sim
-
-void ck_sim_poll(const void* address, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_poll(const void* address, const Site* site) {
   Thread* self = current()->running;
   const unsigned looks = in_regions(worker->launch) ? kLooksInRegions : kLooksPerPoll;
   if (self->polled == address || ++self->polls % looks == 0) {
@@ -24,14 +21,11 @@ void ck_sim_poll(const void* address, const ck_sim::Site* site) {
   self->polled = address;
 }
 
-void ck_sim_stored() { ++ck_sim::worker->changes; }
+CK_SIM_EXPORT void ck_sim_stored() { ++worker->changes; }
 
-void ck_sim_turn(const ck_sim::Site* site) {
-  ck_sim::let_others_run(ck_sim::current(), site, true);
-}
+CK_SIM_EXPORT void ck_sim_turn(const Site* site) { let_others_run(current(), site, true); }
 
-void ck_sim_updated(const void* address, ck_sim_update update, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_updated(const void* address, ck_sim_update update, const Site* site) {
   Worker* w = current();
   end_atomic(w, address, update, site);
   if (update != ck_sim_changed) {
@@ -44,15 +38,14 @@ void ck_sim_updated(const void* address, ck_sim_update update, const ck_sim::Sit
   }
 }
 
-uint64_t ck_sim_time(int since_1970) {
-  using namespace ck_sim;
+CK_SIM_EXPORT uint64_t ck_sim_time(int since_1970) {
   static const Site site = {"a loop around a clock", 0, "mov.u64"};
   ck_sim_poll(&site, &site);
   return nanoseconds(since_1970 != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC);
 }
 
-void ck_sim_exchange_16(void* address, const void* compare, const void* value, void* before) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_exchange_16(void* address, const void* compare, const void* value,
+                                      void* before) {
   // A fault must not happen while the lock is held.
   char old[16];
   memcpy(old, address, sizeof old);
@@ -65,3 +58,5 @@ void ck_sim_exchange_16(void* address, const void* compare, const void* value, v
   pthread_mutex_unlock(&wide_lock);
   memcpy(before, old, sizeof old);
 }
+
+}  // namespace ck_sim

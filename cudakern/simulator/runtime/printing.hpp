@@ -171,10 +171,7 @@ inline void print_value(Text* text, Conversion c, Values* values) {
   }
 }
 
-}  // namespace ck_sim
-
-int ck_sim_vprintf(const char* format, const char* arguments, const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments, const Site* site) {
   if (format == nullptr) return -1;
   Worker* w = current();
   Text text(w);
@@ -201,12 +198,14 @@ int ck_sim_vprintf(const char* format, const char* arguments, const ck_sim::Site
   return values.count;
 }
 
-void ck_sim_assert_failed(const char* message, const char* file, uint32_t line,
-                          const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_assert_failed(const char* message,
+                                                                  const char* file, uint32_t line,
+                                                                  const Site* site) {
   Worker* w = current();
   char text[400];  // a copy, as the kernel's strings may be out of bounds
   snprintf(text, sizeof text, "%s:%u: assertion `%s` must hold", file, line, message);
   fail(w->launch, "assert", w->running->view, site, "%s", text);
   leave(w);
 }
+
+}  // namespace ck_sim

@@ -358,10 +358,7 @@ inline void end_round(Worker* w) {
   w->ran = w->moved = false;
 }
 
-}  // namespace ck_sim
-
-void ck_sim_begin(ck_sim::Team* team) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_begin(Team* team) {
   Worker* w = worker;
   const ck_sim_kernel& kernel = *w->launch->kernel;
   *team = {};
@@ -385,8 +382,6 @@ void ck_sim_begin(ck_sim::Team* team) {
     w->threads[i].polls = w->threads[i].updates = 0;
   }
 }
-
-namespace ck_sim {
 
 /// Has a team wait where it was left: at a point, or at the end.
 inline void come(Worker* w, const Team& team) {
@@ -430,10 +425,7 @@ inline void end_all(Worker* w) {
   }
 }
 
-}  // namespace ck_sim
-
-bool ck_sim_next(ck_sim::Team* team) {
-  using namespace ck_sim;
+CK_SIM_EXPORT bool ck_sim_next(Team* team) {
   Worker* w = worker;
   const uint32_t threads = w->launch->threads;
   if (team->last == threads && team->first == 0 &&
@@ -464,3 +456,5 @@ bool ck_sim_next(ck_sim::Team* team) {
     end_round(w);
   }
 }
+
+}  // namespace ck_sim

@@ -47,17 +47,16 @@ inline void shuffle_all(char* data, uint64_t bytes, uint32_t by, uint32_t within
   }
 }
 
-}  // namespace ck_sim
-
 #define CK_SHUFFLE(name, mode) \
-  void ck_sim_shuffle_##name(void* const* lanes, unsigned mask) { \
-    ck_sim::shuffle<mode>(lanes, mask); \
+  CK_SIM_EXPORT void ck_sim_shuffle_##name(void* const* lanes, unsigned mask) { \
+    shuffle<mode>(lanes, mask); \
   } \
-  void ck_sim_shuffle_all_##name(char* data, uint64_t bytes, uint32_t, uint32_t) { \
-    ck_sim::shuffle_all<mode, false>(data, bytes, 0, 0); \
+  CK_SIM_EXPORT void ck_sim_shuffle_all_##name(char* data, uint64_t bytes, uint32_t, uint32_t) { \
+    shuffle_all<mode, false>(data, bytes, 0, 0); \
   } \
-  void ck_sim_shuffle_fixed_##name(char* data, uint64_t bytes, uint32_t by, uint32_t within) { \
-    ck_sim::shuffle_all<mode, true>(data, bytes, by, within); \
+  CK_SIM_EXPORT void ck_sim_shuffle_fixed_##name(char* data, uint64_t bytes, uint32_t by, \
+                                                 uint32_t within) { \
+    shuffle_all<mode, true>(data, bytes, by, within); \
   }
 CK_SHUFFLE(up, 'u')
 CK_SHUFFLE(down, 'd')
@@ -65,23 +64,24 @@ CK_SHUFFLE(bfly, 'b')
 CK_SHUFFLE(idx, 'i')
 #undef CK_SHUFFLE
 
-void ck_sim_vote(void* const* lanes, unsigned mask) {
+CK_SIM_EXPORT void ck_sim_vote(void* const* lanes, unsigned mask) {
   uint32_t ballot = 0;
-  for (const unsigned lane : ck_sim::SetBits{mask}) {
-    ballot |= static_cast<const ck_sim::Vote*>(lanes[lane])->ballot << lane;
+  for (const unsigned lane : SetBits{mask}) {
+    ballot |= static_cast<const Vote*>(lanes[lane])->ballot << lane;
   }
-  for (const unsigned lane : ck_sim::SetBits{mask}) {
-    *static_cast<ck_sim::Vote*>(lanes[lane]) = {ballot, mask};
+  for (const unsigned lane : SetBits{mask}) {
+    *static_cast<Vote*>(lanes[lane]) = {ballot, mask};
   }
 }
 
-void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_t) {
-  using ck_sim::Vote;
+CK_SIM_EXPORT void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_t) {
   uint32_t ballot = 0;
-  for (uint32_t lane = 0; lane < ck_sim::kWarpSize; ++lane) {
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
     ballot |= reinterpret_cast<const Vote*>(data + lane * bytes)->ballot << lane;
   }
-  for (uint32_t lane = 0; lane < ck_sim::kWarpSize; ++lane) {
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
     *reinterpret_cast<Vote*>(data + lane * bytes) = {ballot, ~0u};
   }
 }
+
+}  // namespace ck_sim

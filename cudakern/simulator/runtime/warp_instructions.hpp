@@ -131,11 +131,8 @@ inline bool all_present(Worker* w, const Thread& self) {
   return absent_lane(warp, &self, self.mask & ~warp->exited) < 0;
 }
 
-}  // namespace ck_sim
-
-void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
-                 const ck_sim::Site* site) {
-  using namespace ck_sim;
+CK_SIM_EXPORT void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
+                               const Site* site) {
   Worker* w = current();
   Thread* self = w->running;
   come_to_collective(w, mask, data, function, site);
@@ -153,3 +150,5 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
   }
   carry_out(w, *self);
 }
+
+}  // namespace ck_sim

@@ -71,7 +71,7 @@ TYPE: b32 u32 s32 f32
 SPACE: shared shared::cta
 9.7.13.15.9 mbarrier.init{.SPACE}.b64 [a], n:u32 (writes, mbarrier) =
     ck_sim_mbarrier_init({a}, {n}, {site});
-9.7.13.15.10 mbarrier.inval{.SPACE}.b64 [a] (writes, mbarrier, invalidates) =
+9.7.13.15.10 mbarrier.inval{.SPACE}.b64 [a] (writes, mbarrier) =
     ck_sim_mbarrier_invalidate({a}, {site});
 9.7.13.15.15 cp.async.mbarrier.arrive{.noinc}{.SPACE}.b64 [a]
     (reads, writes, atomic, 8 bytes, release cta) = ck_sim_copy_arrive({a}, !{noinc}, {site});

@@ -22,7 +22,6 @@ SCOPE: cta cluster gpu sys
 """
 #: The orders of those without a result.
 RED_ORDER = "\nSEM: relaxed release\n"
-_EFFECTS = {"exch": "writes", "cas": "reads, writes, compares"}
 _ATOM = (
     ORDER
     + """
@@ -51,7 +50,7 @@ def atomics(op: str, types: str, code: str, operands: str = "b") -> tuple[Form, 
         "types": types,
         "type": "TYPE" if " " in types else types,
         "operands": operands,
-        "effects": _EFFECTS.get(op, "reads, writes"),
+        "effects": "writes" if op == "exch" else "reads, writes",
         "code": code,
     }
     rows_of_op = _ATOM if op in {"exch", "cas"} else _ATOM + _RED
