@@ -26,7 +26,7 @@ struct Events {
 
   __attribute__((noinline)) void grow() {
     const uint32_t more = capacity == 0 ? 64 : 2 * capacity;
-    uint64_t* memory = required<uint64_t>(malloc(more * (sizeof *addresses + sizeof *keys)));
+    uint64_t* memory = require<uint64_t>(malloc(more * (sizeof *addresses + sizeof *keys)));
     uint32_t* const new_keys = reinterpret_cast<uint32_t*>(memory + more);
     if (size != 0) {
       memcpy(memory, addresses, size * sizeof *addresses);

@@ -153,7 +153,7 @@ inline bool locate_local(Access& a, Location* location) {
 
 inline bool locate_object(Access& a, const Vector<Object>& objects, const Mapping& cells,
                           ck_sim_space space, Location* location) {
-  const Object* o = nearest(objects, reinterpret_cast<uint64_t>(a.address));
+  const Object* o = find_nearest(objects, reinterpret_cast<uint64_t>(a.address));
   if (o == nullptr) return false;
   const int64_t offset = static_cast<int64_t>(reinterpret_cast<uint64_t>(a.address) - o->start);
   if (offset < -64 || offset >= static_cast<int64_t>(o->bytes) + 64) return false;

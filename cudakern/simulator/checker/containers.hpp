@@ -11,7 +11,7 @@ namespace ck_sim {
 
 /// Returns memory that was asked for. The process ends if there is none, as with operator new.
 template <typename T>
-inline T* required(void* memory) {
+inline T* require(void* memory) {
   if (memory == nullptr) {
     abort();
   }
@@ -27,7 +27,7 @@ struct Vector {
   T& push(const T& value) {
     if (size == capacity) {
       capacity = capacity == 0 ? 16 : 2 * capacity;
-      data = required<T>(realloc(static_cast<void*>(data), capacity * sizeof(T)));
+      data = require<T>(realloc(static_cast<void*>(data), capacity * sizeof(T)));
     }
     data[size] = value;
     return data[size++];
@@ -40,7 +40,7 @@ struct Vector {
   void fill(size_t count) {
     if (capacity < count) {
       free(data);
-      data = required<T>(malloc(count * sizeof(T)));
+      data = require<T>(malloc(count * sizeof(T)));
       capacity = count;
     }
     memset(static_cast<void*>(data), 0, count * sizeof(T));
@@ -98,7 +98,7 @@ struct Map {
   void grow() {
     Map old = *this;
     capacity = capacity == 0 ? 64 : 2 * capacity;
-    slots = required<Slot>(calloc(capacity, sizeof(Slot)));
+    slots = require<Slot>(calloc(capacity, sizeof(Slot)));
     for (size_t i = 0; i < old.capacity; ++i) {
       if (old.slots[i].key != 0) {
         *locate(old.slots[i].key) = old.slots[i];
@@ -126,7 +126,7 @@ struct Pool {
     bytes = (bytes + 15) & ~size_t{15};
     if (bytes > left) {
       const size_t chunk = bytes > (size_t{1} << 20) ? bytes : size_t{1} << 20;
-      Chunk* added = required<Chunk>(malloc(chunk + 16));
+      Chunk* added = require<Chunk>(malloc(chunk + 16));
       added->next = chunks;
       chunks = added;
       at = reinterpret_cast<char*>(added) + 16;

@@ -5,11 +5,10 @@
 // are the host's again.
 #pragma once
 
-#include <sys/mman.h>
-
 #include "addresses.hpp"
 #include "checked_block.hpp"
 #include "findings.hpp"
+#include "stacks.hpp"
 
 namespace ck_sim {
 
@@ -27,12 +26,9 @@ struct Mapping {
   bool reserve(size_t wanted) {
     if (wanted <= bytes) return true;
     release();
-    void* mapped = mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) return false;
-    memory = static_cast<char*>(mapped);
-    bytes = wanted;
-    return true;
+    memory = map_pages(wanted);
+    bytes = memory == nullptr ? 0 : wanted;
+    return memory != nullptr;
   }
   void release() {
     if (memory != nullptr) {
@@ -57,7 +53,7 @@ struct Object {
 };
 
 /// The object of a sorted list to which an address belongs, or is near; null if there are none.
-inline const Object* nearest(const Vector<Object>& objects, uint64_t address) {
+inline const Object* find_nearest(const Vector<Object>& objects, uint64_t address) {
   if (objects.size == 0) return nullptr;
   const auto is_at_or_below = [&](size_t i) { return objects.data[i].start <= address; };
   return &objects.data[find_last(objects.size, is_at_or_below)];

@@ -278,7 +278,7 @@ void order_exit(Worker* w, Thread* self, const void* key) {
 void order_acquire(Worker* w, Thread* self, const void* key, Scope scope) {
   observe(w, number_of(w, self), key_of(key), true, scope);
 }
-void order_forget(const void* key) { forget(key_of(key)); }
+void order_forget(const void* key) { forget_channel(key_of(key)); }
 
 /// Checks and orders an atomic after it has happened. One that failed wrote nothing.
 void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
@@ -339,7 +339,7 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   if (acquires && is_too_narrow(w, site) && channel != nullptr) {
     take_leniently(w->checked.order[a.self],
                    entries_of(channel, channel->first, channel->entries.size, w->checked.serial,
-                              Scope::kCluster, nullptr));
+                              Scope::kCluster));
   }
 }
 
@@ -420,7 +420,7 @@ inline void find_undefined(Access& a) {
     if (cell->write.is_older(a.first)) {
       fresh |= ((1u << bytes) - 1) << byte;
     } else if (left_undefined(cell->write)) {
-      add(a, held_by(a, byte, bytes), byte);
+      add(a, held_word(a, byte, bytes), byte);
     }
   });
   add_unwritten(a, location, fresh);

@@ -331,7 +331,7 @@ inline void leave_each(Channel* channel, const Release* const (&by_scope)[kScope
 }
 
 /// Has later reads of an address take nothing that was left there until now.
-inline void forget(uint64_t key) {
+inline void forget_channel(uint64_t key) {
   if (Channel* channel = find_channel(key)) {
     channel->first = channel->entries.size;
   }
@@ -356,7 +356,7 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
                     bool replaces) {
   ThreadOrder& t = w->checked.order[self];
   if (replaces) {
-    forget(key);
+    forget_channel(key);
   }
   const uint64_t operation = operation_key(w, self, key);
   if (releases) {
@@ -381,7 +381,7 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
 }
 
 /// Has a thread know entries of a channel.
-inline void take(ThreadOrder& t, const Knowledge& k) {
+inline void take(ThreadOrder& t, Knowledge k) {
   for (const TakenEntries& last : t.taken) {
     if (last.channel == k.channel && last.first == k.first && last.count == k.count &&
         last.scope == k.scope && last.sequential == k.sequential) {
@@ -390,13 +390,14 @@ inline void take(ThreadOrder& t, const Knowledge& k) {
   }
   memmove(t.taken + 1, t.taken, sizeof t.taken - sizeof *t.taken);
   t.taken[0] = {k.channel, k.first, k.count, k.scope, k.sequential};
+  k.next = t.knowledge;
   t.knowledge = order.make(k);
 }
 
-/// Entries of a channel, or those of them that fence.sc left, to be known beside `next`.
+/// Entries of a channel, or those of them that fence.sc left.
 inline Knowledge entries_of(Channel* channel, size_t first, size_t count, uint64_t serial,
-                            Scope scope, const Knowledge* next, bool sequential = false) {
-  return {channel, first, count, serial, scope, sequential, nullptr, next, 0};
+                            Scope scope, bool sequential = false) {
+  return {channel, first, count, serial, scope, sequential};
 }
 
 /// Takes note of a strong read.
@@ -410,12 +411,12 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
   for (SeenEntries* s = acquires ? t.seen : nullptr; s != nullptr; s = s->next) {
     if (s->channel == channel && (s->first != first || s->scope != scope)) {
       const Scope both = narrower(s->scope, scope);
-      take(t, entries_of(channel, s->first, s->count, serial, both, t.knowledge));
+      take(t, entries_of(channel, s->first, s->count, serial, both));
     }
   }
   if (count == first) return;
   if (acquires) {
-    take(t, entries_of(channel, first, count, serial, scope, t.knowledge));
+    take(t, entries_of(channel, first, count, serial, scope));
     return;
   }
   for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
@@ -510,11 +511,10 @@ inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
   for (PendingEntries* p = t.pending; p != nullptr; p = p->next) {
     const Scope both = narrower(p->scope, scope);
     if (p->count > p->first && !has_taken(t, *p, both)) {
-      take(t, entries_of(p->channel, p->first, p->count, serial, both, t.knowledge, true));
+      take(t, entries_of(p->channel, p->first, p->count, serial, both, true));
     }
     if (p->past_count > p->past_first) {
-      take(t, entries_of(p->channel->past, p->past_first, p->past_count, serial, both, t.knowledge,
-                         true));
+      take(t, entries_of(p->channel->past, p->past_first, p->past_count, serial, both, true));
     }
   }
   if (scope < Scope::kGpu) return;  // a wider one may follow
@@ -535,7 +535,7 @@ inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
     for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
       const Scope both = narrower(s->scope, scope);
       if (s->taken != s->count || s->taken_in < both) {
-        take(t, entries_of(s->channel, s->first, s->count, w->checked.serial, both, t.knowledge));
+        take(t, entries_of(s->channel, s->first, s->count, w->checked.serial, both));
         s->taken = s->count;
         s->taken_in = both;
       }
@@ -576,13 +576,7 @@ inline void forget_observations(uint64_t address, Tag write) {
   Observations* observed = order.observed.find(address / 4 + 1);
   if (observed == nullptr) return;
   ++observed->forgotten;
-  for (Observation** o = &observed->all; *o != nullptr;) {
-    if ((*o)->write == write) {
-      *o = (*o)->next;
-    } else {
-      o = &(*o)->next;
-    }
-  }
+  remove_items(&observed->all, [write](Observation* o) { return o->write == write; });
 }
 
 /// Whether a thread saw a write, or comes after a thread that did.
@@ -630,8 +624,7 @@ inline const Release* join_fences(const CheckedBlock& block, uint32_t threads, i
     }
   }
   joined->entries = {entries, count, count};
-  const Knowledge* all =
-      order.make(entries_of(joined, 0, count, block.serial, Scope::kSys, nullptr));
+  const Knowledge* all = order.make(entries_of(joined, 0, count, block.serial, Scope::kSys));
   return order.make<Release>({block.serial, 0, 0, 0, static_cast<Scope>(scope), nullptr, all});
 }
 
@@ -724,8 +717,7 @@ inline void meet_block(Worker* w) {
     }
     for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
       if (s->taken_leniently != s->count) {
-        take_leniently(
-            t, entries_of(s->channel, s->first, s->count, w->checked.serial, s->scope, nullptr));
+        take_leniently(t, entries_of(s->channel, s->first, s->count, w->checked.serial, s->scope));
         s->taken_leniently = s->count;
       }
     }

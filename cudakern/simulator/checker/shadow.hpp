@@ -296,7 +296,7 @@ inline void write_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
 }
 
 /// The word of the undefined values that a cell holds.
-inline uint64_t held_by(const Access& a, uint32_t byte, uint32_t bytes) {
+inline uint64_t held_word(const Access& a, uint32_t byte, uint32_t bytes) {
   return undefined_values.held_at(reinterpret_cast<uint64_t>(a.address) + byte, bytes);
 }
 /// Adds a few bytes to those of an access that are undefined.
@@ -311,7 +311,7 @@ inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   const bool fresh = cell->write.is_older(a.first);
   check_against(a, cell->write, true, byte, bytes);
   if (!fresh && left_undefined(cell->write) && (a.kind & kReads) != 0) {
-    add(a, held_by(a, byte, bytes), byte);
+    add(a, held_word(a, byte, bytes), byte);
   }
   if ((a.kind & kWrites) == 0) {
     if ((a.kind & kStrong) != 0) {

@@ -7,7 +7,7 @@
 namespace ck_sim {
 
 constexpr int kSerialBits = 21, kThreadBits = 10, kTimeBits = 18, kSiteBits = 13;
-constexpr uint64_t kMaxSerial = (uint64_t{1} << kSerialBits) - 1;
+constexpr uint64_t kMaxSerial = (1u << kSerialBits) - 1;
 constexpr uint32_t kMaxTime = (1u << kTimeBits) - 1;
 constexpr uint32_t kMostSites = (1u << kSiteBits) - 1;
 
@@ -29,8 +29,8 @@ class Tag {
 
   Tag in_flight() const { return from_word(word_ | kInFlight); }
   Tag with_site(uint32_t site) const {
-    return from_word((word_ & ~(uint64_t{kMostSites} << kSiteShift)) | uint64_t{site}
-                                                                           << kSiteShift);
+    const uint64_t others = word_ & ~(uint64_t{kMostSites} << kSiteShift);
+    return from_word(others | uint64_t{site} << kSiteShift);
   }
 
   /// Whether its block started before the block with a serial.

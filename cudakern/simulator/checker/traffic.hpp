@@ -94,7 +94,7 @@ inline Position position_of(Memory memory, uint64_t address) {
     const uint32_t i = m.buffer_at(address);
     return {ck_sim_global, i, address - m.buffers[i].address};
   }
-  const Object* object = nearest(m.variables, address);
+  const Object* object = find_nearest(m.variables, address);
   if (object == nullptr || address - object->start >= object->bytes) return {ck_sim_heap, 0, 0};
   return {ck_sim_variable_, object->number, address - object->start};
 }

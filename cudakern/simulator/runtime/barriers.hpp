@@ -93,7 +93,7 @@ inline bool is_complete(const Worker* w, const BlockBarrier& barrier) {
   return count >= needed;
 }
 
-inline void forget(BlockBarrier* barrier) {
+inline void reset_barrier(BlockBarrier* barrier) {
   barrier->arrived = barrier->aligned = 0;
   memset(barrier->lanes, 0, sizeof barrier->lanes);
   order_forget(barrier);
@@ -147,7 +147,7 @@ inline void begin_phase(const Worker* w, BlockBarrier* barrier) {
   }
   barrier->arrived = left;
   if (left == 0) {
-    forget(barrier);
+    reset_barrier(barrier);
   }
 }
 
@@ -197,7 +197,7 @@ inline void complete(Worker* w, unsigned number) {
 
 inline void forget_barriers(Worker* w) {
   for (const unsigned number : SetBits{w->barriers_used}) {
-    forget(&w->barriers[number]);
+    reset_barrier(&w->barriers[number]);
   }
   w->barriers_used = 0;
 }

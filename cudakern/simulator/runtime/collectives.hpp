@@ -6,7 +6,7 @@
 namespace ck_sim {
 
 /// Leaves the running thread, which has failed, for good.
-__attribute__((noreturn)) inline void leave(Worker* w) {
+__attribute__((noreturn)) inline void abandon_thread(Worker* w) {
   suspend(w);
   __builtin_unreachable();
 }
@@ -77,7 +77,7 @@ CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_stop(const char* kind, const
                                                          const Site* site) {
   Worker* w = current();
   fail(w->launch, kind, w->running->view, site, "%s:%d: %s", site->file, site->line, what);
-  leave(w);
+  abandon_thread(w);
 }
 
 /// Flushes what kernels have printed: it comes before what the program prints after the launch.

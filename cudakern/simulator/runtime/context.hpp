@@ -46,14 +46,6 @@ struct Context {
   void* stack_pointer;
 };
 
-#ifdef __APPLE__
-#define CK_SIM_SYMBOL "_ck_sim_switch"
-#define CK_SIM_HIDDEN ".private_extern "
-#else
-#define CK_SIM_SYMBOL "ck_sim_switch"
-#define CK_SIM_HIDDEN ".hidden "
-#endif
-
 /// Saves the callee-saved registers and the stack pointer, and switches to the other stack.
 extern "C" void ck_sim_switch(void** from, void* to);
 
@@ -61,8 +53,7 @@ extern "C" void ck_sim_switch(void** from, void* to);
 constexpr int kSavedWords = 6;
 constexpr int kEntryWord = 6;
 asm(".text\n"
-    ".globl " CK_SIM_SYMBOL "\n" CK_SIM_HIDDEN CK_SIM_SYMBOL "\n" CK_SIM_SYMBOL
-    ":\n"
+    ".globl ck_sim_switch\n.hidden ck_sim_switch\nck_sim_switch:\n"
     "  push %rbp\n  push %rbx\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
     "  mov %rsp, (%rdi)\n"
     "  mov %rsi, %rsp\n"
@@ -72,8 +63,7 @@ asm(".text\n"
 constexpr int kSavedWords = 20;
 constexpr int kEntryWord = 11;  // x30, the link register
 asm(".text\n"
-    ".globl " CK_SIM_SYMBOL "\n" CK_SIM_HIDDEN CK_SIM_SYMBOL "\n" CK_SIM_SYMBOL
-    ":\n"
+    ".globl ck_sim_switch\n.hidden ck_sim_switch\nck_sim_switch:\n"
     "  sub sp, sp, #160\n"
     "  stp x19, x20, [sp, #0]\n  stp x21, x22, [sp, #16]\n  stp x23, x24, [sp, #32]\n"
     "  stp x25, x26, [sp, #48]\n  stp x27, x28, [sp, #64]\n  stp x29, x30, [sp, #80]\n"

@@ -28,13 +28,12 @@ inline DeviceHeap heap = {nullptr, 0, nullptr, nullptr, {0}, PTHREAD_MUTEX_INITI
 inline bool reserve_heap() {
   const uint64_t units = kHeapBytes / kHeapUnit;
   const uint64_t records = (sizeof *heap.next + sizeof *heap.classes) * units;
-  void* memory = mmap(nullptr, records + kHeapGuard + kHeapBytes + kHeapGuard,
-                      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  char* guard = static_cast<char*>(memory) + records;
+  char* const memory = map_pages(records + kHeapGuard + kHeapBytes + kHeapGuard);
+  if (memory == nullptr) return false;
+  char* guard = memory + records;
   mprotect(guard, kHeapGuard, PROT_NONE);
   mprotect(guard + kHeapGuard + kHeapBytes, kHeapGuard, PROT_NONE);
-  heap.next = static_cast<uint32_t*>(memory);
+  heap.next = reinterpret_cast<uint32_t*>(memory);
   heap.classes = reinterpret_cast<uint8_t*>(heap.next + units);
   heap.start = guard + kHeapGuard;
   return true;

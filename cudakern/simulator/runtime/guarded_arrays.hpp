@@ -97,20 +97,18 @@ inline uint64_t memory_bytes(uint64_t room) {
 inline GuardedCopy* map_copy(int kind, uint64_t room) {
   GuardedCopy* copy = static_cast<GuardedCopy*>(calloc(1, sizeof(GuardedCopy)));
   if (copy == nullptr) return nullptr;
-  void* memory = mmap(nullptr, memory_bytes(room), PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
+  copy->kind = kind;
+  copy->memory = map_pages(memory_bytes(room), PROT_NONE);
+  if (copy->memory == nullptr) {
     free(copy);
     return nullptr;
   }
-  copy->kind = kind;
-  copy->memory = static_cast<char*>(memory);
   copy->room = copy->memory + kGuardBytes;
   copy->room_bytes = room;
   copy->before = copy->room + room + kFarBytes;
   if (mprotect(copy->room, room, PROT_READ | PROT_WRITE) != 0 ||
       mprotect(copy->before, room, PROT_READ | PROT_WRITE) != 0) {
-    munmap(memory, memory_bytes(room));
+    munmap(copy->memory, memory_bytes(room));
     free(copy);
     return nullptr;
   }
@@ -316,7 +314,7 @@ inline void check_pattern(Launch* launch, const GuardedArray& array) {
 }
 
 /// Returns the array's own address for one in a copy; other words as they are.
-inline uint64_t on_host(GuardedArrays* arrays, uint64_t word, bool only_unused) {
+inline uint64_t to_host_address(GuardedArrays* arrays, uint64_t word, bool only_unused) {
   for (const GuardedArray& array : *arrays) {
     const GuardedCopy* copy = array.copy;
     if (copy == nullptr || (only_unused && copy->users != 0)) continue;
@@ -348,18 +346,6 @@ inline void enter_arrays(Launch* launch, const ck_sim_arrays* given, char* param
   }
 }
 
-/// Forgets a copy that nobody uses. Locked.
-inline void forget_copy(GuardedCopy* copy) {
-  GuardedCopy** link = &copies_in_use;
-  while (*link != nullptr && *link != copy) {
-    link = &(*link)->next;
-  }
-  if (*link != nullptr) {  // if not, the copy is from before a fork
-    *link = copy->next;
-  }
-  give_copy(copy);
-}
-
 /// Copies what a launch has written back into its arrays, even if it has failed. Fails it if it has
 /// written past them.
 inline void leave_arrays(Launch* launch) {
@@ -378,15 +364,16 @@ inline void leave_arrays(Launch* launch) {
     if (copy == nullptr || array.first != &array) continue;
     check_pattern(launch, array);
     carry_changes(copy->start, copy->before, copy->host, copy->bytes, [=](uint64_t word) {
-      return word - low <= high - low ? on_host(arrays, word, false) : word;
+      return word - low <= high - low ? to_host_address(arrays, word, false) : word;
     });
     --copy->users;
   }
   if (high != 0) {
     auto put_back = [=](const uint64_t* word) {
       uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
-      __atomic_compare_exchange_n(const_cast<uint64_t*>(word), &now, on_host(arrays, now, true),
-                                  false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+      __atomic_compare_exchange_n(const_cast<uint64_t*>(word), &now,
+                                  to_host_address(arrays, now, true), false, __ATOMIC_RELAXED,
+                                  __ATOMIC_RELAXED);
     };
     for_variables(arrays->variables, arrays->variable_count,
                   [=](const ck_sim_variable& variable, uint64_t) {
@@ -395,7 +382,9 @@ inline void leave_arrays(Launch* launch) {
   }
   for (const GuardedArray& array : *arrays) {
     if (array.copy != nullptr && array.first == &array && array.copy->users == 0) {
-      forget_copy(array.copy);
+      // After a fork, a copy may be in use here that is not in the list.
+      remove_items(&copies_in_use, [&](GuardedCopy* copy) { return copy == array.copy; });
+      give_copy(array.copy);
     }
   }
   pthread_mutex_unlock(&copies_lock);

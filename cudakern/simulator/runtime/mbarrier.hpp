@@ -25,7 +25,7 @@ inline Phase unpack(uint64_t word) {
           word >> (2 * kCountBits + kTransactionBits) & 1};
 }
 
-inline uint64_t packed(const Phase& phase) {
+inline uint64_t pack(const Phase& phase) {
   const uint64_t transactions =
       static_cast<uint64_t>(phase.transactions) & ((1u << kTransactionBits) - 1);
   return static_cast<uint64_t>(phase.expected) |
@@ -54,8 +54,8 @@ inline bool may_use(char* mbarrier, const Site* site) {
 }
 
 /// Changes the counts of a phase, which may complete it. Returns the word from before.
-inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t transactions,
-                        const Site* site) {
+inline uint64_t update_phase(char* mbarrier, int64_t arrivals, int64_t drops, int64_t transactions,
+                             const Site* site) {
   uint64_t* word = word_of(mbarrier, site);
   uint64_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE), wanted;
   do {
@@ -75,7 +75,7 @@ inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t
       phase.pending = phase.expected;
       phase.parity ^= 1;
     }
-    wanted = packed(phase);
+    wanted = pack(phase);
   } while (
       !__atomic_compare_exchange_n(word, &seen, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
   ++worker->changes;
@@ -83,7 +83,7 @@ inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t
 }
 
 /// Adds a copy of the running thread, which is to happen later.
-inline void begin(Worker* w, Copy copy) {
+inline void add_copy(Worker* w, Copy copy) {
   const Site* site = copy.site;
   Copies* copies = &w->running->copies;
   if (!begin_copy(w, w->running, &copy, site)) {
@@ -103,7 +103,7 @@ inline void begin(Worker* w, Copy copy) {
   w->copies = true;
 }
 
-inline void happen(Worker* w, Thread* thread, const Copy& copy) {
+inline void carry_out_copy(Worker* w, Thread* thread, const Copy& copy) {
   if (copy.to != nullptr || copy.kind == Copy::kArrival) {
     end_copy(w, thread, copy);
   }
@@ -113,21 +113,21 @@ inline void happen(Worker* w, Thread* thread, const Copy& copy) {
   }
   if (copy.mbarrier != nullptr) {
     const bool arrives = copy.kind == Copy::kArrival;
-    advance(copy.mbarrier, arrives ? 1 : 0, 0, arrives ? 0 : -static_cast<int64_t>(copy.bytes),
-            copy.site);
+    update_phase(copy.mbarrier, arrives ? 1 : 0, 0, arrives ? 0 : -static_cast<int64_t>(copy.bytes),
+                 copy.site);
     --w->later;
   }
 }
 
 /// Has those copies of a thread happen for which `due` holds, in order.
 template <typename Due>
-inline void let_happen(Worker* w, Thread* thread, Due due) {
+inline void carry_out_copies(Worker* w, Thread* thread, Due due) {
   Copies* copies = &thread->copies;
   uint32_t left = 0;
   for (uint32_t i = 0; i < copies->count; ++i) {
     const Copy copy = copies->items[i];
     if (due(copy, i)) {
-      happen(w, thread, copy);
+      carry_out_copy(w, thread, copy);
     } else {
       copies->items[left++] = copy;
     }
@@ -135,13 +135,17 @@ inline void let_happen(Worker* w, Thread* thread, Due due) {
   copies->count = left;
 }
 
-/// Whether a group is older than the last `pending` groups that are closed.
-inline bool is_due(uint32_t group, uint32_t open, uint32_t pending) {
-  return open - group > pending;
+/// Has the copies of the running thread happen whose groups are older than the last `pending` ones
+/// before the open one.
+inline void finish_groups(Copy::Kind kind, uint32_t open, uint32_t pending) {
+  Worker* w = current();
+  carry_out_copies(w, w->running, [=](const Copy& copy, uint32_t) {
+    return copy.kind == kind && copy.mbarrier == nullptr && open - copy.group > pending;
+  });
 }
 
 /// Has everything happen that arrives at an mbarrier of the block, which is about to be read.
-inline void let_arrive(Worker* w, const char* mbarrier) {
+inline void carry_out_arrivals(Worker* w, const char* mbarrier) {
   if (w->later == 0) return;
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Copies* copies = &w->threads[i].copies;
@@ -150,7 +154,7 @@ inline void let_arrive(Worker* w, const char* mbarrier) {
       const Copy& copy = copies->items[k];
       end = copy.kind == Copy::kArrival && copy.mbarrier == mbarrier ? k + 1 : end;
     }
-    let_happen(w, &w->threads[i], [mbarrier, end](const Copy& copy, uint32_t k) {
+    carry_out_copies(w, &w->threads[i], [mbarrier, end](const Copy& copy, uint32_t k) {
       return copy.mbarrier == mbarrier || (k < end && copy.kind == Copy::kGroup);
     });
   }
@@ -158,16 +162,16 @@ inline void let_arrive(Worker* w, const char* mbarrier) {
 
 /// Has all copies of a thread happen, which has ended.
 inline void finish_copies(Worker* w, Thread* thread) {
-  let_happen(w, thread, [](const Copy&, uint32_t) { return true; });
+  carry_out_copies(w, thread, [](const Copy&, uint32_t) { return true; });
 }
 
-inline int is_over(char* mbarrier, uint64_t parity, int tries, const Site* site) {
+inline int test_phase(char* mbarrier, uint64_t parity, int tries, const Site* site) {
   Worker* w = current();
   uint64_t* word = word_of(mbarrier, site);
   if (!may_use(mbarrier, site)) return 1;
   for (int i = 0; phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site).parity == parity; ++i) {
     if (i == 0) {
-      let_arrive(w, mbarrier);
+      carry_out_arrivals(w, mbarrier);
     } else if (i == 2) {
       return 0;
     } else if (tries == 0) {
@@ -189,30 +193,25 @@ CK_SIM_EXPORT void ck_sim_copy_later(void* to, const void* from, uint32_t bytes,
     ck_sim_stop("misuse", "an asynchronous copy must read no more bytes than it writes", site);
   }
   Worker* w = current();
-  begin(w, {Copy::kGroup, static_cast<char*>(to), static_cast<const char*>(from), bytes, size,
-            nullptr, w->running->copies.group, site, 0});
+  add_copy(w, {Copy::kGroup, static_cast<char*>(to), static_cast<const char*>(from), bytes, size,
+               nullptr, w->running->copies.group, site, 0});
 }
 
 CK_SIM_EXPORT void ck_sim_copy_commit() { ++current()->running->copies.group; }
 
 CK_SIM_EXPORT void ck_sim_copy_wait(uint32_t pending, int all) {
-  Worker* w = current();
-  Thread* self = w->running;
   if (all != 0) {
     ck_sim_copy_commit();
   }
-  const uint32_t open = self->copies.group;
-  let_happen(w, self, [pending, open](const Copy& copy, uint32_t) {
-    return copy.kind == Copy::kGroup && is_due(copy.group, open, pending);
-  });
+  finish_groups(Copy::kGroup, current()->running->copies.group, pending);
 }
 
 CK_SIM_EXPORT void ck_sim_copy_arrive(char* mbarrier, int increments, const Site* site) {
   if (!may_use(mbarrier, site)) return;
   if (increments != 0) {
-    advance(mbarrier, -1, 0, 0, site);
+    update_phase(mbarrier, -1, 0, 0, site);
   }
-  begin(worker, {Copy::kArrival, nullptr, nullptr, 0, 0, mbarrier, 0, site, 0});
+  add_copy(worker, {Copy::kArrival, nullptr, nullptr, 0, 0, mbarrier, 0, site, 0});
 }
 
 CK_SIM_EXPORT void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrier,
@@ -222,25 +221,19 @@ CK_SIM_EXPORT void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes,
   }
   Worker* w = current();
   if (mbarrier != nullptr && !may_use(mbarrier, site)) return;
-  begin(w, {Copy::kBulk, static_cast<char*>(to), static_cast<const char*>(from), bytes, bytes,
-            mbarrier, w->running->copies.bulk_group, site, 0});
+  add_copy(w, {Copy::kBulk, static_cast<char*>(to), static_cast<const char*>(from), bytes, bytes,
+               mbarrier, w->running->copies.bulk_group, site, 0});
   if (mbarrier != nullptr && window_offset(w->window, mbarrier) >= w->window.bytes) {
     // It is another block's, which cannot ask for the copy.
     const uint32_t last = w->running->copies.count - 1;
-    let_happen(w, w->running, [last](const Copy&, uint32_t i) { return i == last; });
+    carry_out_copies(w, w->running, [last](const Copy&, uint32_t i) { return i == last; });
   }
 }
 
 CK_SIM_EXPORT void ck_sim_bulk_commit() { ++current()->running->copies.bulk_group; }
 
 CK_SIM_EXPORT void ck_sim_bulk_wait(uint32_t pending) {
-  Worker* w = current();
-  Thread* self = w->running;
-  const uint32_t open = self->copies.bulk_group;
-  let_happen(w, self, [pending, open](const Copy& copy, uint32_t) {
-    return copy.kind == Copy::kBulk && copy.mbarrier == nullptr &&
-           is_due(copy.group, open, pending);
-  });
+  finish_groups(Copy::kBulk, current()->running->copies.bulk_group, pending);
 }
 
 CK_SIM_EXPORT void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const Site* site) {
@@ -250,7 +243,7 @@ CK_SIM_EXPORT void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const Si
   }
   if (may_use(mbarrier, site)) {
     order_forget(mbarrier);
-    __atomic_store_n(word, packed({count, count, 0, 0}), __ATOMIC_RELEASE);
+    __atomic_store_n(word, pack({count, count, 0, 0}), __ATOMIC_RELEASE);
     ++worker->changes;
   }
 }
@@ -265,17 +258,17 @@ CK_SIM_EXPORT void ck_sim_mbarrier_invalidate(char* mbarrier, const Site* site) 
 
 CK_SIM_EXPORT uint64_t ck_sim_mbarrier_arrive(char* mbarrier, uint32_t count, uint32_t drops,
                                               int32_t transactions, const Site* site) {
-  return may_use(mbarrier, site) ? advance(mbarrier, count, drops, transactions, site) : kMark;
+  return may_use(mbarrier, site) ? update_phase(mbarrier, count, drops, transactions, site) : kMark;
 }
 
 CK_SIM_EXPORT int ck_sim_mbarrier_test(char* mbarrier, uint64_t state, int tries,
                                        const Site* site) {
-  return is_over(mbarrier, phase_of(state, site).parity, tries, site);
+  return test_phase(mbarrier, phase_of(state, site).parity, tries, site);
 }
 
 CK_SIM_EXPORT int ck_sim_mbarrier_test_parity(char* mbarrier, uint32_t parity, int tries,
                                               const Site* site) {
-  return is_over(mbarrier, parity & 1, tries, site);
+  return test_phase(mbarrier, parity & 1, tries, site);
 }
 
 CK_SIM_EXPORT uint32_t ck_sim_mbarrier_pending(uint64_t state) {

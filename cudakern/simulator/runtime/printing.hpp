@@ -205,7 +205,7 @@ CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_assert_failed(const char* me
   char text[400];  // a copy, as the kernel's strings may be out of bounds
   snprintf(text, sizeof text, "%s:%u: assertion `%s` must hold", file, line, message);
   fail(w->launch, "assert", w->running->view, site, "%s", text);
-  leave(w);
+  abandon_thread(w);
 }
 
 }  // namespace ck_sim

@@ -33,7 +33,7 @@ inline uint32_t warps_of(const Worker* w) {
 }
 
 /// Returns what a lane gives its warp.
-inline void* given_by(const Worker* w, uint32_t thread, const ck_sim_point& at) {
+inline void* data_of_lane(const Worker* w, uint32_t thread, const ck_sim_point& at) {
   void* const given = saved_of(w, thread) + kGivenOffset;
   if (at.is_fixed != 0) {
     static_cast<Shuffle*>(given)->by = at.by;
@@ -82,7 +82,8 @@ inline void come_alone(Worker* w, uint32_t thread) {
     come_to_barrier(w, plain ? at.meeting : *meeting_of(w, thread), at.site);
   } else if (at.meet != nullptr) {
     const uint32_t own = *reinterpret_cast<const uint32_t*>(saved_of(w, thread));
-    come_to_collective(w, at.mask != 0 ? at.mask : own, given_by(w, thread, at), at.meet, at.site);
+    come_to_collective(w, at.mask != 0 ? at.mask : own, data_of_lane(w, thread, at), at.meet,
+                       at.site);
     if (all_present(w, *self)) {
       carry_out(w, *self);
     } else {
@@ -154,7 +155,7 @@ inline bool meet_together(Worker* w, uint32_t warp, const ck_sim_point& at) {
   void* given[kWarpSize];
   unsigned named = at.mask != 0 ? at.mask : ~0u;
   for (uint32_t i = 0; i < count; ++i, saved += bytes) {
-    given[i] = given_by(w, warp * kWarpSize + i, at);
+    given[i] = data_of_lane(w, warp * kWarpSize + i, at);
     if (at.mask == 0) {
       named &= *reinterpret_cast<const uint32_t*>(saved);
     }
@@ -346,7 +347,7 @@ inline void end_round(Worker* w) {
     }
     if (!waits) {
       report_stuck(w);
-      leave(w);
+      abandon_thread(w);
     }
   } else if (!moved || ++w->rounds % kRoundsPerTurn == 0) {
     w->changes = moved ? 1 : 0;
@@ -437,7 +438,7 @@ CK_SIM_EXPORT bool ck_sim_next(Team* team) {
     team->last = threads;
     return true;
   }
-  if (has_failed(w->launch)) leave(w);
+  if (has_failed(w->launch)) abandon_thread(w);
   if (team->left != kEnded && goes_on(w, *team)) {
     team->point = team->left;
     return true;
@@ -446,7 +447,7 @@ CK_SIM_EXPORT bool ck_sim_next(Team* team) {
     come(w, *team);
   }
   for (;;) {
-    if (has_failed(w->launch)) leave(w);
+    if (has_failed(w->launch)) abandon_thread(w);
     if (choose(w, team)) {
       w->ran = true;
       team->thread = w->threads[team->first].view.thread;

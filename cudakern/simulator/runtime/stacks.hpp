@@ -26,6 +26,25 @@ constexpr int kInstallGuard = 102;
 // default.
 constexpr uint64_t kMostMappedStacks = 16384;
 
+/// Maps pages, which take no memory until they are touched; null without address space.
+inline char* map_pages(size_t bytes, int access = PROT_READ | PROT_WRITE) {
+  void* memory = mmap(nullptr, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+}
+
+/// Removes those items of a list for which `is_removed` holds, which may free them.
+template <typename T, typename IsRemoved>
+inline void remove_items(T** list, IsRemoved is_removed) {
+  while (T* const item = *list) {
+    T* const next = item->next;
+    if (is_removed(item)) {
+      *list = next;
+    } else {
+      list = &item->next;
+    }
+  }
+}
+
 /// Neighbouring stacks, each above its guard. Those that were never taken are untouched.
 struct Slab {
   char* memory;
@@ -88,17 +107,16 @@ inline uint64_t most_stacks() {
 
 /// Maps stacks; false without memory.
 inline bool add_slab() {
-  void* memory = mmap(nullptr, kSlabStacks * kGuardedStackBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  Slab* slab = static_cast<Slab*>(memory == MAP_FAILED ? nullptr : malloc(sizeof(Slab)));
+  char* const memory = map_pages(kSlabStacks * kGuardedStackBytes);
+  Slab* slab = static_cast<Slab*>(memory == nullptr ? nullptr : malloc(sizeof(Slab)));
   if (slab == nullptr) {
-    if (memory != MAP_FAILED) {
+    if (memory != nullptr) {
       munmap(memory, kSlabStacks * kGuardedStackBytes);
     }
     return false;
   }
   madvise(memory, kSlabStacks * kGuardedStackBytes, MADV_NOHUGEPAGE);  // a thread touches few pages
-  *slab = {static_cast<char*>(memory), 0, 0, slabs};
+  *slab = {memory, 0, 0, slabs};
   slabs = slab;
   return true;
 }
@@ -150,20 +168,6 @@ inline void give_fibers(Fiber* list) {
   pthread_mutex_unlock(&fibers_lock);
 }
 
-/// Unmaps the slabs that trim_fibers has marked.
-inline void unmap_slabs() {
-  for (Slab** at = &slabs; *at != nullptr;) {
-    Slab* const slab = *at;
-    if (slab->idle > slab->taken) {
-      *at = slab->next;
-      munmap(slab->memory, kSlabStacks * kGuardedStackBytes);
-      free(slab);
-    } else {
-      at = &slab->next;
-    }
-  }
-}
-
 /// Unmaps stacks that a large launch has used: slabs whose stacks are all free.
 inline void trim_fibers() {
   pthread_mutex_lock(&fibers_lock);
@@ -180,15 +184,13 @@ inline void trim_fibers() {
         ++slab->idle;  // a mark
       }
     }
-    for (Fiber** at = &free_fibers; *at != nullptr;) {
-      Fiber* const fiber = *at;
-      if (fiber->slab->idle > fiber->slab->taken) {
-        *at = fiber->next;
-      } else {
-        at = &fiber->next;
-      }
-    }
-    unmap_slabs();
+    remove_items(&free_fibers, [](Fiber* f) { return f->slab->idle > f->slab->taken; });
+    remove_items(&slabs, [](Slab* slab) {
+      if (slab->idle <= slab->taken) return false;
+      munmap(slab->memory, kSlabStacks * kGuardedStackBytes);
+      free(slab);
+      return true;
+    });
   }
   pthread_mutex_unlock(&fibers_lock);
 }

@@ -16,13 +16,10 @@ constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where there is lit
 
 inline bool reserve_window(Window* window) {
   for (uint64_t bytes = kWindowBytes; bytes >= kLeastWindowBytes; bytes /= 16) {
-    void* start =
-        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start != MAP_FAILED) {
-      *window = {static_cast<char*>(start), bytes, 0};
-      return true;
-    }
+    *window = {map_pages(bytes, PROT_NONE), bytes, 0};
+    if (window->start != nullptr) return true;
   }
+  window->bytes = 0;
   return false;
 }
 

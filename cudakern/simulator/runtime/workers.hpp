@@ -16,11 +16,7 @@ inline uint32_t free_worker_count = 0;
 inline pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /// A new worker; null without memory. Pages that nobody uses are never touched.
-inline Worker* make_worker() {
-  void* memory = mmap(nullptr, sizeof(Worker), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<Worker*>(memory);
-}
+inline Worker* make_worker() { return reinterpret_cast<Worker*>(map_pages(sizeof(Worker))); }
 
 inline void destroy_worker(Worker* w) {
   for (Thread& thread : w->threads) {

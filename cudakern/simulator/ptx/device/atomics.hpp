@@ -11,13 +11,13 @@ struct Quiet {
   const ck_sim::Site* site;
   operator const ck_sim::Site*() const { return site; }
 };
-CK_INLINE void tell(const void* word, ck_sim_update update, const ck_sim::Site* site) {
+CK_INLINE void report_update(const void* word, ck_sim_update update, const ck_sim::Site* site) {
   ck_sim_updated(word, update, site);
 }
-CK_INLINE void tell(const void*, ck_sim_update, Quiet) {}
+CK_INLINE void report_update(const void*, ck_sim_update, Quiet) {}
 
 /// What an atomic did that has written.
-CK_INLINE ck_sim_update written(bool changed) { return changed ? ck_sim_changed : ck_sim_kept; }
+CK_INLINE ck_sim_update update_of(bool changed) { return changed ? ck_sim_changed : ck_sim_kept; }
 
 /// Replaces a word by `update` of it in one step. Returns what was there.
 template <typename T, typename Update>
@@ -35,7 +35,7 @@ CK_INLINE T atomic_update(char* address, S site, Update update) {
   T* const word = to_update<T>(address, site);
   bool changed = false;
   const T seen = replace(word, update, &changed);
-  tell(word, written(changed), site);
+  report_update(word, update_of(changed), site);
   return seen;
 }
 /// Replaces each element, as a word T, in one step, but not all of them together.
@@ -47,7 +47,7 @@ CK_INLINE void update_each(V (&d)[N], char* address, V (&b)[N], S site, Update u
     const V value = b[i];
     d[i] = bit_cast<V>(replace(words + i, [&](T old) { return update(old, value); }, &changed));
   }
-  tell(words, written(changed), site);
+  report_update(words, update_of(changed), site);
 }
 
 #define CK_ATOMIC(name, builtin, changed) \
@@ -55,7 +55,7 @@ CK_INLINE void update_each(V (&d)[N], char* address, V (&b)[N], S site, Update u
   CK_INLINE T name(char* address, T value, S site) { \
     T* const word = to_update<T>(address, site); \
     const T old = builtin(word, value, __ATOMIC_SEQ_CST); \
-    tell(word, written(changed), site); \
+    report_update(word, update_of(changed), site); \
     return old; \
   }
 CK_ATOMIC(atomic_add, __atomic_fetch_add, value != 0)
@@ -91,7 +91,7 @@ CK_INLINE T atomic_exchange(char* address, T value, S site) {
   } else {
     old = __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
   }
-  tell(word, written(old != value), site);
+  report_update(word, update_of(old != value), site);
   return old;
 }
 template <typename T, typename S>
@@ -103,7 +103,7 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, S site) {
   } else {
     __atomic_compare_exchange_n(word, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
-  tell(word, old == compare ? written(value != compare) : ck_sim_failed, site);
+  report_update(word, old == compare ? update_of(value != compare) : ck_sim_failed, site);
   return old;
 }
 

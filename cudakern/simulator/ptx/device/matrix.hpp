@@ -234,7 +234,7 @@ static inline void all_lanes(unsigned mask, const ck_sim::Site* site) {
   }
 }
 
-CK_INLINE Operands& given(void* const* lanes, int lane) {
+CK_INLINE Operands& operands_of(void* const* lanes, int lane) {
   return *static_cast<Operands*>(lanes[lane]);
 }
 
@@ -260,7 +260,7 @@ CK_INLINE void together(Operands& mine, ck_sim_warp_function function) {
 template <typename S, typename E, Part part, typename Note>
 static void each_undefined(void* const* lanes, int first, Note note) {
   for (int lane = 0; lane < kLanes; ++lane) {
-    const u64 registers = given(lanes, lane).registers >> first;
+    const u64 registers = operands_of(lanes, lane).registers >> first;
     for (int i = 0; i < S::template registers<E, part>() * per_register<E>(); ++i) {
       if ((registers >> i / per_register<E>() & 1) != 0)
         note(S::template coordinates<E, part>(lane, i));
@@ -270,11 +270,11 @@ static void each_undefined(void* const* lanes, int first, Note note) {
 template <typename S, typename A, typename B, typename C, typename D>
 static void share_products(void* const* lanes) {
   u64 undefined = 0;
-  for (int lane = 0; lane < kLanes; ++lane) undefined |= given(lanes, lane).undefined;
+  for (int lane = 0; lane < kLanes; ++lane) undefined |= operands_of(lanes, lane).undefined;
   if (!has_bytes(undefined)) return;
   bool rows[S::products][S::m] = {}, columns[S::products][S::n] = {};
   bool sums[S::products][S::m][S::n] = {};
-  const int b = given(lanes, 0).a.count, c = b + given(lanes, 0).b.count;
+  const int b = operands_of(lanes, 0).a.count, c = b + operands_of(lanes, 0).b.count;
   each_undefined<S, A, part_a>(lanes, 0, [&](Coordinates at) { rows[at.product][at.row] = true; });
   each_undefined<S, B, part_b>(lanes, b,
                                [&](Coordinates at) { columns[at.product][at.column] = true; });
@@ -288,8 +288,8 @@ static void share_products(void* const* lanes) {
                       sums[at.product][at.row][at.column];
       registers |= static_cast<u64>(is) << i / per_register<D>();
     }
-    given(lanes, lane).undefined = registers == 0 ? 0 : whole(undefined);
-    given(lanes, lane).registers = registers;
+    operands_of(lanes, lane).undefined = registers == 0 ? 0 : whole(undefined);
+    operands_of(lanes, lane).registers = registers;
   }
 }
 #endif
@@ -302,7 +302,7 @@ static void collect(void* const* lanes, Fragment Operands::* from, Matrices& to)
       const Coordinates at = S::template coordinates<E, part>(lane, i);
       const int line = part == part_b ? at.column : at.row;
       const int k = part == part_b ? at.row : at.column;
-      to[at.product][line][k] = element<E>(given(lanes, lane).*from, i);
+      to[at.product][line][k] = element<E>(operands_of(lanes, lane).*from, i);
     }
   }
 }
@@ -310,7 +310,7 @@ static void collect(void* const* lanes, Fragment Operands::* from, Matrices& to)
 /// d = a b + c of a warp's fragments.
 template <typename S, typename A, typename B, typename C, typename D, typename Step, bool clamps>
 static void multiply_warp(void* const* lanes, unsigned mask) {
-  all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
+  all_lanes(mask, operands_of(lanes, __builtin_ctz(mask)).site);
   using Sum = typename D::Sum;
   typename A::Factor a[S::products][S::m][S::k];
   typename B::Factor b[S::products][S::n][S::k];
@@ -334,7 +334,7 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
     }
   }
   for (int lane = 0; lane < kLanes; ++lane) {
-    const Operands& of = given(lanes, lane);
+    const Operands& of = operands_of(lanes, lane);
     for (int i = 0; i < S::template registers<D, part_c>() * per_register<D>(); ++i) {
       const Coordinates at = S::template coordinates<D, part_c>(lane, i);
       set_element<D>(of.d, i, d[at.product][at.row][at.column]);
@@ -368,7 +368,8 @@ CK_INLINE char* half_at(const Fragment& of, int i) { return static_cast<char*>(o
 template <int count, bool transposed>
 static void share_rows(void* const* lanes) {
   u64 of_rows[kLanes], any = 0;
-  for (int lane = 0; lane < kLanes; ++lane) any |= of_rows[lane] = given(lanes, lane).undefined;
+  for (int lane = 0; lane < kLanes; ++lane)
+    any |= of_rows[lane] = operands_of(lanes, lane).undefined;
   for (int lane = 0; has_bytes(any) && lane < kLanes; ++lane) {
     u64 undefined = 0;
     for (int i = 0; i < 2 * count; ++i) {
@@ -377,7 +378,7 @@ static void share_rows(void* const* lanes) {
       const u64 part = part_of(of_rows[i / 2 * kSide + row], static_cast<u32>(2 * column), 0x3);
       undefined |= has_bytes(part) ? placed_at(part, static_cast<u32>(2 * i), 0x3) : 0;
     }
-    given(lanes, lane).undefined = undefined;
+    operands_of(lanes, lane).undefined = undefined;
   }
 }
 /// Hands each lane the undefined bytes that its row gets from registers.
@@ -385,8 +386,8 @@ template <int count, bool transposed>
 static void share_registers(void* const* lanes) {
   u64 undefined = 0, registers[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
-    undefined |= given(lanes, lane).undefined;
-    registers[lane] = given(lanes, lane).registers;
+    undefined |= operands_of(lanes, lane).undefined;
+    registers[lane] = operands_of(lanes, lane).registers;
   }
   for (int lane = 0; has_bytes(undefined) && lane < count * kSide; ++lane) {
     u64 bytes = 0;
@@ -395,21 +396,22 @@ static void share_registers(void* const* lanes) {
       const int from = transposed ? column * 4 + row / 2 : row * 4 + column / 2;
       bytes |= (registers[from] >> lane / kSide & 1) != 0 ? u64{0x3} << 2 * column : 0;
     }
-    given(lanes, lane).undefined = bytes == 0 ? 0 : (undefined & ~ck_sim::kUndefinedBytes) | bytes;
+    operands_of(lanes, lane).undefined =
+        bytes == 0 ? 0 : (undefined & ~ck_sim::kUndefinedBytes) | bytes;
   }
 }
 #endif
 
 template <int count, bool transposed, bool stores>
 static void move_matrices(void* const* lanes, unsigned mask) {
-  all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
+  all_lanes(mask, operands_of(lanes, __builtin_ctz(mask)).site);
   for (int matrix = 0; matrix < count; ++matrix) {
     for (int lane = 0; lane < kLanes; ++lane) {
-      const Operands& of = given(lanes, lane);
+      const Operands& of = operands_of(lanes, lane);
       for (int e = 0; e < 2; ++e) {
         const int first = lane / 4, second = lane % 4 * 2 + e;
         const int row = transposed ? second : first, column = transposed ? first : second;
-        char* const memory = given(lanes, matrix * kSide + row).address + 2 * column;
+        char* const memory = operands_of(lanes, matrix * kSide + row).address + 2 * column;
         if (stores) {
           memcpy(memory, half_at(of.a, 2 * matrix + e), 2);
         } else {
@@ -458,10 +460,11 @@ CK_INLINE void store_matrices(char* address, Fragment a, const ck_sim::View* me,
 }
 
 static void transpose_warp(void* const* lanes, unsigned mask) {
-  all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
+  all_lanes(mask, operands_of(lanes, __builtin_ctz(mask)).site);
   for (int i = 0; i < kSide * kSide; ++i) {
     const int other = i % kSide * kSide + i / kSide;
-    memcpy(half_at(given(lanes, other / 2).d, other % 2), half_at(given(lanes, i / 2).a, i % 2), 2);
+    memcpy(half_at(operands_of(lanes, other / 2).d, other % 2),
+           half_at(operands_of(lanes, i / 2).a, i % 2), 2);
   }
 }
 CK_INLINE u32 transpose(u32 a, const ck_sim::Site* site) {
@@ -505,9 +508,9 @@ static void move_fragment(Operands& of, int lane) {
 }
 template <typename S, typename E, Part part, Major major, bool stores>
 static void move_fragments(void* const* lanes, unsigned mask) {
-  all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
+  all_lanes(mask, operands_of(lanes, __builtin_ctz(mask)).site);
   for (int lane = 0; !ck_sim::kChecked && lane < kLanes; ++lane) {
-    move_fragment<S, E, part, major, stores>(given(lanes, lane), lane);
+    move_fragment<S, E, part, major, stores>(operands_of(lanes, lane), lane);
   }
 }
 /// In checked launches each lane moves its own elements, before the warp meets or afterwards.

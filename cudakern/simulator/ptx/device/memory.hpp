@@ -166,7 +166,7 @@ CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Si
 constexpr u32 kTurns = 1u << 20;
 #if defined(__x86_64__) && defined(__AVX__)
 /// Lets others run, and keeps the vector registers, so that the floats of a loop stay in these.
-CK_OUTLINE void turned(const ck_sim::Site* site) {
+CK_OUTLINE void turn_now(const ck_sim::Site* site) {
   alignas(32) char saved[16][32];
 #define CK_EACH(_) \
   _(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7) _(8) _(9) _(10) _(11) _(12) _(13) _(14) _(15)
@@ -186,12 +186,12 @@ CK_OUTLINE void turned(const ck_sim::Site* site) {
 #undef CK_EACH
 }
 #else
-CK_OUTLINE void turned(const ck_sim::Site* site) { ck_sim_turn(site); }
+CK_OUTLINE void turn_now(const ck_sim::Site* site) { ck_sim_turn(site); }
 #endif
 CK_INLINE void turn(u32& turns, const ck_sim::Site* site) {
   if (__builtin_expect(++turns == kTurns, 0)) {
     turns = 0;
-    turned(site);
+    turn_now(site);
   }
 }
 
