@@ -61,7 +61,7 @@ inline bool is_written(const ck_sim_buffer& b) {
 
 inline bool locate_buffer(Access& a, Location* location) {
   const MemoryMap& m = memory_map;
-  const uint64_t address = reinterpret_cast<uint64_t>(a.address);
+  const uint64_t address = a.at();
   a.object = recent.buffer[a.site->number] = m.buffer_at(address);
   const ck_sim_buffer& b = m.buffers[a.object];
   a.space = ck_sim_global;
@@ -113,20 +113,14 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Location* l
   return inside;
 }
 
-/// The rank of the block in a cluster that has a window; the number of ranks if none has it.
-inline uint32_t rank_of_window(const Group& group, const char* window) {
-  uint32_t rank = 0;
-  for (; rank < group.ranks && group.windows[rank] != window; ++rank) {
-  }
-  return rank;
-}
-
 /// Locates an address in the window of another block; false unless that block is of the cluster and
 /// still runs.
 inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Location* location) {
   const bool inside = locate_shared(a, other, offset, location);
   const Group& group = a.w->group;
-  const uint32_t rank = group.ranks == 1 ? 1 : rank_of_window(group, other->window.start);
+  uint32_t rank = group.ranks == 1 ? 1 : 0;  // of that block, if it is or was of the cluster
+  for (; rank < group.ranks && group.windows[rank] != other->window.start; ++rank) {
+  }
   if (rank < group.ranks && checker.checks &&
       (!other->live || other->checked.first != a.w->checked.first)) {
     a.object = rank;
@@ -153,9 +147,9 @@ inline bool locate_local(Access& a, Location* location) {
 
 inline bool locate_object(Access& a, const Vector<Object>& objects, const Mapping& cells,
                           ck_sim_space space, Location* location) {
-  const Object* o = find_nearest(objects, reinterpret_cast<uint64_t>(a.address));
+  const Object* o = find_nearest(objects, a.at());
   if (o == nullptr) return false;
-  const int64_t offset = static_cast<int64_t>(reinterpret_cast<uint64_t>(a.address) - o->start);
+  const int64_t offset = static_cast<int64_t>(a.at() - o->start);
   if (offset < -64 || offset >= static_cast<int64_t>(o->bytes) + 64) return false;
   a.space = space;
   a.object = o->number;
@@ -199,7 +193,7 @@ inline void locate_stray(Access& a, Location* location) {
 /// Locates an address outside of arrays, the block's shared memory and the thread's stack.
 inline bool locate_elsewhere(Access& a, Location* location) {
   const MemoryMap& m = memory_map;
-  const uint64_t address = reinterpret_cast<uint64_t>(a.address);
+  const uint64_t address = a.at();
   bool inside = false;
   for (uint32_t i = 0; a.w->group.ranks > 1 && i < a.w->group.ranks && may_be_shared(a.kind); ++i) {
     if (is_in_window(a, a.w->cluster->workers[i], location, &inside)) return inside;
@@ -243,9 +237,7 @@ inline bool locate(Access& a, Location* location) {
 
 /// The key of the channel of an address. It differs between blocks, which have their shared memory
 /// at the same addresses one after the other.
-inline uint64_t channel_key(const Access& a) {
-  return reinterpret_cast<uint64_t>(a.address) + (a.owner << 48) + 1;
-}
+inline uint64_t channel_key(const Access& a) { return a.at() + (a.owner << 48) + 1; }
 
 // What is wrong with an access
 
@@ -327,14 +319,11 @@ inline bool is_whole(const Access& a, uint32_t element) {
   return whole;
 }
 
-/// Whether other blocks and the host see what is written there.
-inline bool is_seen(const Access& a) {
-  return a.space == ck_sim_global || a.space == ck_sim_variable_;
-}
-
-/// Reports the undefined value of a write if others see it. Otherwise memory holds it.
+/// Reports the undefined value of a write if others see it: other blocks, and the host. Otherwise
+/// memory holds it.
 inline void use_stored(Access& a, uint32_t element) {
-  if (a.undefined_bytes != 0 && is_seen(a) && is_whole(a, element)) {
+  const bool others_see = a.space == ck_sim_global || a.space == ck_sim_variable_;
+  if (a.undefined_bytes != 0 && others_see && is_whole(a, element)) {
     use_undefined(a, ck_sim_use_store);
     a.undefined_bytes = 0;
   }
@@ -345,7 +334,7 @@ inline void check_local(Access& a, const Location& location) {
   for (uint32_t i = 0; i < a.bytes; ++i) {
     unsigned char& bits = location.written[(location.bit + i) / 8];
     const unsigned char bit = static_cast<unsigned char>(1u << (location.bit + i) % 8);
-    const uint64_t address = reinterpret_cast<uint64_t>(a.address) + i;
+    const uint64_t address = a.at(i);
     if ((a.kind & kWrites) == 0) {
       const uint64_t held = (bits & bit) != 0 ? 0 : undefined_values.held_at(address, 1);
       fresh |= (bits & bit) == 0 && held == 0 ? 1u << i : 0u;
@@ -367,7 +356,7 @@ inline void count_access(const Access& a) {
   const Action action = (a.kind & kAtomic) != 0   ? Action::kAtomic
                         : (a.kind & kWrites) != 0 ? Action::kStore
                                                   : Action::kLoad;
-  uint64_t address = reinterpret_cast<uint64_t>(a.address);
+  uint64_t address = a.at();
   Memory memory = Memory::kGlobal;
   switch (a.space) {
     case ck_sim_shared:
@@ -467,7 +456,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
     }
     return false;
   }
-  if (reinterpret_cast<uint64_t>(a.address) % alignment != 0) {
+  if (a.at() % alignment != 0) {
     stop_counting(a, "misaligned");
     report(a, "misaligned");
     return false;

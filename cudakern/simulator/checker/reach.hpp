@@ -101,7 +101,7 @@ inline void find_origin(uint64_t address, ck_sim_finding* finding) {
 inline void report_outside(const Access& a) {
   ck_sim_finding* finding = report(a, "out_of_bounds");
   if (finding != nullptr && a.space == ck_sim_nowhere) {
-    find_origin(reinterpret_cast<uint64_t>(a.address), finding);
+    find_origin(a.at(), finding);
   }
 }
 

@@ -44,6 +44,8 @@ struct Access {
   Worker* remote;          // that runs the block, if it is another one
   bool ended;              // ... which has ended
   bool constant;           // of a variable of the module
+
+  uint64_t at(uint32_t byte = 0) const { return reinterpret_cast<uint64_t>(address) + byte; }
 };
 
 inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0,
@@ -82,7 +84,7 @@ inline Scope reach(const Site* site) {
 
 /// Whether the thread of an access has seen an earlier write, or comes after a thread that has.
 inline bool follows_read_of(const Access& a, Tag tag, uint32_t byte) {
-  const uint64_t address = reinterpret_cast<uint64_t>(a.address) + byte;
+  const uint64_t address = a.at(byte);
   return order.observed.size != 0 && comes_after_observers(a.w, a.self, address, tag, a.tag);
 }
 
@@ -228,7 +230,7 @@ inline void note_seen(const Access& a, Tag write, uint32_t byte) {
   const Scope needed = order.distance(a.w->checked.serial, write.serial());
   if ((other->access & (kStrong | kMbarrier)) == kStrong &&
       narrower(scope_of(a.site), scope_of(other)) >= needed) {
-    note_observation(reinterpret_cast<uint64_t>(a.address) + byte, write, a.tag);
+    note_observation(a.at(byte), write, a.tag);
   }
 }
 
@@ -277,11 +279,6 @@ inline void note_forgotten(const Access& a, LatestReadTag latest) {
   }
 }
 
-/// The tag of a write of an undefined value.
-inline Tag undefined_tag(Tag tag, const Site* site) {
-  const uint32_t second = sites.second_of(site);
-  return second == 0 ? tag : tag.with_site(second);
-}
 /// Whether a write of this launch left an undefined value.
 inline bool left_undefined(Tag write) { return sites.is_second(write.site()); }
 
@@ -289,15 +286,16 @@ inline bool left_undefined(Tag write) { return sites.is_second(write.site()); }
 inline void write_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   const uint32_t all = (a.kind & kAtomic) != 0 ? 0 : a.undefined_bytes;
   const uint32_t own = all >> byte & ((1u << bytes) - 1);
-  cell->write = WriteTag(own == 0 ? a.tag : undefined_tag(a.tag, a.site));
+  const uint32_t second = own == 0 ? 0 : sites.second_of(a.site);
+  cell->write = WriteTag(second == 0 ? a.tag : a.tag.with_site(second));
   if (own != 0) {
-    undefined_values.hold(reinterpret_cast<uint64_t>(a.address) + byte, bytes, a.undefined | own);
+    undefined_values.hold(a.at(byte), bytes, a.undefined | own);
   }
 }
 
 /// The word of the undefined values that a cell holds.
 inline uint64_t held_word(const Access& a, uint32_t byte, uint32_t bytes) {
-  return undefined_values.held_at(reinterpret_cast<uint64_t>(a.address) + byte, bytes);
+  return undefined_values.held_at(a.at(byte), bytes);
 }
 /// Adds a few bytes to those of an access that are undefined.
 inline void add(Access& a, uint64_t undefined, uint32_t byte) {
@@ -322,7 +320,7 @@ inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
     return fresh;
   }
   if (order.observed.size != 0) {
-    forget_observations(reinterpret_cast<uint64_t>(a.address) + byte, cell->write);
+    forget_observations(a.at(byte), cell->write);
   }
   note_forgotten(a, cell->latest_read);
   check_against(a, cell->first_read, false, byte, bytes);
@@ -431,7 +429,7 @@ inline Cell* split(const Access& a, Cell* cell) {
 /// `byte` on. `first` is the cell that its address lies in.
 template <typename Look>
 inline void each_cell(const Access& a, Cell* first, Look look) {
-  uint32_t within = reinterpret_cast<uint64_t>(a.address) & 3;
+  uint32_t within = a.at() & 3;
   for (uint32_t done = 0; done < a.bytes; ++first, within = 0) {
     const uint32_t count = 4 - within < a.bytes - done ? 4 - within : a.bytes - done;
     if (count == 4 && !is_split(a, first)) {

@@ -419,19 +419,15 @@ inline bool goes_on(Worker* w, const Team& team) {
   return true;
 }
 
-inline void end_all(Worker* w) {
-  w->done = w->launch->threads;
-  for (uint32_t i = 0; w->copies && i < w->done; ++i) {
-    finish_copies(w, &w->threads[i]);
-  }
-}
-
 CK_SIM_EXPORT bool ck_sim_next(Team* team) {
   Worker* w = worker;
   const uint32_t threads = w->launch->threads;
   if (team->last == threads && team->first == 0 &&
       (w->launch->kernel->points == nullptr || team->left == kEnded)) {
-    end_all(w);
+    w->done = threads;
+    for (uint32_t i = 0; w->copies && i < threads; ++i) {
+      finish_copies(w, &w->threads[i]);
+    }
     return false;
   }
   if (w->launch->kernel->points == nullptr) {

@@ -106,14 +106,10 @@ template <typename T, typename... U>
 CK_INLINE void put(char* address, T value, const ck_sim::Site* site, U... undefined) {
   store<T>(to_write<T>(address, &value, site, undefined...), value);
 }
-template <typename T, int N>
-CK_INLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site) {
-  memcpy(to_write<T>(address, values, site), values, sizeof values);
-}
-template <typename T, int N>
+template <typename T, int N, typename... U>
 CK_INLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site,
-                   const Undefined<N>& undefined) {
-  memcpy(to_write<T>(address, values, site, undefined.words), values, sizeof values);
+                   const U&... undefined) {
+  memcpy(to_write<T>(address, values, site, undefined.words...), values, sizeof values);
 }
 
 // Loads and stores with an order, which is acquire and release or stronger.
@@ -152,14 +148,10 @@ template <typename T, typename... U>
 CK_INLINE void put_ordered(char* address, T value, const ck_sim::Site* site, U... undefined) {
   publish(to_write<T>(address, &value, site, undefined...), &value, 1);
 }
-template <typename T, int N>
-CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Site* site) {
-  publish(to_write<T>(address, values, site), values, N);
-}
-template <typename T, int N>
+template <typename T, int N, typename... U>
 CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Site* site,
-                           const Undefined<N>& undefined) {
-  publish(to_write<T>(address, values, site, undefined.words), values, N);
+                           const U&... undefined) {
+  publish(to_write<T>(address, values, site, undefined.words...), values, N);
 }
 
 /// How many iterations of loops there are before others may run.
