@@ -113,8 +113,7 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Location* l
   return inside;
 }
 
-/// Locates an address in the window of another block; false unless that block is of the cluster and
-/// still runs.
+/// Locates an address in the window of another block; false unless it is of the cluster, and runs.
 inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Location* location) {
   const bool inside = locate_shared(a, other, offset, location);
   const Group& group = a.w->group;
@@ -291,8 +290,7 @@ inline void use_undefined(const Access& a, ck_sim_use use) {
   report_undefined(view, thread_of(a.w, a.self), a.undefined, use, a.site);
 }
 
-/// Gives the undefined values of a read to its thread, whose code follows them. An atomic uses them
-/// at once.
+/// Gives undefined values of a read to its thread, which follows them. An atomic uses them at once.
 inline void give_undefined(const Access& a) {
   const View& view = a.w->threads[a.self].view;
   if (a.begins) return;
@@ -319,8 +317,7 @@ inline bool is_whole(const Access& a, uint32_t element) {
   return whole;
 }
 
-/// Reports the undefined value of a write if others see it: other blocks, and the host. Otherwise
-/// memory holds it.
+/// Reports an undefined value that other blocks and the host will see; memory holds others.
 inline void use_stored(Access& a, uint32_t element) {
   const bool others_see = a.space == ck_sim_global || a.space == ck_sim_variable_;
   if (a.undefined_bytes != 0 && others_see && is_whole(a, element)) {
@@ -385,8 +382,7 @@ inline void count_access(const Access& a) {
   }
 }
 
-/// Takes note of an access to the shared memory of another block, which must come before that
-/// block's end.
+/// Takes note of an access to shared memory of another block, which must come before its end.
 inline void note_remote(const Access& a) {
   const uint32_t threads = a.w->launch->threads, rank = a.w->group.rank;
   Vector<RemoteAccess>& remote = a.remote->checked.remote;

@@ -20,9 +20,8 @@ inline uint64_t hash_text(const char* text) {
   return key;
 }
 
-/// The instructions of a launch that access memory, by number. A number fits into a tag. An
-/// instruction that writes undefined values has a second number for these, which count down from
-/// the largest.
+/// The instructions of a launch that access memory, by numbers that fit into a tag. One that writes
+/// undefined values has a second number for these. Second numbers count down from the largest.
 struct Sites {
   const Site* at[kMostSites + 1];
   uint64_t lines[kMostSites + 1];  // of each, a hash of its source line and the calls around it

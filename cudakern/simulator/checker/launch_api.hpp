@@ -59,8 +59,7 @@ enum ck_sim_reason : uint32_t {
   ck_sim_sizes,        // both are strong, and overlap in part; in strict launches only
 };
 
-/// Why a shuffle has nothing to read: the `space` of its finding. `object` is the lane that it
-/// reads.
+/// Why a shuffle has nothing to read: the `space` of its finding, whose `object` is the lane read.
 enum ck_sim_lack : uint32_t {
   ck_sim_absent,  // the block has no such lane
   ck_sim_exited,
@@ -80,8 +79,7 @@ struct ck_sim_finding {
   uint32_t access, other_access;  // kWrites and kAtomic of each
   uint32_t reason;
   uint32_t only_strict;  // whether a launch that is not strict would not report it
-  // Of an address outside of arrays: where the address stands that it was computed from; or
-  // nowhere.
+  // Of an address outside of arrays: where the one stands that it was computed from; or nowhere.
   uint32_t origin_space, origin_object;
   uint64_t origin_offset;
   uint32_t use;      // of an undefined value, at the other site

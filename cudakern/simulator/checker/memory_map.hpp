@@ -73,8 +73,7 @@ struct MemoryMap {
   Mapping arena, arena_cells, variable_cells, heap_cells;
   uint64_t arena_bytes;  // in use
   bool sampled;
-  Mapping
-      present;  // of a sampled launch: a byte for each chunk of the arena, whether it was copied
+  Mapping present;  // of a sampled launch: whether each chunk of the arena was copied, a byte each
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
   const ck_sim_shared_object* shared_objects;
@@ -123,8 +122,7 @@ struct MemoryMap {
     }
   }
 
-  /// Calls `visit(copy, host, bytes)` for parts of a buffer that fit into a processor's cache, and
-  /// end where words do.
+  /// Calls `visit(copy, host, bytes)` for parts of a buffer: whole words that fit into a cache.
   template <typename Visit>
   static void for_pieces(const ck_sim_buffer& b, Visit visit) {
     for (uint64_t done = 0; done < b.bytes;) {
@@ -176,8 +174,7 @@ struct MemoryMap {
         [translate](const uint64_t* word) { *const_cast<uint64_t*>(word) = translate(*word); });
   }
 
-  /// Returns the copy's address for one of the host's: in an array or, if it is in none, at the end
-  /// of one.
+  /// Returns the copy's address for one of the host's: in an array or else at the end of one.
   uint64_t in_arena(uint64_t address) const {
     const auto start = [this](size_t i) { return reinterpret_cast<uint64_t>(buffers[i].host); };
     const auto end = [this, start](size_t i) { return start(i) + buffers[i].bytes; };

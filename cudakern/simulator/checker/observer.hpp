@@ -9,8 +9,7 @@ namespace ck_sim {
 
 constexpr const char* kGone =
     "the memory of each array must be mapped; part of one is not, as when a mapped file is cut";
-constexpr uint64_t kMostKept = uint64_t{1}
-                               << 28;  // bytes of memory that the next launch uses again
+constexpr uint64_t kMostKept = uint64_t{1} << 28;  // bytes that the next launch may use again
 
 // Launches, blocks, threads
 
@@ -345,8 +344,7 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
 
 // Asynchronous copies
 
-/// Calls `look(access)` for the pieces of a range, up to 16 bytes each; false if a piece
-/// must not be accessed.
+/// Calls `look(access)` for pieces of a range of up to 16 bytes; false if one must not be accessed.
 template <typename Look>
 inline bool each_piece(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
                        const Site* site, Look look) {
@@ -450,8 +448,7 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   ThreadOrder& t = w->checked.order[number];
   checker.writes += 1;
   if (!checker.checks) return;
-  // A bulk copy for an mbarrier ends when any thread looks at the mbarrier. It counts with the time
-  // when it began.
+  // A bulk copy ends when any thread looks at its mbarrier. It counts with the time when it began.
   const bool detached = copy.mbarrier != nullptr && copy.kind == Copy::kBulk;
   const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
   if (copy.kind != Copy::kArrival) {

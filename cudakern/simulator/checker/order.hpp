@@ -703,9 +703,8 @@ inline void take_leniently(ThreadOrder& t, Knowledge entries) {
 }
 
 /// Has everything before a barrier of the whole block come before everything after it. Much code
-/// also relies on the following, which is lenient in strict launches: the barrier is a fence for
-/// relaxed reads before it, and relaxed writes after it, by any thread, release what fences before
-/// it did.
+/// also relies on two effects, which are lenient if strict: the barrier is a fence for relaxed
+/// reads before it, and fences before it are such for the relaxed writes of all threads after it.
 inline void meet_block(Worker* w) {
   uint32_t base = 0;
   Union known;

@@ -79,8 +79,7 @@ inline uint64_t take_cluster(Rounds* r) {
   return cluster;
 }
 
-/// The cluster of the grid that runs as number `i` of a sample: it is in the middle of those that
-/// it stands for.
+/// The cluster of the grid that is number `i` of a sample: the middle one of those it stands for.
 inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
   const uint64_t all = count_blocks(launch->grid) / launch->ranks;
   const uint64_t run = launch->blocks / launch->ranks, least = all / run;

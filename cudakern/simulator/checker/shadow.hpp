@@ -28,8 +28,7 @@ struct Access {
   uint32_t kind;      // as in Site::access
   bool begins;        // whether it is an asynchronous copy, which begins
   const char* value;  // of a write, as far as that is known
-  // What is undefined of what is written, or of what a read gets: a word without bytes, and the
-  // bytes, a bit each.
+  // Of what is written or read, as far as it is undefined: a word without bytes, and these.
   uint64_t undefined;
   uint32_t undefined_bytes;
   Tag tag;
@@ -107,8 +106,7 @@ inline bool must_be_ordered(const Access& a, Tag tag, const Site& other, ck_sim_
 }
 
 /// Whether one of two accesses is a non-coherent load and the other one a write: a race in any
-/// order. Unless the launch is strict, a thread may write what it alone has read: no other thread's
-/// load can be stale.
+/// order. If not strict, a thread may write what it alone has read: no load of others can be stale.
 inline bool breaks_promise(const Access& a, Tag tag, bool other_writes) {
   if (other_writes) return (a.kind & (kNonCoherent | kWrites)) == kNonCoherent;
   return (sites.at[tag.site()]->access & kNonCoherent) != 0 &&
@@ -303,8 +301,7 @@ inline void add(Access& a, uint64_t undefined, uint32_t byte) {
   a.undefined_bytes |= static_cast<uint32_t>(undefined & kUndefinedBytes) << byte;
 }
 
-/// Checks `bytes` bytes of an access from `byte` on, which share a cell. Returns whether nothing
-/// had written them.
+/// Checks `bytes` of an access from `byte` on, in one cell. Returns whether these were unwritten.
 inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   const bool fresh = cell->write.is_older(a.first);
   check_against(a, cell->write, true, byte, bytes);
@@ -387,8 +384,7 @@ __attribute__((always_inline)) inline bool pass_cells(Cell* cell, uint32_t words
   return true;
 }
 
-/// Passes whole words of a relaxed atomic, as `pass_cells` does, if the earlier atomics were of the
-/// same instruction.
+/// Passes whole words of a relaxed atomic, likewise, if earlier atomics were of its instruction.
 inline bool pass_atomic(Cell* cell, uint32_t words, Tag tag, uint64_t first,
                         const CheckedBlock& block, bool initialized, Scope scope) {
   const Passes passes = {tag, first, block};
@@ -447,8 +443,7 @@ inline void each_cell(const Access& a, Cell* first, Look look) {
   }
 }
 
-/// Checks all cells of an access of at most 32 bytes. Returns which bytes nothing had written, a
-/// bit each.
+/// Checks all cells of an access of up to 32 bytes. Returns which were unwritten, a bit each.
 inline uint32_t check_cells(Access& a, Cell* first) {
   uint32_t fresh = 0;
   each_cell(a, first, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {

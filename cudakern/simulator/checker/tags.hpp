@@ -65,8 +65,7 @@ class Tag {
   uint64_t word_;
 };
 
-/// The last write to a cell. Of a cell that is split into bytes: since which block, and the index
-/// of the cells of these.
+/// The last write to a cell; or that it is split into bytes, since which block, and their index.
 class WriteTag : public Tag {
  public:
   WriteTag() = default;
@@ -110,8 +109,7 @@ class LatestReadTag : Tag {
   }
   bool has_forgotten() const { return (word_ & kLowest) != 0; }
   Tag reader() const { return from_word(word_ ^ forgotten()); }
-  /// The reader, for a quick look: in flight, too, if readers of other blocks are forgotten. Both
-  /// need a closer look.
+  /// The reader for a quick look: as if in flight if it has forgotten readers of other blocks.
   Tag quick_reader() const { return *this; }
 };
 

@@ -6,8 +6,7 @@
 
 namespace ck_sim {
 
-/// Where undefined values come from: a load of what nothing has written, or a shuffle from a lane
-/// that is not there.
+/// A source of undefined values: a load of what nothing has written, or a shuffle from no lane.
 struct Origin {
   uint32_t site;  // its number
   bool shuffles;

@@ -121,8 +121,7 @@ inline void start_fresh(Worker* w) {
   enter(w);
 }
 
-/// Fails the launch at a fault. It runs in a signal handler, on the signal stack. The fiber is
-/// given up where it is.
+/// Fails the launch at a fault: in a signal handler, on its stack. The fiber is left where it is.
 inline void on_fault(void*, const siginfo_t* info) {
   Worker* w = current();
   Thread* thread = w->running;
@@ -158,8 +157,7 @@ inline void on_fault(void*, const siginfo_t* info) {
   suspend(w);
 }
 
-/// Takes back the fibers that a failure left in the middle of threads, and forgets what these
-/// waited for.
+/// Takes back the fibers that a failure left in the middle of threads, and forgets their copies.
 inline void clean_up(Worker* w) {
   if (in_regions(w->launch) && w->fiber != nullptr) {
     w->fiber->next = w->idle_fibers;

@@ -55,8 +55,7 @@ inline void offer_fault(const siginfo_t* info) {
   }
 }
 
-/// Lets a signal that nobody handles end the process: when the instruction runs again or, if it was
-/// sent, at once.
+/// Lets a signal that nobody handles end the process: at once, or when the instruction runs again.
 inline void give_up(int number, bool sent) {
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;

@@ -88,8 +88,7 @@ static_assert(kMostAlignment <= kFrontBytes, "the pattern fills the gap, too");
 
 // Memory of copies
 
-/// How many bytes the memory of a copy has: its room and what that held before, each between pages
-/// without access.
+/// The bytes of a copy's memory: its room and what that held before, between pages without access.
 inline uint64_t memory_bytes(uint64_t room) {
   return kGuardBytes + room + kFarBytes + room + kGuardBytes;
 }
@@ -346,8 +345,7 @@ inline void enter_arrays(Launch* launch, const ck_sim_arrays* given, char* param
   }
 }
 
-/// Copies what a launch has written back into its arrays, even if it has failed. Fails it if it has
-/// written past them.
+/// Copies back what a launch, even a failed one, wrote into arrays. Fails it if it wrote past them.
 inline void leave_arrays(Launch* launch) {
   GuardedArrays* arrays = launch->arrays;
   if (arrays == nullptr) return;

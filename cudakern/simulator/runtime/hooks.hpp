@@ -36,8 +36,7 @@ CK_SIM_HOOK(void order_forget(const void*), {})
 /// The running thread has carried out an atomic.
 CK_SIM_HOOK(void end_atomic(Worker*, const void*, ck_sim_update, const Site*), {})
 
-/// Returns where an operation on an mbarrier is to happen: elsewhere if it must not. It releases if
-/// its site says so.
+/// Returns where an operation on an mbarrier is to happen: elsewhere if it must not. May release.
 CK_SIM_HOOK(char* check_mbarrier(Worker*, char* mbarrier, const Site*), { return mbarrier; })
 /// The running thread has seen a phase complete.
 CK_SIM_HOOK(void acquire_mbarrier(Worker*, char*, const Site*), {})

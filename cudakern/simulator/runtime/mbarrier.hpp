@@ -135,8 +135,7 @@ inline void carry_out_copies(Worker* w, Thread* thread, Due due) {
   copies->count = left;
 }
 
-/// Has the copies of the running thread happen whose groups are older than the last `pending` ones
-/// before the open one.
+/// Has copies of the running thread happen, but for the open group and `pending` ones before it.
 inline void finish_groups(Copy::Kind kind, uint32_t open, uint32_t pending) {
   Worker* w = current();
   carry_out_copies(w, w->running, [=](const Copy& copy, uint32_t) {

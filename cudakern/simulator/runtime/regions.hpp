@@ -165,8 +165,7 @@ inline bool meet_together(Worker* w, uint32_t warp, const ck_sim_point& at) {
   return true;
 }
 
-/// Has the lanes of a warp wait where they were left: at a point or, if that is 0, where `points`
-/// says.
+/// Has the lanes of a warp wait where they were left: all at a point, or if that is 0, by `points`.
 inline void come_as_one(Worker* w, uint32_t warp, uint16_t left) {
   const uint32_t first = warp * kWarpSize, count = lanes_of(w, warp);
   const uint16_t point = left != 0 ? left : w->points[first];

@@ -73,8 +73,7 @@ struct Site {
   const char* file;  // the user's own, not a library's header, if any
   int line;
   const char* opcode;  // with its modifiers
-  // "file:line" of it and of the calls around it, innermost first, with '\n' between them; null if
-  // there are no calls
+  // "file:line" of it and of the calls around it, innermost first, by lines; null without calls
   const char* stack;
   // The rest is for checked launches, and zero in others.
   uint32_t access;          // what it does to memory, see below; 0: nothing

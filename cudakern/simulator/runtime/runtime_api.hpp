@@ -139,8 +139,7 @@ class FloatControl {
 CK_SIM_EXPORT void ck_sim_begin(ck_sim::Team* team);
 CK_SIM_EXPORT bool ck_sim_next(ck_sim::Team* team);
 
-/// A kernel of a library. The library exports `ck_sim_kernels`, an array of these, and
-/// `ck_sim_kernel_count`.
+/// A kernel. A library exports `ck_sim_kernels`, an array of these, and `ck_sim_kernel_count`.
 struct ck_sim_kernel {
   const char* name;
   void (*entry)(void** parameters);  // the address of each parameter
@@ -181,8 +180,7 @@ struct ck_sim_variable {
   uint32_t has_addresses;  // whether its initial value has addresses in this library
 };
 
-/// An entry that cannot be executed, and why. The library exports `ck_sim_refusals` and
-/// `ck_sim_refusal_count`.
+/// An entry that is not executed. The library exports `ck_sim_refusals`, `ck_sim_refusal_count`.
 struct ck_sim_refusal {
   const char* name;
   const char* message;
@@ -300,8 +298,7 @@ CK_SIM_EXPORT void ck_sim_exchange_16(void* address, const void* compare, const 
 CK_SIM_EXPORT void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size,
                                      const ck_sim::Site* site);
 CK_SIM_EXPORT void ck_sim_copy_commit();
-/// Waits until at most `pending` of the latest groups are left; with `all`, also for copies that
-/// were not committed.
+/// Waits until at most the `pending` latest groups are left; if `all`, commits the open one before.
 CK_SIM_EXPORT void ck_sim_copy_wait(uint32_t pending, int all);
 /// cp.async.mbarrier.arrive: arrives at `mbarrier` after all copies so far have happened.
 CK_SIM_EXPORT void ck_sim_copy_arrive(char* mbarrier, int increments, const ck_sim::Site* site);
@@ -316,8 +313,7 @@ CK_SIM_EXPORT void ck_sim_bulk_wait(uint32_t pending);
 
 CK_SIM_EXPORT void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const ck_sim::Site* site);
 CK_SIM_EXPORT void ck_sim_mbarrier_invalidate(char* mbarrier, const ck_sim::Site* site);
-/// Expects `transactions` more bytes in this phase, then arrives `count` times. Later phases expect
-/// `drops` fewer arrivals.
+/// Expects `transactions` more bytes, then arrives `count` times, of which `drops` are the last.
 CK_SIM_EXPORT uint64_t ck_sim_mbarrier_arrive(char* mbarrier, uint32_t count, uint32_t drops,
                                               int32_t transactions, const ck_sim::Site* site);
 /// Whether the phase of `state`, or the phase with a parity, is complete. `tries`: if not, lets

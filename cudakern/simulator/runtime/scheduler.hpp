@@ -35,8 +35,7 @@ struct GuardedArrays;
 
 constexpr uint32_t kMaxRanks = 16;  // of a cluster
 
-/// An asynchronous copy that has not happened yet, or an arrival that follows some; see
-/// mbarrier.hpp.
+/// An asynchronous copy that has not happened yet, or an arrival after some; see mbarrier.hpp.
 struct Copy {
   enum Kind { kGroup, kBulk, kArrival } kind;
   char* to;  // null if no bytes may move

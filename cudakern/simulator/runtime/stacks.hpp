@@ -57,8 +57,7 @@ struct Slab {
 struct Fiber {
   Context context;
   Fiber* next;
-  void (
-      *restart)();  // if it was given up in the middle of a thread, where it starts again; or null
+  void (*restart)();  // where it starts again if it was left in the middle of a thread; or null
   Slab* slab;
 
   /// The end where use of the stack begins.

@@ -42,8 +42,7 @@ inline void set_tick(long nanoseconds) {
   ticker.set = syscall(SYS_timer_settime, ticker.timer, 0, &when, nullptr) == 0;
 }
 
-/// Whether a signal interrupted the kernel's own code, which holds no lock and can be left for
-/// good.
+/// Whether a signal interrupted the kernel's own code, which holds no lock, so it can be left.
 inline bool is_in_kernel(const Launch* launch, const void* context) {
   const ucontext_t* interrupted = static_cast<const ucontext_t*>(context);
 #if defined(__x86_64__)
@@ -57,8 +56,7 @@ inline bool is_in_kernel(const Launch* launch, const void* context) {
          at < reinterpret_cast<uint64_t>(launch->kernel->code_end);
 }
 
-/// Runs on the stack that was in use. That of a fiber stays as it is until the fiber is resumed, if
-/// it ever is.
+/// Runs on the stack in use. That of a fiber then stays as it is, whether it is resumed or not.
 inline void on_tick(int, siginfo_t*, void* context) {
   const int error = errno;
   ticker.set = false;

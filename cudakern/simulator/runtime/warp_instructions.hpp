@@ -56,8 +56,7 @@ inline void report_lanes(Worker* w, const Thread& waiting) {
 
 /// Whether a lane waits for one that has exited, or that waits for it by another instruction. In
 /// plain launches, a lane that has exited counts as arrived, and the other case is found when no
-/// thread can run. Lanes that wait with the same mask wait by the same instruction, so one stands
-/// for all.
+/// thread can run. Lanes that wait with the same mask wait by the same instruction: one is enough.
 inline bool diverges(const Warp& warp, const Thread& waiting) {
   if (!kChecked || (waiting.mask & warp.exited) != 0) return kChecked;
   const Thread* lanes = &waiting - waiting.view.lane;

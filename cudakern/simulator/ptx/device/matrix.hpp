@@ -102,8 +102,7 @@ constexpr int per_register() {
 /// (of b: columns) by one register of each lane in a group of four, of c by two columns of each, of
 /// whatever type; groupID = laneid / 4 is the row in the tile. A lane's registers are those of the
 /// tiles, first down, then to the right (of b the other way round).
-/// The manual does not say which layout wmma has (9.7.14.4.1): here it is the same, and further
-/// registers repeat these.
+/// wmma, whose layout the manual leaves open (9.7.14.4.1), has the same; more registers repeat it.
 template <int rows, int columns, int depth>
 struct Tiles {
   static constexpr int m = rows, n = columns, k = depth, products = 1;
@@ -255,8 +254,7 @@ CK_INLINE void together(Operands& mine, ck_sim_warp_function function) {
 }
 
 #ifdef CK_SIM_CHECKED
-/// Calls `note(coordinates)` for undefined elements of a fragment, whose registers begin at
-/// `first`.
+/// Calls `note(coordinates)` for undefined elements of a fragment with registers from `first` on.
 template <typename S, typename E, Part part, typename Note>
 static void each_undefined(void* const* lanes, int first, Note note) {
   for (int lane = 0; lane < kLanes; ++lane) {

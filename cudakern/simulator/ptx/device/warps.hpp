@@ -102,8 +102,7 @@ struct Redux : Meeting {
     }
   }
 };
-/// Floats in the order of integers: -0 is before +0. NaN is before or after all of them, so that it
-/// is the result or not.
+/// Floats in the order of integers: -0 is before +0. NaN is first or last, to be the result or not.
 struct FloatRedux : Redux<s32> {
   s32 unknown;
   FloatRedux(f32 given, s32 (*function)(s32, s32), bool abs, bool nan) : Redux(0, function) {
