@@ -55,12 +55,12 @@ struct Channel {
     const Release* release;
     Scope scope;      // of the release and the access together
     bool sequential;  // the release is that of a fence.sc
-    bool lenient;     // not what PTX says: strict launches do not follow it
+    bool lenient;     // PTX does not say so; strict launches alone mark this
   };
   Vector<Entry> entries;  // left by writes
   Vector<Entry> reads;    // left by reads after a fence.sc since the latest write
   Channel* past;          // its entries are reads before that; null if there were none
-  uint32_t writes;        // that moved `reads` to `past`
+  uint32_t writes;        // how many have moved `reads` to `past`
   bool sequential;        // whether there is anything for a fence.sc to take
   size_t first;           // of the entries since the latest store
   bool narrow;            // whether the scope of an entry is less than the GPU
