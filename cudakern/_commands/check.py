@@ -29,10 +29,10 @@ from cudakern.display.characters import plural
 from cudakern.display.styled_text import as_text
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
 from cudakern.simulator.launching.observation import observing, watchers
+from cudakern.simulator.reports import json_report
 from cudakern.simulator.reports.compiler_errors import excerpt_of_error
 from cudakern.simulator.reports.findings import identity, lines_of
 from cudakern.simulator.reports.html import page
-from cudakern.simulator.reports.json_report import render_findings, render_traffic
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
 
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _describe_traffic(report: Report | None) -> str:
-    if report is None:
+    if report is None or report.kernels is None:
         return "the script ended before its traffic was known"
     return "\n\n".join(map(str, report.kernels)) or "no launches"
 
@@ -114,17 +114,15 @@ def _by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
 
 def _write_files(options: argparse.Namespace, checks: Report, traffic: Report | None) -> None:
     """Write JSON and a page, those of the traffic beside those of what was found."""
-    outputs = [(checks, "", render_findings, page.render_findings)]
-    if traffic is not None:
-        outputs.append((traffic, "-traffic", render_traffic, page.render_traffic))
-    for report, more, as_json, as_page in outputs:
-        if options.json:
-            _beside(options.json, more).write_text(f"{as_json(report)}\n", encoding="utf-8")
-        if options.html:
-            page.write(as_page(report), _beside(options.html, more))
+    for report, more in ((checks, ""), (traffic, "-traffic")):
+        if report is not None and options.json:
+            text = f"{json_report.render(report)}\n"
+            _extend_stem(options.json, more).write_text(text, encoding="utf-8")
+        if report is not None and options.html:
+            page.write(page.render(report), _extend_stem(options.html, more))
 
 
-def _beside(name: str, more: str) -> Path:
+def _extend_stem(name: str, more: str) -> Path:
     return Path(name).with_stem(Path(name).stem + more)
 
 

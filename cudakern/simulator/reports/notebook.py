@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 _FINDINGS, _KERNELS = 5, 3
 
 
-def render_findings(report: Report) -> str:
-    """Return what a notebook shows of findings."""
-    shown, notes = report.findings[:_FINDINGS], report.notes[:_FINDINGS]
+def render(report: Report) -> str:
+    """Return the first findings of a report, or the worst lines of its first kernels."""
+    if report.kernels is not None:
+        kernels = report.kernels[:_KERNELS]
+        title = f"memory traffic of {plural(len(report.kernels), 'kernel')}"
+        return box(
+            title if kernels else "no launches",
+            *(kernel._repr_html_() for kernel in kernels),
+            more=say_left_out((len(report.kernels) - len(kernels), "kernel")),
+        )
+    findings, notes = report.findings[:_FINDINGS], report.notes[:_FINDINGS]
     number = len(report.findings)
     return box(
         f"{plural(number, 'finding') if number else 'nothing found'} in "
         f"{plural(report.launches, 'launch', 'es')}",
-        styled(lines_of(shown, width=COLUMNS)) if shown else "",
+        styled(lines_of(findings, width=COLUMNS)) if findings else "",
         *map(paragraph, notes),
         more=say_left_out(
-            (number - len(shown), "finding"), (len(report.notes) - len(notes), "note")
+            (number - len(findings), "finding"), (len(report.notes) - len(notes), "note")
         ),
     )
-
-
-def render_traffic(report: Report) -> str:
-    """Return what a notebook shows of traffic."""
-    parts = [kernel._repr_html_() for kernel in report.kernels[:_KERNELS]]
-    title = f"memory traffic of {plural(len(report.kernels), 'kernel')}" if parts else "no launches"
-    return box(title, *parts, more=say_left_out((len(report.kernels) - len(parts), "kernel")))

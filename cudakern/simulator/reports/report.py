@@ -1,4 +1,4 @@
-"""What was observed of launches, as a value: what every output is made of."""
+"""What was observed of launches: the value that every output is made of."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cudakern.simulator.sources.source_texts import Sources
 
 @dataclass(frozen=True)
 class Report:
-    """Findings and traffic of launches, and how these ran.
+    """The findings of launches and how these ran, or their traffic.
 
-    Each finding is there once, however often launches find it.
+    Each finding is listed once, however many launches it is found in.
     """
 
     seed: int = 0
@@ -22,12 +22,12 @@ class Report:
     launches: int = 0  # that were checked
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()  # what was not checked to the end
-    kernels: tuple[KernelTraffic, ...] = ()
+    kernels: tuple[KernelTraffic, ...] | None = None  # of a report of traffic
     #: The texts of the files that findings and lines are in, by library and file.
     sources: Sources = field(default_factory=dict, repr=False)
 
     def joined(self, other: Report) -> Report:
-        """Return what both found, with the options and the traffic of this one."""
+        """Return the findings of both, with the options and the traffic of this report."""
         return replace(
             self,
             launches=self.launches + other.launches,

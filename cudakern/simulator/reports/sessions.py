@@ -31,8 +31,48 @@ if TYPE_CHECKING:
     from cudakern.simulator.launching.observation import Observed
 
 
+class _Report(observation.Session):
+    """A report that fills up launch by launch, and its outputs."""
+
+    @property
+    def report(self) -> Report:
+        """What every output is made of."""
+        raise NotImplementedError
+
+    def json(self) -> str:
+        """Return the report as JSON, for other tools, as ``report.schema.json`` says.
+
+        That file is a JSON Schema and lies beside this module. Names stay as they are as long as
+        its ``version`` does.
+        """
+        return json_report.render(self.report)
+
+    def html(self, path: str | PathLike[str]) -> None:
+        """Write the report as a page, which a browser shows without a network.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file, in a folder that exists.
+
+        Raises
+        ------
+        DTypeError, BindingError
+            No such file can be written.
+        EngineUnavailableError
+            jinja2 is not installed.
+        """
+        from cudakern.simulator.reports.html import page  # noqa: PLC0415  few ask for it
+
+        page.write(page.render(self.report), path)
+
+    def _repr_html_(self) -> str:
+        """Show the first findings, or the worst lines of the first kernels, in a notebook."""
+        return notebook.render(self.report)
+
+
 @dataclass(eq=False)
-class CheckReport(observation.Session):
+class CheckReport(_Report):
     """What `checked` found so far.
 
     Attributes
@@ -92,37 +132,6 @@ class CheckReport(observation.Session):
             sources=self.sources,
         )
 
-    def json(self) -> str:
-        """Return the report as JSON, for other tools, as ``report.schema.json`` says.
-
-        That file is a JSON Schema and lies beside this module. Names stay as they are as long as
-        its ``version`` does.
-        """
-        return json_report.render_findings(self.report)
-
-    def html(self, path: str | PathLike[str]) -> None:
-        """Write the report as a page, which a browser shows without a network.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Of the file, in a folder that is there.
-
-        Raises
-        ------
-        DTypeError, BindingError
-            There can be no such file.
-        EngineUnavailableError
-            jinja2 is not installed.
-        """
-        from cudakern.simulator.reports.html import page  # noqa: PLC0415  few ask for it
-
-        page.write(page.render_findings(self.report), path)
-
-    def _repr_html_(self) -> str:
-        """Show the first findings in a notebook."""
-        return notebook.render_findings(self.report)
-
     def __str__(self) -> str:
         found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
         return "\n".join((*found, *self.notes))
@@ -134,7 +143,7 @@ class CheckReport(observation.Session):
 
 
 @dataclass(eq=False)
-class TrafficReport(observation.Session):
+class TrafficReport(_Report):
     """What the launches inside of `traffic` moved.
 
     Attributes
@@ -178,20 +187,6 @@ class TrafficReport(observation.Session):
         add_launch(same[0], observed)
         for stack in (*(line.stack for line in same[0].lines), [*same[0].executed]):
             add_texts(self.sources, library, module.ptx, stack)
-
-    def json(self) -> str:
-        """Return the report as JSON, for other tools, as ``report.schema.json`` says."""
-        return json_report.render_traffic(self.report)
-
-    def html(self, path: str | PathLike[str]) -> None:
-        """Write the report as a page, as `CheckReport.html` does."""
-        from cudakern.simulator.reports.html import page  # noqa: PLC0415  few ask for it
-
-        page.write(page.render_traffic(self.report), path)
-
-    def _repr_html_(self) -> str:
-        """Show the worst lines of the first kernels in a notebook."""
-        return notebook.render_traffic(self.report)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"

@@ -72,7 +72,7 @@ def test_a_finding_and_a_report_of_findings(checked):
     many = [replace(finding, kernel=f"k{n}<int>") for n in range(9)]
     notes = [f"not checked: {n}" for n in range(6)]
     report = replace(checked.report, findings=many, notes=notes, launches=12)
-    told = text_of(notebook.render_findings(report))
+    told = text_of(notebook.render(report))
     assert told.startswith("9 findings in 12 launches k0<int> : race")
     assert "k4<int>" in told
     assert "k5<int>" not in told
@@ -104,7 +104,7 @@ def test_a_report_of_traffic(traffic):
     left = 4 * len(traffic.kernels[0].lines) - 8
     assert text_of(kernel).endswith(f"and {left} more lines: report.html(path) shows all")
     report = replace(traffic.report, kernels=[traffic.kernels[0]] * 4)
-    told = text_of(notebook.render_traffic(report))
+    told = text_of(notebook.render(report))
     assert told.startswith("memory traffic of 4 kernels")
     assert told.endswith("and 1 more kernel: report.html(path) shows all")
 

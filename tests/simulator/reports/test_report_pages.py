@@ -78,24 +78,20 @@ def shown(browser, tmp_path):
     """Return a function that opens the page of a report in a browser."""
 
     def show(report, **options):
-        pages.write(html_of(report), tmp_path / "report.html")
+        pages.write(pages.render(report), tmp_path / "report.html")
         return browser.open(tmp_path / "report.html", **options)
 
     return show
 
 
-def html_of(report):
-    return pages.render_traffic(report) if report.kernels else pages.render_findings(report)
-
-
 def page_of(report, **changes):
     """Return the page of a report with other findings, kernels or sources."""
-    return Page(html_of(replace(report, **changes)))
+    return Page(pages.render(replace(report, **changes)))
 
 
 def test_a_page_is_valid_and_refers_to_itself_alone(reports):
     for report in reports:
-        text = html_of(report)
+        text = pages.render(report)
         page = Page(text)
         links = [link for link in page.references if link != "data:,"]
         assert {link[:1] for link in links} == {"#"}
@@ -241,13 +237,13 @@ def test_what_comes_from_outside_is_text(checked, traffic):
     finding = replace(finding, source=(EVIL, 1), stack=((EVIL, 1),), other=other)
     sources = {(finding.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
     findings = [finding, replace(finding, library="")]
-    texts = [html_of(replace(checked, findings=findings, sources=sources))]
+    texts = [pages.render(replace(checked, findings=findings, sources=sources))]
     kernel = replace(
         traffic.kernels[0], kernel=EVIL, instructions={EVIL: 1}, executed={(EVIL, 2): 1}
     )
     kernel.lines = [replace(kernel.lines[0], kind=EVIL, name=EVIL, source=(EVIL, 1), stack=())]
     sources = {(kernel.library, EVIL): f"{EVIL}\r\n{EVIL}\n"}
-    texts.append(html_of(replace(traffic, kernels=[kernel], sources=sources)))
+    texts.append(pages.render(replace(traffic, kernels=[kernel], sources=sources)))
     for text in texts:
         page = Page(text)
         assert [*page.scripts] == [script() for _ in "a"]
@@ -295,11 +291,8 @@ def test_nothing_found_and_nothing_launched():
         ck.gather([1, 2, 3], [0])
     with ck.simulator.traffic() as moved:
         pass
-    texts = {
-        "Nothing found": pages.render_findings(found.report),
-        "No launches": pages.render_traffic(moved.report),
-    }
-    for title, text in texts.items():
+    for title, report in {"Nothing found": found.report, "No launches": moved.report}.items():
+        text = pages.render(report)
         assert f"<h1>{title}</h1>" in text
         assert not Page(text).tables
 
@@ -310,8 +303,8 @@ def test_a_file_that_is_there_is_replaced(checked, tmp_path):
     link = tmp_path / "link.html"
     link.symlink_to(path)
     for given in (str(link), path):
-        pages.write(html_of(checked), given)
-        assert path.read_text(encoding="utf-8") == html_of(checked)
+        pages.write(pages.render(checked), given)
+        assert path.read_text(encoding="utf-8") == pages.render(checked)
     assert link.is_symlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "link.html"]
 
@@ -330,7 +323,7 @@ def test_paths_that_cannot_be(tmp_path, monkeypatch, path):
 def test_without_jinja2_the_message_says_what_to_install(checked, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ck.EngineUnavailableError) as caught:
-        html_of(checked)
+        pages.render(checked)
     expected = "cudakern: report.html needs jinja2; from a clone run: pip install '.[simulator]'"
     assert str(caught.value) == expected
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cudakern.display.characters import visible
 from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, shown
@@ -25,17 +25,10 @@ _NAME = "report.html"
 _PART = re.compile(r"(?<=[_/])(?=[^_/])")
 
 
-def render_findings(report: Report) -> str:
-    """Return the page of what was found."""
-    return _render("findings", findings.view(report))
-
-
-def render_traffic(report: Report) -> str:
-    """Return the page of what was counted."""
-    return _render("traffic", traffic.view(report))
-
-
-def _render(kind: str, view: dict[str, Any]) -> str:
+def render(report: Report) -> str:
+    """Return the page of a report."""
+    kind = "findings" if report.kernels is None else "traffic"
+    view = findings.view(report) if report.kernels is None else traffic.view(report)
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     # No other script runs, and nothing is asked of any network.
     digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()

@@ -93,7 +93,7 @@ def _figures(r: Requests, most: _Most) -> tuple[Cell, ...]:
 def view(report: Report) -> dict[str, Any]:
     """Return what the page of a report shows."""
     listings = Listings(report.sources)
-    kernels = report.kernels
+    kernels = report.kernels or ()
     placed = [
         (kernel, line, listings.own(kernel.library, line.stack, kernel.kernel))
         for kernel in kernels
