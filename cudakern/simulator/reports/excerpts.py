@@ -1,4 +1,4 @@
-"""Lines of a source with what happens there: carets, and labels below them."""
+"""Excerpts of a source: its lines, carets below them, and labels that say what happens there."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LEAST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """Where a line of the source is pointed at, and the label of that."""
+class Label:
+    """A place in a line of the source, and the text that stands below it."""
 
     source: SourceLine | None
     code: str
     column: int | None
-    label: str
+    text: str
     style: Style
 
     @property
@@ -39,69 +39,69 @@ class Mark:
 
 
 def one_line(text: str) -> str:
-    """Return a text that a terminal shows in one line, every character of it."""
+    """Return a text with which a terminal fills one line, and in which every character is seen."""
     return visible(text, kept="")
 
 
-def excerpt(marks: list[Mark], width: int) -> Iterator[Line]:
-    """Yield the lines of the source that marks point at, each with its labels below it."""
-    gutter = max(len(mark.name) for mark in marks)
+def excerpt(labels: list[Label], width: int) -> Iterator[Line]:
+    """Yield the lines of the source that labels point at, each with its labels below it."""
+    gutter = max(len(label.name) for label in labels)
     room = max(_LEAST, width - gutter - len(f"{_INDENT} | "))
-    for together in _by_line(marks, room):
-        yield from _excerpt(together, gutter, room)
+    for together in _group_by_line(labels, room):
+        yield from _excerpt_line(together, gutter, room)
 
 
-def _by_line(marks: list[Mark], room: int) -> list[list[Mark]]:
-    """Return marks together that one line of the source can show."""
-    if len({mark.source for mark in marks}) == 1:
-        columns = [_cells(mark.code, mark.column)[1] for mark in marks]
+def _group_by_line(labels: list[Label], room: int) -> list[list[Label]]:
+    """Return labels in groups, each of which fits below one line of the source."""
+    if len({label.source for label in labels}) == 1:
+        columns = [_split_into_cells(label.code, label.column)[1] for label in labels]
         if max(columns) - min(columns) < room // 2:
-            return [marks]
-    return [[mark] for mark in marks]
+            return [labels]
+    return [[label] for label in labels]
 
 
-def _excerpt(marks: Sequence[Mark], gutter: int, room: int) -> Iterator[Line]:
-    """Yield a line of the source and, below it, what happens there."""
-    first = marks[0]
+def _excerpt_line(labels: Sequence[Label], gutter: int, room: int) -> Iterator[Line]:
+    """Yield a line of the source and, below it, its labels."""
+    first = labels[0]
     name, margin = (Span(f"{_INDENT}{text:>{gutter}} |", Style.QUIET) for text in (first.name, ""))
     if not first.code:
-        yield from ((name, Span(" "), Span(mark.label, mark.style)) for mark in marks)
+        yield from ((name, Span(" "), Span(label.text, label.style)) for label in labels)
         return
-    cells = [_cells(mark.code, mark.column) for mark in marks]
-    text, shift = _window(cells[0][0], min(at for _, at in cells), room)
+    cells = [_split_into_cells(label.code, label.column) for label in labels]
+    text, shift = _cut_around(cells[0][0], min(at for _, at in cells), room)
     yield name, Span(f" {text}")
-    placed = [(at - shift, mark) for mark, (_, at) in zip(marks, cells, strict=True)]
-    for line in _pointers(sorted(placed, key=lambda pair: -pair[0]), room):
+    placed = [(at - shift, label) for label, (_, at) in zip(labels, cells, strict=True)]
+    for line in _point_at(sorted(placed, key=lambda pair: -pair[0]), room):
         yield margin, Span(" "), *line
 
 
-def _pointers(placed: Sequence[tuple[int, Mark]], room: int) -> Iterator[Line]:
-    """Yield carets with the label of the last one, then the others' labels below theirs."""
-    carets = {at: mark.style for at, mark in reversed(placed) if mark.column is not None}
+def _point_at(placed: Sequence[tuple[int, Label]], room: int) -> Iterator[Line]:
+    """Yield carets, the last one with its label, then the other labels below their carets."""
+    carets = {at: label.style for at, label in reversed(placed) if label.column is not None}
     line: list[Span] = []
     end = 0
     for at in sorted(carets):
         line += [Span(" " * (at - end)), Span("^", carets[at])]
         end = at + 1
-    for at, mark in placed:
-        if not mark.label:
+    for at, label in placed:
+        if not label.text:
             continue
         column = at + 2 if at == max(carets, default=-1) else at
-        if end and (column <= end or column + len(mark.label) > room):
+        if end and (column <= end or column + len(label.text) > room):
             yield tuple(line)
             line, end = [], 0
-        column = min(column, max(0, room - len(mark.label)))
-        line += [Span(" " * (column - end)), Span(mark.label, mark.style)]
-        end = column + len(mark.label)
+        column = min(column, max(0, room - len(label.text)))
+        line += [Span(" " * (column - end)), Span(label.text, label.style)]
+        end = column + len(label.text)
     if line:
         yield tuple(line)
 
 
-def _cells(code: str, column: int | None) -> tuple[list[str], int]:
-    """Return what the columns of a terminal show of a line, and where a character of it is.
+def _split_into_cells(code: str, column: int | None) -> tuple[list[str], int]:
+    """Return what the terminal's columns show of a line, and the column of one of its characters.
 
-    Without the character's number, that is where the text begins. Behind a character that fills two
-    columns of the terminal, the second one's is empty.
+    Without the character's number, that is where the text begins. A character that fills two
+    columns leaves the second one empty.
     """
     cells: list[str] = []
     starts: list[int] = []
@@ -119,8 +119,8 @@ def _cells(code: str, column: int | None) -> tuple[list[str], int]:
     return cells, starts[number] if number < len(starts) else len(cells)
 
 
-def _window(cells: list[str], caret: int, room: int) -> tuple[str, int]:
-    """Return a line's part around a caret, so wide at most, and how far it is shifted left."""
+def _cut_around(cells: list[str], caret: int, room: int) -> tuple[str, int]:
+    """Return the part of a line around a caret, and how far left that is shifted."""
     start = max(0, min(caret - room // 4, len(cells) - room))
     end = start + room
     part = cells[start:end]

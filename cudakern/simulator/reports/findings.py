@@ -1,4 +1,4 @@
-"""What kernels did that they must not do: findings, and how they are shown."""
+"""Findings, what kernels did that they must not do, and how a terminal shows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cudakern.display import notebook
 from cudakern.display.characters import plural
 from cudakern.display.styled_text import Span, Style
 from cudakern.errors import SimulatorError
-from cudakern.simulator.reports.excerpts import Mark, excerpt, one_line
+from cudakern.simulator.reports.excerpts import Label, excerpt, one_line
 from cudakern.simulator.sources.source_lines import SourceLine
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Of a block or a thread: x, y, z.
 Coordinates = tuple[int, ...]
-#: Columns where nothing tells how many there are.
+#: Columns where the terminal does not say how many it has.
 _COLUMNS = 120
 
 
@@ -33,10 +33,8 @@ class OtherAccess:
     access : str
         ``"read"``, ``"write"``, ``"atomic update"`` or ``"asynchronous copy"`` of a race;
         ``"use"`` of an undefined value.
-    source, column, stack, code
-        As of `Finding`.
-    block, thread : tuple of int
-        Coordinates of the block and of the thread, (x, y, z).
+    source, column, stack, code, block, thread
+        Those of the other place, as in `Finding`.
 
     Examples
     --------
@@ -50,8 +48,6 @@ class OtherAccess:
     ...     (finding,) = error.findings
     >>> finding.access, finding.thread, finding.other.access, finding.other.thread
     ('write', (0, 0, 0), 'write', (1, 0, 0))
-    >>> finding.code[finding.column - 1 :]
-    'x[0] = threadIdx.x; }'
     """
 
     access: str
@@ -65,47 +61,46 @@ class OtherAccess:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a kernel did that it must not do.
+    """One thing that a kernel did and must not do.
 
     Attributes
     ----------
     kind : str
         ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"inactive_lane"``,
-        ``"race"``, ``"barrier_divergence"`` or ``"deadlock"``; also what ends any launch:
-        ``"stack_overflow"``, ``"trap"``, ``"assert"``, ``"misuse"``.
+        ``"race"``, ``"barrier_divergence"`` or ``"deadlock"``; and what ends any launch, checked or
+        not: ``"stack_overflow"``, ``"trap"``, ``"assert"``, ``"misuse"``.
     kernel : str
         Name of the kernel.
     block, thread : tuple of int
         Coordinates of the block and of the thread, (x, y, z).
     source : (str, int) or None
-        File and line of the access or barrier, None if the compiler kept no trace of it. Within a
-        header of CUDA, CuPy, libcu++ or CUB, the line of the user's own that led there.
+        File and line of the access or barrier; None if the compiler kept no trace of it. For a
+        line in a header of CUDA, CuPy, libcu++ or CUB: the user's own line that led there.
     stack : tuple of (str, int)
-        The source, then where the function it lies in was called, if it was inlined, and so on;
-        behind all of the user's own lines, those of headers of CUDA, CuPy, libcu++ and CUB.
+        The source, then the line that called its function, if that was inlined, and so on. The
+        user's own lines come first, then those of headers.
     array : int, str or None
         Position among the kernel's arguments, or the name of an operator's tensor, of one of the
         ``arrays`` of `checked`, of a shared array or of a global variable; ``"simulator.empty"``
         for an array of `empty` that only its address leads to.
     index : int or None
-        Element of that array, counted from its first in memory order; negative before it.
+        Element of that array in memory order, from 0; negative in front of the array.
     message : str
         One line that says all that.
     access : str
-        A read, a write or an atomic update; empty for what accesses no memory.
+        A read, a write or an atomic update; empty if no memory is accessed.
     column : int or None
-        Where in the line of `source` the array is indexed, from 1. If it is not, where the
-        statement begins, as the compiler tells: NVRTC names the first one of a line. None if it
-        does not.
+        Where the line of `source` indexes the array, from 1. If it does not, where its statement
+        begins, if the compiler says so; NVRTC does for the first statement of a line.
     threads : int
-        How many threads were found to do so, this one among them. Of all findings of a launch, a
-        million are counted.
+        How many threads did so, including this one. All findings of a launch count a million of
+        them at most.
     code : str
         The text of the line of `source`; empty if it is not known.
     other : OtherAccess or None
-        What a race is with, if that is an access; where an undefined value is used, if elsewhere.
+        The other access of a race, if it is one; where an undefined value is used, if elsewhere.
     library : str
-        The library that the kernel is in: kernels of one name can be different ones.
+        The library that has the kernel: kernels of the same name can differ.
     name : str
         What the kernel's text calls the array; empty if that is not known.
 
@@ -147,37 +142,31 @@ class Finding:
 
     def lines(self, width: int) -> Iterator[Line]:
         """Yield what a terminal shows: the message, then the lines of the source."""
-        kernel, kind = one_line(self.kernel), one_line(self.kind)
-        rest = one_line(str(self)).removeprefix(f"{kernel}: {kind}: ")
-        yield (
-            Span(kernel, Style.STRONG),
-            Span(": "),
-            Span(kind, Style.FIRST),
-            Span(": "),
-            Span(rest, Style.STRONG),
+        kernel, kind = (
+            Span(one_line(self.kernel), Style.STRONG),
+            Span(one_line(self.kind), Style.FIRST),
         )
-        other = self.other
-        marks = [_mark(self, Style.FIRST, self.threads, alone=other is None)]
-        if other is not None:
-            marks.append(_mark(other, Style.OTHER))
-        if any(mark.code or mark.label for mark in marks):
-            yield from excerpt(marks, width)
+        yield kernel, Span(": "), kind, Span(": "), Span(one_line(self.message), Style.STRONG)
+        labels = [_label(self, Style.FIRST, self.threads)]
+        if self.other is not None:
+            labels.append(_label(self.other, Style.OTHER))
+        elif not self.access:  # the message has the rest
+            text = f"{self.threads} threads" if self.threads > 1 else ""
+            labels = [replace(labels[0], text=text)]
+        if any(label.code or label.text for label in labels):
+            yield from excerpt(labels, width)
 
     def _repr_html_(self) -> str:
         """Show it with its lines in a notebook."""
         return notebook.box("", notebook.styled(lines_of([self], width=notebook.COLUMNS)))
 
 
-def _mark(
-    access: Finding | OtherAccess, style: Style, threads: int = 1, *, alone: bool = False
-) -> Mark:
+def _label(access: Finding | OtherAccess, style: Style, threads: int = 1) -> Label:
     who = f"block {access.block}, thread {access.thread}"
-    label = f"{access.access} by {who}" if access.access else who
-    if alone and not access.access:  # the message has the rest
-        label = f"{threads} threads" if threads > 1 else ""
-    elif threads > 1:
-        label += f" and {threads - 1} more"
-    return Mark(access.source, access.code.rstrip(), access.column, label, style)
+    text = f"{access.access} by {who}" if access.access else who
+    if threads > 1:
+        text += f" and {threads - 1} more"
+    return Label(access.source, access.code.rstrip(), access.column, text, style)
 
 
 def identity(finding: Finding) -> tuple[object, ...]:
@@ -190,10 +179,7 @@ def identity(finding: Finding) -> tuple[object, ...]:
 
 
 def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the first of all findings that are the same, with the most threads that any has.
-
-    Launches of a kernel find the same again and again.
-    """
+    """Return each finding once, with the most threads that any launch has found to do so."""
     merged: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
         known = merged.setdefault(identity(finding), finding)
@@ -205,10 +191,9 @@ def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def lines_of(
     findings: Iterable[Finding], notes: Iterable[str] = (), *, width: int | None = None
 ) -> list[Line]:
-    """Return findings and notes as a terminal shows them.
+    """Return findings and notes as a terminal of so many columns shows them.
 
-    Each finding has its message in one line, then the lines of the source, cut to ``width``
-    columns, by default the terminal's.
+    Each finding has its message in one line, then the lines of the source, which are cut.
     """
     width = width or shutil.get_terminal_size((_COLUMNS, 0)).columns
     blocks = [[*finding.lines(width)] for finding in findings]

@@ -1,8 +1,8 @@
-"""Blocks of code whose launches are observed, and what they report."""
+"""Blocks of code whose launches are observed, and their reports."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -82,12 +82,12 @@ class CheckReport(_Report):
     arrays : dict of str to numpy.ndarray
         As given, by the names that findings have for them.
     findings : list of Finding
-        In the order in which they were found. The same two lines of code are named once, with the
-        most threads that any launch has.
+        In the order in which they were found. The same two lines of code are a finding once, with
+        the most threads of any launch.
     launches : int
         Launches that were checked.
     notes : list of str
-        What was not checked to the end, once for each kernel and line; no findings.
+        What was not checked to the end, once for each kernel and line.
     sources : dict of (str, str) to str
         The texts of the files that findings name, by library and file; empty if not known.
 
@@ -96,8 +96,6 @@ class CheckReport(_Report):
     >>> import cudakern as ck
     >>> with ck.simulator.checked(seed=3) as report:
     ...     x = ck.gather([1, 2, 3], [0])
-    >>> report.launches, report.findings
-    (1, [])
     >>> print(report)
     nothing found in 1 launches
     """
@@ -180,12 +178,12 @@ class TrafficReport(_Report):
         """Take note of a launch."""
         module = observed.kernel.module
         name, library = observed.kernel.name, module.path.name
-        same = [k for k in self.kernels if (k.kernel, k.library) == (name, library)]
-        if not same:
-            same = [KernelTraffic(name, library)]
-            self.kernels += same
-        add_launch(same[0], observed)
-        for stack in (*(line.stack for line in same[0].lines), [*same[0].executed]):
+        known = (k for k in self.kernels if (k.kernel, k.library) == (name, library))
+        kernel = next(known, None) or KernelTraffic(name, library)
+        if not kernel.launches:
+            self.kernels.append(kernel)
+        add_launch(kernel, observed)
+        for stack in (*(line.stack for line in kernel.lines), [*kernel.executed]):
             add_texts(self.sources, library, module.ptx, stack)
 
     def __str__(self) -> str:
@@ -204,28 +202,29 @@ def checked(
     Parameters
     ----------
     seed : int, optional
-        Decides in which order threads and blocks run; the same seed, the same order.
+        Decides the order in which threads and blocks run: the same seed, the same order.
     resident_blocks : int, optional
-        Blocks that run side by side, or a cluster. When all of them wait for one that does not run
-        yet, more do, up to as many as an H200 holds; an error of kind ``"launch"`` tells that these
-        are too few. All blocks of a cooperative launch run side by side.
+        How many blocks run side by side; a cluster always does. When all of them wait for a block
+        that does not run yet, more start, up to as many as an H200 holds. If even these are too
+        few, that is an error of kind ``"launch"``. All blocks of a cooperative launch run side by
+        side.
     strict : bool, optional
-        Report what is right by PTX's rules and still often a mistake, too; see below.
+        Also report what PTX's rules allow and is still often a mistake; see below.
     arrays : sequence of numpy.ndarray, or dict of str to numpy.ndarray, optional
-        What kernels reach by addresses that are no arguments; see below. Findings call them by
-        these names, or ``"arrays[0]"`` and so on.
+        Arrays that kernels reach by addresses which are not arguments; see below. Findings call
+        them by these names, or ``"arrays[0]"`` and so on.
 
     Yields
     ------
     CheckReport
-        Whose ``findings`` fill up launch by launch. The kernel goes on after a finding, so one run
-        can find several things; what is out of bounds or misaligned is not written, and reads as
-        zeros.
+        Its ``findings`` fill up launch by launch. The kernel goes on after a finding, so one run
+        can find several things. An access that is out of bounds or misaligned writes nothing, and
+        reads zeros.
 
     Raises
     ------
     SimulatorError
-        At the end of the block, if anything was found: about the first, with all in ``findings``.
+        At the end of the block, if there are findings: it is about the first and has all of them.
     EngineUnavailableError
         No NVRTC or no C++ compiler.
     KernelCompileError
@@ -233,32 +232,32 @@ def checked(
 
     Notes
     -----
-    Found are accesses outside of an array or variable in whatever memory, also by one byte,
-    accesses that are not aligned as their type must be, uses of what nothing has written (shared
-    and local memory, ``malloc``, outputs of the operators, arrays made by `empty`) or of what a
-    shuffle took from a lane that is not there, races, barriers and warp collectives that not all
-    reach, and launches that wait forever. To load such a value is no fault; that it decides a
-    branch, is part of an address, goes into an atomic or is stored to global memory is.
+    These are findings, in any memory: accesses outside of an array or variable, even by one byte;
+    accesses that are not aligned as their type must be; uses of undefined values; races; barriers
+    and warp collectives that some threads do not reach; launches that wait forever. A value is
+    undefined if nothing has written it (in shared and local memory, memory of ``malloc``, outputs
+    of the operators, arrays made by `empty`) or if a shuffle took it from a lane that does not
+    take part. Loading it is fine; using it is to branch by it, to compute an address from it, to
+    give it to an atomic, or to store it to global memory.
 
-    PTX's memory model says what a race is: two threads access the same bytes, one of them to write,
-    and no barrier, ``__syncwarp``, or release that an acquire sees orders the two.
-    Fences count. Only strong accesses, such as atomics, may meet unordered, if the scope of each
-    has the other thread, but not volatile ones of a warp's lanes in shared memory. A relaxed atomic
-    alone, which ``atomicAdd`` is, orders nothing. With ``strict``, volatile accesses that meet
-    unordered, threads that write the same value unordered, and barriers at which threads are
-    missing that have exited are findings, too, among others:
-    ``cudakern/simulator/memory_model.md`` lists all.
+    PTX's memory model says what a race is: two threads access the same bytes, one of them writes,
+    and nothing orders the two: no barrier, no ``__syncwarp``, no release that an acquire sees.
+    Fences count. Strong accesses, such as atomics, may be unordered if the scope of each includes
+    the other thread, except volatile accesses of a warp's lanes to shared memory. A relaxed atomic
+    alone, as ``atomicAdd`` is, orders nothing. With ``strict``, these are findings as well, among
+    others: volatile accesses and writes of the same value that are unordered, and barriers that
+    exited threads do not reach. ``cudakern/simulator/memory_model.md`` lists all.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
-    whatever thread makes them, one after the other; those of a thread with such a block of its own
-    are that one's.
+    one after the other, whichever thread makes them; but a thread with such a block of its own has
+    its launches checked there.
 
-    A kernel may find the address of an array in a structure that is passed by value, in an integer
-    (``x.ctypes.data``), in a variable of up to 64 KiB, or in another array that it reaches: in any
-    word there that is aligned to 8 bytes. Arrays that are arguments of the same launch are known,
-    and so are those of `empty`; others must be in ``arrays``. What is behind any other address is
-    out of bounds. A word that is the end of an array, and in none, counts as its address, too.
+    A kernel may get the address of an array from a structure that is passed by value, an integer
+    (``x.ctypes.data``), a variable of up to 64 KiB, or another array that it reaches: from any word
+    there that is aligned to 8 bytes. The arguments of the launch and arrays of `empty` are known;
+    other arrays must be in ``arrays``, or accesses to them are out of bounds. An address just
+    behind an array, and in no other, counts as an address of that array.
 
     Examples
     --------
@@ -300,20 +299,20 @@ def traffic(
     Parameters
     ----------
     blocks : int, optional
-        Run no more than so many blocks of each launch, spread evenly over the grid, and scale what
-        they do to the whole grid. See below.
+        Run at most so many blocks of each launch, spread evenly over the grid, and scale their
+        figures to the whole grid. See below.
     arrays : sequence of numpy.ndarray, or dict of str to numpy.ndarray, optional
-        What kernels reach by addresses that are no arguments, as of `checked`.
+        Arrays that kernels reach by addresses which are not arguments, as in `checked`.
 
     Yields
     ------
     TrafficReport
-        Whose ``kernels`` fill up launch by launch.
+        Its ``kernels`` fill up launch by launch.
 
     Raises
     ------
     SimulatorError
-        A launch did not come to its end; what it moved is not counted.
+        A launch did not come to its end; its traffic is not counted.
     EngineUnavailableError
         No NVRTC or no C++ compiler.
     KernelCompileError
@@ -321,18 +320,18 @@ def traffic(
 
     Notes
     -----
-    The model knows no cache. The n-th access of a lane at an instruction, counted from the last
-    barrier or warp collective, makes one request together with the n-th of the other lanes of its
-    warp. A request to global memory moves the sectors of 32 bytes that it touches, each once; one
-    to local memory, too, where each word of the 32 lanes lies side by side. A request to shared
-    memory takes as many wavefronts as different words meet in one of its 32 banks, half a warp at a
-    time for accesses of 8 bytes and a quarter for 16; one to constant memory, as many as addresses.
-    Kernel parameters, and local variables that the compiler keeps in registers, count nothing.
-    Arrays of raw kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes;
-    those of the operators start less than 16 bytes after such a multiple.
+    The model has no cache. The n-th accesses of a warp's lanes at an instruction, counted from the
+    last barrier or warp collective, are one request. A request to global memory moves the sectors
+    of 32 bytes that it touches, each once. So does a request to local memory, where the words of
+    the 32 lanes lie side by side. A request to shared memory takes as many wavefronts as different
+    words meet in one of its 32 banks, for half a warp at a time with accesses of 8 bytes, for a
+    quarter with 16. A request to constant memory takes as many as it has addresses. Kernel
+    parameters, and local variables that the compiler keeps in registers, do not count. Arrays of
+    raw kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes; those of
+    the operators start less than 16 bytes after such a multiple.
 
-    An instruction is one of PTX; ``ptxas`` makes machine code of another length. A warp executes a
-    basic block as often as the lane that does it most, whether or not predicates hold.
+    Instructions are those of PTX; ``ptxas`` makes other machine code of them. A warp executes a
+    basic block as often as the lane that executes it most, whether or not predicates hold.
 
     With ``blocks``, launches on arrays of any size are quick: only what those blocks access is
     touched, and nothing is written. Block i of n that run is number floor((i + 0.5) * count / n) of
@@ -356,10 +355,8 @@ def traffic(
     >>> (kernel,) = report.kernels
     >>> kernel.bytes_requested, kernel.stores.sectors_per_request
     (248, 4.0)
-    >>> kernel.instructions["ld.global.u32"]
-    1
 
-    Of a large launch, a few blocks tell enough:
+    A few blocks are enough to know a large launch:
 
     >>> x, y = np.empty(2**25, np.int32), np.empty(2**25, np.int32)
     >>> with ck.simulator.traffic(blocks=4) as report:
@@ -370,10 +367,8 @@ def traffic(
     """
     sample = 0
     if blocks is not None:
-        try:
+        with suppress(DTypeError):
             sample = as_integer("", "", blocks)
-        except DTypeError:
-            sample = 0
         if sample < 1:
             requirement = f"must be an integer of at least 1; got {shown(blocks)}"
             raise BindingError("simulator.traffic", "blocks", requirement)

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-#: Lines that a notebook shows at most.
+#: How many lines a notebook shows of many, and the headings of their cells.
 _MOST_LINES = 8
-#: What a notebook has of a line.
 _HEADINGS = ("line", "access", "array")
 _NUMBERS = ("requests", "a request", "bytes requested", "bytes moved", "efficiency")
 #: The kinds of requests to global memory.
@@ -24,22 +23,20 @@ GLOBAL = ("load", "store", "atomic")
 
 
 def label_array(array: int | str | None, name: str) -> str:
-    """Return what reports call an array: its name, or else which argument it is."""
+    """Return what reports call an array: its name, or else the argument that it is."""
     return name or (f"argument {array}" if isinstance(array, int) else array or "")
 
 
 @dataclass
 class Requests:
-    """Requests of warps to memory, and what they amount to.
-
-    What an instruction asks for is counted, not what a cache makes of it.
+    """Requests of warps to memory, as instructions make them: a cache changes no figure.
 
     Attributes
     ----------
     requests : int
         Warp-wide instructions.
     accesses : int
-        Of single threads.
+        Accesses of single threads.
     bytes_requested : int
         What the threads asked for.
     sectors : int
@@ -104,19 +101,18 @@ class LineTraffic(Requests):
         ``"load"``, ``"store"`` or ``"atomic"`` in global memory; ``"shared load"`` and so on;
         ``"local load"``, ``"local store"``; ``"constant load"``.
     source : (str, int) or None
-        File and line of the access; within a header, of the user's own that led there, as of
-        `Finding`.
+        File and line of the access, as in `Finding`.
     stack : tuple of (str, int)
-        The source, then where the inlined function it lies in was called, and so on; headers last.
+        The source, then the lines that called its inlined functions, as in `Finding`.
     array : int, str or None
         Position among the kernel's arguments, or the name of an operator's tensor, of one of the
         ``arrays`` of `traffic`, of a shared array or of a global variable; None for local memory
-        and for what malloc gave. A request is one to the array that its first lane accesses; of
-        arguments that overlap, to the first one.
+        and for what malloc gave. A request counts for the array that its first lane accesses; of
+        arguments that overlap, for the first one.
     name : str
         What the kernel's text calls the array; empty if that is not known.
     returns : bool
-        Whether something uses the results of an atomic: if not, a GPU has a cheaper instruction.
+        Whether something uses the result of an atomic. If not, a GPU has a cheaper instruction.
 
     Examples
     --------
@@ -159,11 +155,7 @@ class LineTraffic(Requests):
 
 def _total(kind: str, description: str) -> Any:  # noqa: ANN401  a property of type Requests
     """Return a property of a kernel's traffic: the sum over lines of a kind."""
-
-    def total(traffic: KernelTraffic) -> Requests:
-        return traffic.total(kind)
-
-    return property(total, doc=description)
+    return property(lambda traffic: traffic.total(kind), doc=description)
 
 
 @dataclass
@@ -173,30 +165,26 @@ class KernelTraffic:
     Attributes
     ----------
     kernel, library : str
-        Its name, and the library it is in: kernels of one name can be different ones.
+        Its name, and the library that has it: kernels of the same name can differ.
     launches : int
         How often it ran.
     lines : list of LineTraffic
-        By source line, kind and array, in the order of first requests.
+        Its traffic by source line, kind and array, in the order of first requests.
     instructions : dict of str to int
         PTX instructions that warps executed, by name with all modifiers.
     executed : dict of (str, int) to int
         PTX instructions that warps executed, by file and line of the user's own.
     blocks, sampled : int
-        Of the grids of all launches; and those that ran, whose figures are scaled to all.
+        Blocks of all launches; and those that ran, whose figures are scaled to all.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import cudakern as ck
-    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
-    >>> shift = ck.simulator.RawKernel(code, "f")
-    >>> x, y = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     >>> with ck.simulator.traffic() as report:
-    ...     shift((1,), (31,), (x, y))
+    ...     x = ck.one_hot([1, 0], 4)
     >>> (kernel,) = report.kernels
-    >>> kernel.kernel, kernel.loads.bytes_moved, kernel.instructions["st.global.u32"]
-    ('f', 128, 1)
+    >>> kernel.loads.bytes_moved, kernel.stores.bytes_requested
+    (32, 32)
     """
 
     kernel: str
@@ -210,7 +198,7 @@ class KernelTraffic:
 
     def total(self, *kinds: str) -> Requests:
         """Return the sum over lines of these kinds."""
-        return _sum(line for line in self.lines if line.kind in kinds)
+        return add_up(line for line in self.lines if line.kind in kinds)
 
     loads = _total("load", "Reads of global memory.")
     stores = _total("store", "Writes of global memory.")
@@ -255,7 +243,7 @@ class KernelTraffic:
         )
         if self.sampled != self.blocks:
             head += f", by {self.sampled} of {self.blocks} blocks"
-        return "\n".join((head, *_aligned(self.lines)))
+        return "\n".join((head, *_align(self.lines)))
 
     def _repr_html_(self) -> str:
         """Show the worst lines in a notebook."""
@@ -269,58 +257,55 @@ class KernelTraffic:
         )
         lines = self.worst()[:_MOST_LINES]
         headings = (*_HEADINGS, *map(notebook.Number, _NUMBERS))
-        rows = [(*words, *map(notebook.Number, figures)) for words, figures in map(_row, lines)]
+        rows = [
+            (*words, *map(notebook.Number, figures)) for words, figures in map(_format_row, lines)
+        ]
         rest = notebook.say_left_out((len(self.lines) - len(lines), "line"))
         return notebook.box(title, notebook.table(headings, rows) if rows else "", more=rest)
 
     def worst(self) -> list[LineTraffic]:
-        """Return the lines, those first that move the most bytes which nobody asked for."""
+        """Return the lines; those that move the most bytes for nothing come first."""
         return sorted(self.lines, key=count_unwanted, reverse=True)
 
     @property
     def metrics(self) -> dict[str, int]:
-        """The totals by the names that ``ncu --metrics`` has for them, which prints ``.sum``."""
+        """The totals by their names in ``ncu --metrics``, which prints them with ``.sum``."""
+        atomics = [line for line in self.lines if line.kind == "atomic"]
+        operations = {
+            "global_op_ld": self.loads,
+            "global_op_st": self.stores,
+            "global_op_atom": add_up(line for line in atomics if line.returns),
+            "global_op_red": add_up(line for line in atomics if not line.returns),
+            "local_op_ld": self.local_loads,
+            "local_op_st": self.local_stores,
+        }
         found = {}
-        for memory in ("global", "local"):
-            for name, requests in self._by_operation(memory).items():
-                found[f"l1tex__t_requests_pipe_lsu_mem_{memory}_op_{name}"] = requests.requests
-                found[f"l1tex__t_sectors_pipe_lsu_mem_{memory}_op_{name}"] = requests.sectors
-                bytes_name = f"smsp__sass_data_bytes_mem_{memory}_op_{name}"
-                found[bytes_name] = requests.bytes_requested
-        for name, requests in self._by_operation("shared").items():
-            found[f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{name}"] = requests.wavefronts
-        return found
-
-    def _by_operation(self, memory: str) -> dict[str, Requests]:
-        """Return the requests to a memory by the names that ``ncu`` has for operations."""
-        prefix = "" if memory == "global" else f"{memory} "
-        found = {"ld": self.total(f"{prefix}load"), "st": self.total(f"{prefix}store")}
-        atomics = [line for line in self.lines if line.kind == f"{prefix}atomic"]
-        groups = {"atom": atomics}
-        if memory == "global":
-            groups = {
-                "atom": [line for line in atomics if line.returns],
-                "red": [line for line in atomics if not line.returns],
-            }
-        if memory != "local":
-            found |= {name: _sum(lines) for name, lines in groups.items()}
+        for operation, requests in operations.items():
+            found[f"l1tex__t_requests_pipe_lsu_mem_{operation}"] = requests.requests
+            found[f"l1tex__t_sectors_pipe_lsu_mem_{operation}"] = requests.sectors
+            found[f"smsp__sass_data_bytes_mem_{operation}"] = requests.bytes_requested
+        wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
+        found[f"{wavefronts}_ld"] = self.shared_loads.wavefronts
+        found[f"{wavefronts}_st"] = self.shared_stores.wavefronts
+        found[f"{wavefronts}_atom"] = self.shared_atomics.wavefronts
         return found
 
 
 def count_unwanted(requests: Requests) -> int:
-    """Return how many bytes move that nobody asked for; fewer than none where lanes share bytes."""
+    """Return how many bytes move for nothing; a number below 0 where lanes share bytes."""
     return requests.bytes_moved - requests.bytes_requested
 
 
-def _sum(lines: Iterable[Requests]) -> Requests:
+def add_up(every: Iterable[Requests]) -> Requests:
+    """Return the sum of requests."""
     result = Requests()
-    for line in lines:
-        result.include(line)
+    for requests in every:
+        result.include(requests)
     return result
 
 
-def _row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return words and figures of a line."""
+def _format_row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words and the figures of a line in a notebook."""
     rate = f"{line.wavefronts_per_request:.2f} wavefronts"
     if line.sectors:
         rate = f"{line.sectors_per_request:.2f} sectors"
@@ -329,8 +314,8 @@ def _row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (describe_stack(line.stack[:2]), line.kind, label_array(line.array, line.name)), figures
 
 
-def _aligned(lines: list[LineTraffic]) -> Iterator[str]:
-    """Yield lines, their cells one below the other."""
+def _align(lines: list[LineTraffic]) -> Iterator[str]:
+    """Yield lines whose cells stand in columns."""
     rows = [line._cells() for line in lines]  # noqa: SLF001  of this module
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
