@@ -17,7 +17,7 @@ from cudakern.simulator.reports.counting import add_launch
 from cudakern.simulator.reports.findings import Finding, error_for, lines_of, merge_findings
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.traffic import KernelTraffic
-from cudakern.simulator.reports.wording import findings_of, notes_of
+from cudakern.simulator.reports.wording import describe_findings, describe_unchecked
 from cudakern.simulator.sources.source_texts import Sources, add_texts
 from cudakern.values.validation import as_flag, as_integer
 
@@ -113,9 +113,9 @@ class CheckReport(_Report):
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
         self.launches += 1
-        found = findings_of(observed, self.sources)
+        found = describe_findings(observed, self.sources)
         self.findings[:] = merge_findings((*self.findings, *found))
-        self.notes += [note for note in notes_of(observed) if note not in self.notes]
+        self.notes += [note for note in describe_unchecked(observed) if note not in self.notes]
 
     @property
     def report(self) -> Report:

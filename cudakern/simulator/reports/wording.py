@@ -1,9 +1,9 @@
-"""What a checked launch found, in words."""
+"""The findings of a checked launch, in words."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
 from cudakern.simulator.reports.findings import Finding, OtherAccess
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.launching.observation import Observed
     from cudakern.simulator.sources.source_texts import Sources
 
-
+_Access = TypeVar("_Access", Finding, OtherAccess)
 _Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
 _Lack = enumeration("checker/launch_api.hpp", "ck_sim_lack")
 _Use = enumeration("runtime/runtime_api.hpp", "ck_sim_use")
@@ -45,35 +45,43 @@ _USES = {
     _Use.USE_STORE: "its value is stored at",
     _Use.USE_PRINT: "its value is printed at",
 }
+#: What else holds of two accesses that nothing orders.
+_UNORDERED = {
+    _Reason.SAME: "; they write the same value",
+    _Reason.VOLATILES: "; both are strong and one is volatile",
+    _Reason.SIZES: "; both are strong and one is of fewer bytes",
+    _Reason.LANES: "; that both are volatile does not order lanes of a warp",
+}
 
 
-def findings_of(observed: Observed, sources: Sources) -> list[Finding]:
+def describe_findings(observed: Observed, sources: Sources) -> list[Finding]:
     """Return what a launch did wrong; add the texts of the files that this names."""
-    findings = [_finding_of(observed, raw) for raw in _sort_findings(observed.findings)]
+    findings = [_describe_finding(observed, raw) for raw in _sort_findings(observed.findings)]
     if observed.failure is not None:
-        findings.append(_finding_of_failure(observed.failure, observed))
-    return [_add_code(finding, observed, sources) for finding in findings]
+        findings.append(_describe_failure(observed.failure, observed))
+    return [_add_names(finding, observed, sources) for finding in findings]
 
 
-def _add_code(finding: Finding, observed: Observed, sources: Sources) -> Finding:
-    """Return a finding with the texts of its lines."""
-    module, other = observed.kernel.module, finding.other
-    library = module.path.name
-    add_texts(sources, library, module.ptx, finding.stack)
-    name = parameter_name(observed, finding.array)
+def _add_names(finding: Finding, observed: Observed, sources: Sources) -> Finding:
+    """Return a finding with its library, the array's name and the texts of its lines."""
+    name, other = parameter_name(observed, finding.array), finding.other
+    finding = _add_code(finding, name, observed, sources)
     if other is not None:
-        add_texts(sources, library, module.ptx, other.stack)
-        code = line_of(sources, library, other.source)
-        is_race = finding.kind == "race"
-        column = _column(code, name if is_race else "", other.access, other.column)
-        other = replace(other, code=code, column=column)
-    code = line_of(sources, library, finding.source)
-    column = _column(code, name, finding.access, finding.column)
-    return replace(finding, code=code, column=column, other=other, library=library, name=name)
+        other = _add_code(other, name if finding.kind == "race" else "", observed, sources)
+    return replace(finding, other=other, library=observed.kernel.module.path.name, name=name)
+
+
+def _add_code(access: _Access, name: str, observed: Observed, sources: Sources) -> _Access:
+    """Return an access with the text of its line, and where that indexes the array of a name."""
+    module = observed.kernel.module
+    library = module.path.name
+    add_texts(sources, library, module.ptx, access.stack)
+    code = line_of(sources, library, access.source)
+    return replace(access, code=code, column=_column(code, name, access.access, access.column))
 
 
 def _column(code: str, name: str, access: str, statement: int | None) -> int | None:
-    """Return where an array is indexed in a line, or else where its statement begins."""
+    """Return where a line indexes an array, or else where its statement begins."""
     indexed = column_of_index(code, name, access)
     if indexed is not None:
         return indexed
@@ -82,82 +90,80 @@ def _column(code: str, name: str, access: str, statement: int | None) -> int | N
 
 
 def _sort_findings(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
-    """Return findings in their order, but a read of nothing written behind its race, if any."""
+    """Return findings in their order, but a read of unwritten memory after its race, if any."""
     races = [raw for raw in findings if raw.kind == b"race"]
     places = {stack_of(site) for raw in races for site in (raw.site, raw.other_site)}
     return sorted(findings, key=lambda r: r.kind == b"uninitialized" and stack_of(r.site) in places)
 
 
-def notes_of(observed: Observed) -> list[str]:
-    """Return what of a launch was not checked to the end."""
+def describe_unchecked(observed: Observed) -> list[str]:
+    """Return notes on what was not checked to the end in a launch."""
     if not observed.forgotten:
         return []
     at = f"{observed.kernel.name}: not checked: {describe_stack(observed.forgotten_at)}"
     return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
 
 
-def _finding_of_failure(error: SimulatorError, observed: Observed) -> Finding:
+def _describe_failure(error: SimulatorError, observed: Observed) -> Finding:
     stack = observed.failed_at
-    source = stack[0] if stack else None
     message = f"{error.message} (block {error.block}, thread {error.thread})"
-    place = (error.block, error.thread, source, stack, None, None)
+    place = (error.block, error.thread, stack[0] if stack else None, stack, None, None)
     return Finding(error.kind, error.kernel, *place, message, column=observed.failed_column)
 
 
-def _finding_of(observed: Observed, raw: ctypes.Structure) -> Finding:
+def _describe_finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     kind = raw.kind.decode()
     stack = own_stack_of(raw.site)
-    is_lane = kind == "inactive_lane"
-    array, index, where = (None, None, "") if is_lane else locate(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
-    access = _describe_access(raw.access, raw.bytes)
-    if kind == "race":
-        text = _describe_race(raw, access, where)
-    elif kind == "out_of_bounds":
-        text = f"{access} {_requirement_of(observed, raw)}; it is {where}"
-    elif kind == "misaligned":
-        text = f"{access} must lie on a multiple of {raw.bytes} bytes; it is {where}"
-    elif is_lane:
+    array, index, access = None, None, ""
+    if kind == "inactive_lane":
         text = f"{_describe_lane(raw)}{_describe_use(raw)}"
     else:
-        text = f"{access} must come after a write; nothing wrote {where}{_describe_use(raw)}"
-    text += "" if is_lane else _explain_by_array(observed, raw, kind)
+        array, index, where = locate(observed, raw)
+        access = _describe_access(raw.access, 0)
+        text = _describe_rule(observed, raw, kind, where) + _explain_by_array(observed, raw, kind)
     message = f"{describe_stack(stack)}: {text} (block {block}, thread {thread})"
-    source = stack[0] if stack else None
+    place = (block, thread, stack[0] if stack else None, stack, array, index)
     return Finding(
         kind,
         observed.kernel.name,
-        block,
-        thread,
-        source,
-        stack,
-        array,
-        index,
+        *place,
         message,
-        access="" if is_lane else _describe_access(raw.access, 0),
-        column=column_of(raw.site),
-        threads=raw.threads,
+        access,
+        column_of(raw.site),
+        raw.threads,
         other=_other_access(raw, kind),
     )
 
 
+def _describe_rule(observed: Observed, raw: ctypes.Structure, kind: str, where: str) -> str:
+    """Say what must hold of an access, and what holds instead."""
+    access = _describe_access(raw.access, raw.bytes)
+    if kind == "race":
+        return _describe_race(raw, access, where)
+    if kind == "out_of_bounds":
+        return f"{access} {_describe_requirement(observed, raw)}; it is {where}"
+    if kind == "misaligned":
+        return f"{access} must lie on a multiple of {raw.bytes} bytes; it is {where}"
+    return f"{access} must come after a write; nothing wrote {where}{_describe_use(raw)}"
+
+
 def _other_access(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
     """Return the other place of a finding, if there is one."""
-    stack = own_stack_of(raw.other_site)
-    is_race = kind == "race"
-    if not stack or not (is_race or stack_of(raw.other_site) != stack_of(raw.site)):
-        return None
-    access = "use"
-    if is_race:
+    stack, column = own_stack_of(raw.other_site), column_of(raw.other_site)
+    if stack and kind == "race":
         in_flight = raw.reason == _Reason.IN_FLIGHT
         access = "asynchronous copy" if in_flight else _describe_access(raw.other_access, 0)
-    block, thread = (raw.other_block, raw.other_thread) if is_race else (raw.block, raw.thread)
-    column = column_of(raw.other_site)
-    return OtherAccess(access, stack[0], column, stack, tuple(block), tuple(thread))
+        block, thread = tuple(raw.other_block), tuple(raw.other_thread)
+    elif stack and stack_of(raw.other_site) != stack_of(raw.site):
+        access, block, thread = "use", tuple(raw.block), tuple(raw.thread)
+    else:
+        return None
+    return OtherAccess(access, stack[0], column, stack, block, thread)
 
 
 def _describe_use(raw: ctypes.Structure) -> str:
-    """Say what becomes of an undefined value, and where, if that is elsewhere."""
+    """Say what becomes of an undefined value, and where, unless that is in the same place."""
     place = stack_of(raw.other_site)
     return "" if place == stack_of(raw.site) else f"; {_USES[raw.use]} {describe_stack(place)}"
 
@@ -177,39 +183,37 @@ def _describe_lane(raw: ctypes.Structure) -> str:
 def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
-    only = ", which only strict reports" if raw.only_strict else ""
+    other = "asynchronous copy"
+    if reason is not _Reason.IN_FLIGHT:
+        other = _describe_access(raw.other_access, 0)
+    other = (
+        f"the {other} at {describe_stack(own_stack_of(raw.other_site))} by "
+        f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
+    )
     if reason is _Reason.ENDED:
-        return (
-            f"{access} at {where} must come before the end of that block, whose shared memory is "
-            f"there while it runs: no barrier of the cluster comes between{only}"
+        text = (
+            "must come before the end of that block, whose shared memory is there while it runs: "
+            "no barrier of the cluster comes between"
         )
-    other = _describe_access(raw.other_access, 0)
-    by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
-    at = describe_stack(own_stack_of(raw.other_site))
-    if reason is _Reason.PROXY:
-        return (
-            f"{access} at {where} by a bulk copy must come after fence.proxy.async, and that after "
-            f"the {other} at {at} by {by}: no such fence is between{only}"
+    elif reason is _Reason.PROXY:
+        text = (
+            f"by a bulk copy must come after fence.proxy.async, and that after {other}: "
+            "no such fence is between"
         )
-    if reason is _Reason.NONCOHERENT:
-        return (
-            f"{access} at {where} must not meet the {other} at {at} by {by}: one is ld.global.nc, "
-            f"as of const __restrict__ or __ldg, of what is only read while the kernel runs{only}"
+    elif reason is _Reason.NONCOHERENT:
+        text = (
+            f"must not meet {other}: one is ld.global.nc, as of const __restrict__ or __ldg, "
+            "of what is only read while the kernel runs"
         )
-    why = "no barrier does, nor a release with an acquire"
-    if reason is _Reason.NARROW:
-        why = f"the scope of one, {_narrower_scope(raw)}, leaves the other thread out"
-    elif reason is _Reason.IN_FLIGHT:
-        other, why = "asynchronous copy", "nobody has waited for that"
-    elif reason is _Reason.SAME:
-        why += "; they write the same value"
-    elif reason is _Reason.VOLATILES:
-        why += "; both are strong and one is volatile"
-    elif reason is _Reason.SIZES:
-        why += "; both are strong and one is of fewer bytes"
-    elif reason is _Reason.LANES:
-        why += "; that both are volatile does not order lanes of a warp"
-    return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}{only}"
+    else:
+        why = f"no barrier does, nor a release with an acquire{_UNORDERED.get(reason, '')}"
+        if reason is _Reason.NARROW:
+            why = f"the scope of one, {_narrower_scope(raw)}, leaves the other thread out"
+        elif reason is _Reason.IN_FLIGHT:
+            why = "nobody has waited for that"
+        text = f"must be ordered with {other}: {why}"
+    only = ", which only strict reports" if raw.only_strict else ""
+    return f"{access} at {where} {text}{only}"
 
 
 def _narrower_scope(raw: ctypes.Structure) -> str:
@@ -226,8 +230,8 @@ def _describe_access(access: int, size: int) -> str:
     return f"{what} of {size} bytes" if size else what
 
 
-def _requirement_of(observed: Observed, raw: ctypes.Structure) -> str:
-    """Return what must hold of an access that is not to where it may be."""
+def _describe_requirement(observed: Observed, raw: ctypes.Structure) -> str:
+    """Return the rule that an access out of bounds breaks."""
     if raw.access & WRITES:
         if raw.space == Space.PARAMETERS:
             return "must not be to the kernel's parameters"
@@ -240,7 +244,7 @@ def _requirement_of(observed: Observed, raw: ctypes.Structure) -> str:
 
 
 def _explain_by_array(observed: Observed, raw: ctypes.Structure, kind: str) -> str:
-    """Return the end of a message: what about the array itself may explain the finding."""
+    """Return the end of a message: a property of the array that may explain the finding."""
     if raw.space != Space.GLOBAL or kind == "race":
         return ""
     operand = operand_of(observed, raw)
