@@ -1,4 +1,4 @@
-"""The line of the source that a compiler's first error is about, with those around it."""
+"""The source lines around a compiler's first error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Lines of source around the one that a compiler names.
 _AROUND = 2
-#: Where a compiler says an error is, and its words.
+#: How a compiler reports an error: where, in which words, and with a copy of the line.
 _ERROR = re.compile(
     r"^(?P<file>[^\n]+?)(?:\((?P<line>\d+)\)|:(?P<other>\d+)): (?:catastrophic )?error\b[^\n]*"
     r"(?:\n  (?P<code>[^\n]*)\n  (?P<before>\s*)\^)?",
@@ -35,7 +35,7 @@ def excerpt_of_error(error: KernelCompileError) -> Iterator[Line]:
     text = text_of(error.text, error.source, first["file"])
     start = max(1, number - _AROUND)
     around = text.removesuffix("\n").split("\n")[start - 1 : number + _AROUND]
-    if not text or number >= start + len(around):  # the log may have the line alone
+    if not text or number >= start + len(around):  # perhaps the log has the line
         around, start = [first["code"]] if first["code"] else [], number
     width = len(str(start + len(around) - 1))
     for at, line in enumerate(around, start):

@@ -25,57 +25,51 @@ def add_launch(traffic: KernelTraffic, observed: Observed) -> None:
     traffic.launches += 1
     traffic.blocks += observed.blocks
     traffic.sampled += observed.sampled
-    for row, count in _executed(observed):
+    for row, count in _count_instructions(observed):
         name = row.name.decode()
         traffic.instructions[name] = traffic.instructions.get(name, 0) + count
         if row.file:
             source = row.file.decode(errors="replace"), row.line
             traffic.executed[source] = traffic.executed.get(source, 0) + count
-    known = {_key(line): line for line in traffic.lines}
-    for line in _lines_of(observed):
-        first = known.setdefault(_key(line), line)
-        if first is line:
-            traffic.lines.append(line)
-        else:
+    known = {_identify(line): line for line in traffic.lines}
+    for line in _count_lines(observed):
+        first = known.setdefault(_identify(line), line)
+        if first is not line:
             first.include(line)
+    traffic.lines[:] = known.values()
 
 
-def _key(line: LineTraffic) -> tuple[object, ...]:
+def _identify(line: LineTraffic) -> tuple[object, ...]:
     return line.kind, line.stack, line.array, line.returns
 
 
-def _scaled(count: int, observed: Observed) -> int:
-    """Return what so much of the blocks that ran comes to in the whole grid."""
+def _scale(count: int, observed: Observed) -> int:
+    """Return what a count of the blocks that ran amounts to in the whole grid."""
     return (2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)
 
 
-def _executed(observed: Observed) -> Iterator[tuple[ctypes.Structure, int]]:
+def _count_instructions(observed: Observed) -> Iterator[tuple[ctypes.Structure, int]]:
     """Yield rows of the library's instructions, and how often warps executed those."""
     own = (None, observed.kernel.structure.name)
     for row in observed.kernel.module.instructions:
         if row.kernel in own and observed.executions[row.block]:
-            yield row, _scaled(row.count * observed.executions[row.block], observed)
+            yield row, _scale(row.count * observed.executions[row.block], observed)
 
 
-def _lines_of(observed: Observed) -> list[LineTraffic]:
-    """Return what a launch moved, by source line."""
-    result = []
+def _count_lines(observed: Observed) -> Iterator[LineTraffic]:
+    """Yield what a launch moved, by source line."""
     for raw in observed.traffic:
-        stack = own_stack_of(raw.site)
+        stack, array = own_stack_of(raw.site), array_of(observed, raw)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
-        kind = f"{_MEMORIES[raw.memory]} {_ACTIONS[raw.action]}".removeprefix("global ")
-        source, array = stack[0] if stack else None, array_of(observed, raw)
-        returns = not raw.site.contents.opcode.startswith(b"red.") and (
-            _ACTIONS[raw.action] != "atomic" or bool(raw.site.contents.access & RETURNS)
-        )
+        site, action = raw.site.contents, _ACTIONS[raw.action]
         line = LineTraffic(
-            kind=kind,
-            source=source,
+            kind=f"{_MEMORIES[raw.memory]} {action}".removeprefix("global "),
+            source=stack[0] if stack else None,
             stack=stack,
             array=array,
             name=parameter_name(observed, array),
-            returns=returns,
+            returns=not site.opcode.startswith(b"red.")
+            and (action != "atomic" or bool(site.access & RETURNS)),
         )
-        line.include(Requests(*(_scaled(count, observed) for count in counts)))
-        result.append(line)
-    return result
+        line.include(Requests(*(_scale(count, observed) for count in counts)))
+        yield line

@@ -1,4 +1,4 @@
-"""What IPython shows of errors that nobody caught: lines of sources, and who called."""
+"""What IPython shows of errors that nobody caught: lines of sources, and calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from cudakern.display.characters import plural, visible
+from cudakern.display.notebook import COLUMNS
 from cudakern.display.styled_text import Span, Style, as_ansi, as_text
 from cudakern.errors import KernelCompileError, SimulatorError, is_inside, reason
 from cudakern.simulator.reports.compiler_errors import excerpt_of_error
@@ -17,33 +18,23 @@ if TYPE_CHECKING:
 
     from cudakern.display.styled_text import Line
 
-#: Columns of findings.
-_COLUMNS = 110
-
 
 def register() -> None:
-    """Have IPython show errors of kernels so: it asks the error for the lines."""
+    """Have IPython show errors of kernels in this way: it asks the error for the lines."""
     for kind in (KernelCompileError, SimulatorError):
         kind._render_traceback_ = lines_of_error  # type: ignore[union-attr]
 
 
 def lines_of_error(error: SimulatorError | KernelCompileError) -> list[str]:
-    """Return what IPython shows of an error that nobody caught: lines of sources.
-
-    Of the calls that led there, those are named that are not inside of the package.
-    """
+    """Return what IPython shows: lines of sources, then the calls from outside of the package."""
     head = Span(type(error).__name__, Style.STRONG), Span(": ")
-    message = Span(visible(str(error)))
-    lines: list[Line]
+    lines: list[Line] = [(*head, Span(visible(str(error))))]
     if isinstance(error, KernelCompileError):
         excerpt = [*excerpt_of_error(error)]
-        lines = [(*head, message), *([()] if excerpt else []), *excerpt]
+        lines += [(), *excerpt] if excerpt else []
     elif error.findings:
         count = Span(plural(len(error.findings), "finding"))
-        found = as_text(lines_of(error.findings, width=_COLUMNS))
-        lines = [(*head, count), (), (Span(found),)]
-    else:
-        lines = [(*head, message)]
+        lines = [(*head, count), (), (Span(as_text(lines_of(error.findings, width=COLUMNS))),)]
     later = error.__cause__
     if isinstance(later, Exception):
         lines.append((Span(f"and then {type(later).__name__}: {reason(later)}"),))
@@ -61,7 +52,7 @@ def _calls(error: Exception) -> Iterator[str]:
 
 
 def _name_file(file: str) -> str:
-    """Return what IPython calls a cell, or a file."""
+    """Return IPython's name for a cell, or the name of the file."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     names = None if shell is None else shell.compile.format_code_name(file)
     return file if names is None else " ".join(names)

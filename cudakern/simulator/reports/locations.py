@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from cudakern.simulator.launching.operands import Operand
 
 Space = enumeration("checker/launch_api.hpp", "ck_sim_space")
-#: An index computed in 32 bits that went below zero is short of this.
+#: An index computed in 32 bits that went below zero is this much too large.
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
-#: What reports call it.
 _DYNAMIC = "dynamic shared memory"
 #: Array, element and a phrase.
 _Location = tuple[int | str | None, int | None, str]
@@ -78,7 +77,7 @@ def _name_of(symbol: str) -> str:
 
 
 def parameter_name(observed: Observed, array: int | str | None) -> str:
-    """Return what a kernel's text calls an array, as far as that is known."""
+    """Return what a kernel's text calls an array, if that is known."""
     operands = (operand for buffer in observed.buffers for operand in buffer.operands)
     names = (operand.parameter for operand in operands if operand.name == array)
     return next(filter(None, names), array if isinstance(array, str) else "")
@@ -91,11 +90,8 @@ def describe_operand(operand: Operand) -> str:
 
 def _locate_in_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     index, within = divmod(address - operand.address, operand.layout.itemsize)
-    name = (
-        f"{describe_operand(operand)} ({operand.parameter})"
-        if operand.parameter
-        else describe_operand(operand)
-    )
+    name = describe_operand(operand)
+    name += f" ({operand.parameter})" if operand.parameter else ""
     rest = f" plus {within} bytes" if within else ""
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
@@ -125,10 +121,9 @@ def _locate_in_shared(observed: Observed, raw: ctypes.Structure, space: int) -> 
 
 
 def _explain_far_address(observed: Observed, raw: ctypes.Structure) -> _Location:
-    """Say which array's index went below zero in 32 bits, if that explains a far address."""
+    """Locate a far address in an array whose index went below zero in 32 bits, if that fits."""
     address = raw.offset % 2**64
-    for i, buffer in enumerate(observed.buffers):
-        base = observed.addresses[i]
+    for base, buffer in zip(observed.addresses, observed.buffers, strict=True):
         for operand in buffer.operands:
             start = base + operand.address - buffer.start
             index, within = divmod(address - start, operand.layout.itemsize)
@@ -140,11 +135,10 @@ def _explain_far_address(observed: Observed, raw: ctypes.Structure) -> _Location
 
 
 def _describe_origin(observed: Observed, raw: ctypes.Structure) -> str:
-    """Return a phrase for where the address stands that a far one was computed from."""
+    """Return a phrase for where the address is stored that a far one was computed from."""
     space, offset = Space(raw.origin_space), raw.origin_offset
     if space is Space.PARAMETERS:
-        number = bisect_right(observed.offsets, offset) - 1
-        origin = f"argument {number}"
+        origin = f"argument {bisect_right(observed.offsets, offset) - 1}"
     elif space is Space.GLOBAL:
         buffer = observed.buffers[raw.origin_object]
         origin = describe_operand(_nearest(buffer.operands, buffer.start + offset))
@@ -158,13 +152,12 @@ def _describe_origin(observed: Observed, raw: ctypes.Structure) -> str:
 
 
 def array_of(observed: Observed, raw: ctypes.Structure) -> int | str | None:
-    """Return what reports call the array that requests are to."""
+    """Return what reports call the array of requests."""
     space = Space(raw.space)
     if space is Space.GLOBAL:
         return operand_of(observed, raw).name
     if space is Space.SHARED:
-        name: str = observed.kernel.shared_objects[raw.object].name.decode()
-        return name
+        return str(observed.kernel.shared_objects[raw.object].name, "utf-8")
     if space is Space.DYNAMIC:
         return _DYNAMIC
     if space is Space.VARIABLE:

@@ -1,4 +1,4 @@
-"""What the page of findings shows."""
+"""What a page of findings shows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cudakern.display.characters import TAB, plural, visible
 from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.html.arrows import ROW, Arrow, draw
-from cudakern.simulator.reports.html.parts import (
-    Cell,
-    Listing,
-    Listings,
-    Table,
-    describe_line,
-    number,
-)
+from cudakern.simulator.reports.html.parts import Cell, Listing, Listings, Table, format_number
 from cudakern.simulator.reports.traffic import label_array
+from cudakern.simulator.sources.source_lines import describe_stack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +33,7 @@ class Mark:
 
 
 @dataclass
-class Source:
+class MarkedSource:
     """A source with the marks of findings, each in a row below its line."""
 
     listing: Listing
@@ -60,7 +54,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FindingRow:
     """A finding in the list of all."""
 
     number: int
@@ -73,10 +67,10 @@ class Row:
 
 
 def view(report: Report) -> dict[str, Any]:
-    """Return what the page of a report shows."""
+    """Return what the page of a report of findings shows."""
     listings = Listings(report.sources)
-    sources: dict[str, Source] = {}
-    rows = [_row(n, f, listings, sources) for n, f in enumerate(report.findings, 1)]
+    sources: dict[str, MarkedSource] = {}
+    rows = [_list_finding(n, f, listings, sources) for n, f in enumerate(report.findings, 1)]
     return {
         "title": plural(len(rows), "finding") if rows else "Nothing found",
         "facts": {
@@ -92,44 +86,44 @@ def view(report: Report) -> dict[str, Any]:
     }
 
 
-def _row(n: int, finding: Finding, listings: Listings, sources: dict[str, Source]) -> Row:
+def _list_finding(
+    n: int, finding: Finding, listings: Listings, sources: dict[str, MarkedSource]
+) -> FindingRow:
     """Return a finding for the list, and mark the lines that it names."""
-    ends: list[Finding | OtherAccess] = [finding, *([finding.other] if finding.other else [])]
-    shown = [listings.of(finding.library, end.source, finding.kernel) for end in ends]
+    ends: list[Finding | OtherAccess] = [finding, *filter(None, [finding.other])]
+    found = [listings.find(finding.library, end.source, finding.kernel) for end in ends]
     places = [
-        Cell(describe_line(end.source, end.stack), link=f"f{n}{'ab'[i]}" if shown[i] else "")
-        for i, end in enumerate(ends)
+        Cell(describe_stack(end.stack), link=f"f{n}{letter}" if listing else "")
+        for end, listing, letter in zip(ends, found, "ab", strict=False)
     ]
-    element = _element(finding)
-    joined = len(ends) > 1 and shown[0] is shown[1]
-    for i, (end, listing) in enumerate(zip(ends, shown, strict=True)):
+    element = _describe_element(finding)
+    joined = len(ends) > 1 and found[0] is found[1]
+    for i, (end, listing) in enumerate(zip(ends, found, strict=True)):
         if listing is None or end.source is None:
             continue
-        source, line = sources.setdefault(listing.name, Source(listing)), end.source[1]
-        away = _away(ends[1 - i], places[1 - i], joined=joined) if len(ends) > 1 else None
-        text = _doing(finding.kind, end, "" if i else element)
-        indent = _indent(listing.lines[line - 1], end.column)
+        source, line = sources.setdefault(listing.name, MarkedSource(listing)), end.source[1]
+        away, other = None if len(ends) == 1 else places[i - 1], ends[i - 1].source
+        if joined and other:
+            away = Cell(f"line {other[1]}", link=places[i - 1].link)
+        text = _describe_access(finding.kind, end, "" if i else element)
+        code, column = listing.lines[line - 1], end.column
+        before = code[: column - 1 if column else len(code) - len(code.lstrip())]
+        indent = len(visible(before).expandtabs(TAB))
         source.marks[line].append(Mark(places[i].link, n, text, i == 1, indent, away))
         if joined:
             source.joined[n] = finding.kind == "race"  # neither comes first
-    code = "" if shown[0] else finding.code.strip()
-    accesses = [(end.access, place) for end, place in zip(ends, places, strict=True)]
-    link = next((place.link for place in places if place.link), "")
-    return Row(n, finding, element, number(finding.threads), accesses, link, code)
+    return FindingRow(
+        n,
+        finding,
+        element,
+        format_number(finding.threads),
+        [(end.access, place) for end, place in zip(ends, places, strict=True)],
+        link=next((place.link for place in places if place.link), ""),
+        code="" if found[0] else finding.code.strip(),
+    )
 
 
-def _indent(line: str, column: int | None) -> int:
-    """Return how many characters are before a column, or else before the text of a line."""
-    before = line[: column - 1] if column else line[: len(line) - len(line.lstrip())]
-    return len(visible(before).expandtabs(TAB))
-
-
-def _away(other: Finding | OtherAccess, place: Cell, *, joined: bool) -> Cell:
-    """Return where the other place of a mark is, in short if it is in the same source."""
-    return Cell(f"line {other.source[1]}", link=place.link) if joined and other.source else place
-
-
-def _doing(kind: str, end: Finding | OtherAccess, element: str) -> str:
+def _describe_access(kind: str, end: Finding | OtherAccess, element: str) -> str:
     """Return what a thread did at one of a finding's places."""
     words = [f"{kind}:", end.access, "of" if end.access and element else "", element]
     if end.block:
@@ -137,13 +131,13 @@ def _doing(kind: str, end: Finding | OtherAccess, element: str) -> str:
     return " ".join(filter(None, words))
 
 
-def _element(finding: Finding) -> str:
+def _describe_element(finding: Finding) -> str:
     """Return the array and the element that a finding is about."""
     name = label_array(finding.array, finding.name)
     return name if finding.index is None else f"{name}[{finding.index}]"
 
 
-def _kinds(findings: Sequence[Finding]) -> Cell:
+def _count_kinds(findings: Sequence[Finding]) -> Cell:
     counts = Counter(finding.kind for finding in findings)
     return Cell(", ".join(f"{kind} ({count:,})" for kind, count in counts.items()))
 
@@ -155,9 +149,9 @@ def _by_kernel(findings: Sequence[Finding]) -> Table:
     rows = [
         (
             Cell(kernel, is_code=True),
-            number(len(group)),
-            _kinds(group),
-            Cell(", ".join(dict.fromkeys(describe_line(f.source) for f in group))),
+            format_number(len(group)),
+            _count_kinds(group),
+            Cell(", ".join(dict.fromkeys(describe_stack(f.stack[:1]) for f in group))),
         )
         for (_, kernel), group in groups.items()
     ]
@@ -168,21 +162,21 @@ def _by_array(findings: Sequence[Finding]) -> Table:
     groups = defaultdict(list)
     for finding in findings:
         if finding.array is not None:
-            groups[
-                finding.library, finding.kernel, label_array(finding.array, finding.name)
-            ].append(finding)
-    rows = []
-    for (_, kernel, array), group in groups.items():
-        indices = [finding.index for finding in group if finding.index is not None]
-        span = f"{min(indices)} to {max(indices)}" if indices else ""
-        rows.append(
-            (
-                Cell(kernel, is_code=True),
-                Cell(array, is_code=True),
-                number(len(group)),
-                _kinds(group),
-                Cell(span if len({*indices}) > 1 else span.partition(" ")[0]),
-            )
+            array = label_array(finding.array, finding.name)
+            groups[finding.library, finding.kernel, array].append(finding)
+    rows = [
+        (
+            Cell(kernel, is_code=True),
+            Cell(array, is_code=True),
+            format_number(len(group)),
+            _count_kinds(group),
+            Cell(_describe_span({f.index for f in group if f.index is not None})),
         )
+        for (_, kernel, array), group in groups.items()
+    ]
     headings = ("kernel", "array", "findings ", "kinds", "elements")
     return Table("arrays", "By array", headings, rows)
+
+
+def _describe_span(indices: set[int]) -> str:
+    return " to ".join(map(str, sorted({min(indices), max(indices)}))) if indices else ""

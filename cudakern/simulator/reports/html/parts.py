@@ -1,4 +1,4 @@
-"""What pages are made of: texts that a page can show, cells, tables, places in sources."""
+"""What pages are made of: cells, tables, and sources line by line."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.sources.source_lines import describe_stack
-
 if TYPE_CHECKING:
     from cudakern.simulator.reports.traffic import Requests
     from cudakern.simulator.sources.source_lines import SourceLine
+    from cudakern.simulator.sources.source_texts import Sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +26,21 @@ class Cell:
 
 #: Stands where a number has no meaning.
 NO_NUMBER = Cell("-", -1)
+#: An efficiency below this is worth a look.
+_POOR = 0.5
 
 
-def number(value: float, most: float = 0, digits: int = 0) -> Cell:
+def format_number(value: float, most: float = 0, digits: int = 0) -> Cell:
     """Return the cell of a number, with a bar if the longest one is known."""
     share = value / most if most else None
     return Cell(f"{value:,.{digits}f}", round(value, 4), share)
 
 
-#: An efficiency below this is worth a look.
-_POOR = 0.5
-
-
-def efficiency(of: Requests) -> Cell:
-    """Return the cell of how much of what moved was asked for."""
-    if not of.sectors:
+def format_efficiency(requests: Requests) -> Cell:
+    """Return the cell of an efficiency."""
+    if not requests.sectors:
         return NO_NUMBER
-    ratio = of.efficiency
+    ratio = requests.efficiency
     return Cell(f"{ratio:.0%}", round(ratio, 4), min(ratio, 1), is_poor=ratio < _POOR)
 
 
@@ -66,22 +63,26 @@ class Listing:
     file: str
     library: str
     lines: list[str]
-    kernels: list[str] = field(default_factory=list)  # those that something is told of
+    kernels: list[str] = field(default_factory=list)  # those whose lines a report names
 
     def anchor(self, line: int) -> str:
         """Return the name of a line's place on the page."""
         return f"{self.name}-{line}"
 
 
-class Listings:
-    """The sources of a report that its page shows: those in which something was found."""
+#: A listing, and the number of one of its lines.
+ListingLine = tuple[Listing, int]
 
-    def __init__(self, sources: dict[tuple[str, str], str]) -> None:
+
+class Listings:
+    """The sources of a report that its page shows: those that have lines of the report."""
+
+    def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self.all: dict[tuple[str, str], Listing] = {}
 
-    def of(self, library: str, place: SourceLine | None, kernel: str) -> Listing | None:
-        """Return the listing that has a line, None if its text is not known."""
+    def find(self, library: str, place: SourceLine | None, kernel: str) -> Listing | None:
+        """Return the listing that has a line of a kernel, None if its text is not known."""
         key = library, place[0] if place else ""
         if place is None or not self._sources.get(key):
             return None
@@ -93,16 +94,9 @@ class Listings:
             listing.kernels.append(kernel)
         return listing if 1 <= place[1] <= len(listing.lines) else None
 
-    def own(self, library: str, stack: Sequence[SourceLine], kernel: str) -> ListingLine | None:
+    def find_first(
+        self, library: str, stack: Sequence[SourceLine], kernel: str
+    ) -> ListingLine | None:
         """Return the first line of a stack whose text is known."""
-        shown_in = ((self.of(library, place, kernel), place[1]) for place in stack)
-        return next(((listing, line) for listing, line in shown_in if listing), None)
-
-
-#: A line of a listing.
-ListingLine = tuple[Listing, int]
-
-
-def describe_line(place: SourceLine | None, stack: tuple[SourceLine, ...] = ()) -> str:
-    """Return a place in a source as tables show it."""
-    return describe_stack(stack or (() if place is None else (place,)))
+        found = ((self.find(library, place, kernel), place[1]) for place in stack)
+        return next(((listing, line) for listing, line in found if listing), None)

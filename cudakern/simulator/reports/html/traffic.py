@@ -1,9 +1,10 @@
-"""What the page of a traffic report shows."""
+"""What a page of traffic shows."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from cudakern.display.characters import plural
@@ -14,10 +15,10 @@ from cudakern.simulator.reports.html.parts import (
     ListingLine,
     Listings,
     Table,
-    efficiency,
-    number,
+    format_efficiency,
+    format_number,
 )
-from cudakern.simulator.reports.traffic import GLOBAL, Requests, count_unwanted, label_array
+from cudakern.simulator.reports.traffic import GLOBAL, Requests, add_up, count_unwanted, label_array
 from cudakern.simulator.sources.source_lines import describe_stack
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _LANES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """A line of a source, and a row of cells for each way in which it accesses memory."""
 
     number: int
@@ -40,11 +41,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MeasuredSource:
     """A source with the figures of its lines."""
 
     listing: Listing
-    runs: list[list[Row]]  # lines one after the other that have no figures, or one that has
+    runs: list[list[SourceRow]]  # of a line with figures, or of neighbours without any
     bytes: int  # that its lines move and ask for
 
 
@@ -61,7 +62,7 @@ _FIGURES = (
 
 @dataclass
 class _Most:
-    """The longest bars."""
+    """The figures of the longest bars."""
 
     requests: int = 0
     bytes: int = 0
@@ -78,48 +79,46 @@ class _Most:
         return most
 
 
-def _figures(r: Requests, most: _Most) -> tuple[Cell, ...]:
+def _format_figures(r: Requests, most: _Most) -> tuple[Cell, ...]:
     """Return the cells of requests."""
     return (
-        number(r.requests, most.requests),
-        number(r.sectors_per_request, _LANES, digits=2) if r.sectors else NO_NUMBER,
-        number(r.bytes_requested, most.bytes),
-        number(r.bytes_moved, most.bytes) if r.sectors else NO_NUMBER,
-        efficiency(r),
-        number(r.wavefronts, most.wavefronts) if r.wavefronts else NO_NUMBER,
+        format_number(r.requests, most.requests),
+        format_number(r.sectors_per_request, _LANES, digits=2) if r.sectors else NO_NUMBER,
+        format_number(r.bytes_requested, most.bytes),
+        format_number(r.bytes_moved, most.bytes) if r.sectors else NO_NUMBER,
+        format_efficiency(r),
+        format_number(r.wavefronts, most.wavefronts) if r.wavefronts else NO_NUMBER,
     )
 
 
 def view(report: Report) -> dict[str, Any]:
-    """Return what the page of a report shows."""
+    """Return what the page of a report of traffic shows."""
     listings = Listings(report.sources)
     kernels = report.kernels or ()
     placed = [
-        (kernel, line, listings.own(kernel.library, line.stack, kernel.kernel))
+        (kernel, line, listings.find_first(kernel.library, line.stack, kernel.kernel))
         for kernel in kernels
         for line in kernel.lines
     ]
     placed.sort(key=lambda each: count_unwanted(each[1]), reverse=True)
-    every = Requests()
+    every = add_up(kernel.total(*GLOBAL) for kernel in kernels)
     for kernel in kernels:
-        every.include(kernel.total(*GLOBAL))
         for place in kernel.executed:
-            listings.of(kernel.library, place, kernel.kernel)
+            listings.find(kernel.library, place, kernel.kernel)
+    title = f"Memory traffic of {plural(len(kernels), 'kernel')}"
     return {
-        "title": f"Memory traffic of {plural(len(kernels), 'kernel')}"
-        if kernels
-        else "No launches",
+        "title": title if kernels else "No launches",
         "facts": {
             "launches": f"{sum(kernel.launches for kernel in kernels):,}",
             "bytes requested": _in_units(every.bytes_requested),
             "bytes moved": _in_units(every.bytes_moved),
-            "efficiency": efficiency(every).text,
+            "efficiency": format_efficiency(every).text,
             "instructions of warps": f"{sum(kernel.instruction_count for kernel in kernels):,}",
         },
         "tables": [_by_kernel(kernels), _by_line(placed), _by_array(kernels)] if kernels else [],
         "details": [_details(kernel) for kernel in kernels],
         "sources": sorted(
-            (_source(listing, placed, kernels) for listing in listings.all.values()),
+            (_measure(listing, placed, kernels) for listing in listings.all.values()),
             key=lambda source: -source.bytes,
         ),
         "headings": ("access", *_FIGURES, "executed "),
@@ -140,24 +139,18 @@ def _by_kernel(kernels: Sequence[KernelTraffic]) -> Table:
     most = _Most.of(totals)
     rows = []
     for kernel, total in zip(kernels, totals, strict=True):
-        shared = kernel.total("shared load", "shared store", "shared atomic")
         ran = f" ({kernel.sampled:,} ran)" if kernel.sampled != kernel.blocks else ""
-        requests, rate, requested, moved, share, _ = _figures(total, most)
-        rows.append(
-            (
-                Cell(kernel.kernel, is_code=True),
-                number(kernel.launches),
-                Cell(f"{kernel.blocks:,}{ran}", kernel.blocks),
-                requests,
-                rate,
-                requested,
-                moved,
-                share,
-                number(shared.wavefronts),
-                number(kernel.instruction_count),
-            )
+        shared = kernel.total("shared load", "shared store", "shared atomic")
+        row = (
+            Cell(kernel.kernel, is_code=True),
+            format_number(kernel.launches),
+            Cell(f"{kernel.blocks:,}{ran}", kernel.blocks),
+            *_format_figures(total, most)[:-1],
+            format_number(shared.wavefronts),
+            format_number(kernel.instruction_count),
         )
-    headings = ("kernel", "launches ", "blocks ", *_FIGURES[:5], "shared wavefronts ")
+        rows.append(row)
+    headings = ("kernel", "launches ", "blocks ", *_FIGURES[:-1], "shared wavefronts ")
     note = "Requests, sectors and bytes are those of global memory."
     return Table("kernels", "By kernel", (*headings, "instructions "), rows, note)
 
@@ -178,7 +171,7 @@ def _by_line(placed: _Placed) -> Table:
             Cell(kernel.kernel, is_code=True),
             Cell(line.kind),
             Cell(label_array(line.array, line.name), is_code=True),
-            *_figures(line, most),
+            *_format_figures(line, most),
         )
         for kernel, line, place in placed
     ]
@@ -199,7 +192,7 @@ def _by_array(kernels: Sequence[KernelTraffic]) -> Table:
             Cell(array or "unknown", is_code=bool(array)),
             Cell(kernel, is_code=True),
             Cell(kind),
-            *_figures(requests, most),
+            *_format_figures(requests, most),
         )
         for (_, kernel, array, kind), requests in groups.items()
     ]
@@ -210,45 +203,41 @@ def _details(kernel: KernelTraffic) -> dict[str, Any]:
     """Return what is folded until somebody asks for it."""
     counts = sorted(kernel.instructions.items(), key=lambda item: -item[1])
     most = counts[0][1] if counts else 0
-    rows = [(Cell(name, is_code=True), number(count, most)) for name, count in counts]
+    rows = [(Cell(name, is_code=True), format_number(count, most)) for name, count in counts]
     table = Table("", "PTX instructions that warps executed", ("instruction", "executed "), rows)
     metrics = {name: f"{value:,}" for name, value in kernel.metrics.items()}
     return {"kernel": kernel.kernel, "metrics": metrics, "instructions": table}
 
 
-def _source(listing: Listing, placed: _Placed, kernels: Sequence[KernelTraffic]) -> Source:
+def _measure(listing: Listing, placed: _Placed, kernels: Sequence[KernelTraffic]) -> MeasuredSource:
     """Return a source with the figures of all kernels that have lines there."""
     accesses: dict[int, dict[tuple[str, str, str], Requests]] = defaultdict(
         lambda: defaultdict(Requests)
     )
     for kernel, line, place in placed:
         if place is not None and place[0] is listing:
-            accesses[place[1]][
-                kernel.kernel, line.kind, label_array(line.array, line.name)
-            ].include(line)
+            key = kernel.kernel, line.kind, label_array(line.array, line.name)
+            accesses[place[1]][key].include(line)
     executed: dict[int, int] = defaultdict(int)
     for kernel in kernels:
         for (file, at), count in kernel.executed.items():
             if (kernel.library, file) == (listing.library, listing.file):
                 executed[at] += count
-    most = _Most.of((r for groups in accesses.values() for r in groups.values()), executed.values())
-    runs: list[list[Row]] = []
+    every = [requests for groups in accesses.values() for requests in groups.values()]
+    most = _Most.of(every, executed.values())
+    rows = []
     for at, text in enumerate(listing.lines, 1):
         cells = []
-        times = number(executed[at], most.executed) if at in executed else Cell("")
+        times = format_number(executed[at], most.executed) if at in executed else Cell("")
         groups = accesses.get(at, {})
         is_shared = len({who for who, _, _ in groups}) > 1
         for (who, kind, array), requests in groups.items():
             whose = f"by {who}" if is_shared else ""
             access = Cell(" ".join(filter(None, (kind, array, whose))))
-            cells.append((access, *_figures(requests, most), times))
+            cells.append((access, *_format_figures(requests, most), times))
             times = Cell("")
         if at in executed and not cells:
             cells.append((*[Cell("")] * (1 + len(_FIGURES)), times))
-        row = Row(at, text, cells)
-        if not cells and runs and not runs[-1][0].accesses:
-            runs[-1].append(row)
-        else:
-            runs.append([row])
-    every = [r for groups in accesses.values() for r in groups.values()]
-    return Source(listing, runs, sum(r.bytes_moved + r.bytes_requested for r in every))
+        rows.append(SourceRow(at, text, cells))
+    runs = [[*run] for _, run in groupby(rows, key=lambda row: row.accesses and row.number)]
+    return MeasuredSource(listing, runs, sum(r.bytes_moved + r.bytes_requested for r in every))
