@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from cudakern.simulator.reports.checked_tests import Settings, settings
+from cudakern.simulator.reports.checked_tests import Settings, read_marker
 from tests.helpers.rows import each
 
 pytest_plugins = ["pytester"]
@@ -479,7 +479,7 @@ WRONG = {
 def settings_of(arguments):
     """Return the settings of a marker with arguments given as text."""
     mark = eval(f"pytest.mark.cudakern_checked({arguments})", {"np": np, "pytest": pytest})  # noqa: S307
-    return settings(mark.mark, "test_it.py::test_it")
+    return read_marker(mark.mark, "test_it.py::test_it")
 
 
 @each("arguments", WRONG)

@@ -1,4 +1,4 @@
-"""What the pytest plugin does for tests that run checked: how they run, how findings are told."""
+"""Tests that run checked, for the pytest plugin: how they run, how their findings are shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _NAME = "pytest.mark.cudakern_checked"
 _SECTION = "cudakern"
-#: Of lines of source, wherever a report is read.
+#: Columns of excerpts, however wide the terminal is.
 _COLUMNS = 120
 #: Names of the marker's arguments that users may write.
 _WORDS = dict.fromkeys(("blocks", "resident", "nblocks"), "'resident_blocks'")
@@ -62,16 +62,16 @@ class Settings:
     launches: str = "some"
 
 
-def settings(mark: pytest.Mark, test: str) -> Settings:
-    """Return what a marker says; UsageError tells which test's says what cannot be."""
+def read_marker(mark: pytest.Mark, test: str) -> Settings:
+    """Return what the marker of a test says; UsageError if it cannot be so."""
     try:
-        return _settings(mark)
+        return _read_arguments(mark)
     except CudakernError as error:
         message = f"{test}: {error}"
         raise pytest.UsageError(message) from None
 
 
-def _settings(mark: pytest.Mark) -> Settings:
+def _read_arguments(mark: pytest.Mark) -> Settings:
     names = Settings.__dataclass_fields__
     listed = f"must be {', '.join([*names][:-1])} or {[*names][-1]}"
     if mark.args:
@@ -82,15 +82,14 @@ def _settings(mark: pytest.Mark) -> Settings:
         if name not in names:
             hint = did_you_mean(name, names, _WORDS)
             raise ArgumentError(_NAME, "arguments", f"{listed}; got {name!r}{hint}")
-    given = dict(mark.kwargs)
-    if "seeds" in given:
-        given["seeds"] = _seeds(given["seeds"])
-    blocks = as_integer(_NAME, "resident_blocks", given.get("resident_blocks", 4))
+    given = Settings(**mark.kwargs)
+    seeds = _list_seeds(given.seeds)
+    blocks = as_integer(_NAME, "resident_blocks", given.resident_blocks)
     if blocks < 1:
         raise ArgumentError(_NAME, "resident_blocks", f"must be at least 1; got {blocks}")
-    as_flag(_NAME, "strict", given.get("strict", False))
-    require_word(_NAME, "launches", given.get("launches", "some"), ("some", "any"), {})
-    return Settings(**given)
+    as_flag(_NAME, "strict", given.strict)
+    require_word(_NAME, "launches", given.launches, ("some", "any"), {})
+    return replace(given, seeds=seeds)
 
 
 def _guess_argument(value: object, text: str) -> str:
@@ -102,7 +101,7 @@ def _guess_argument(value: object, text: str) -> str:
     return f"seeds=[{text}]" if isinstance(value, int) else f"seeds={text}"
 
 
-def _seeds(values: Any) -> tuple[int | None, ...]:  # noqa: ANN401
+def _list_seeds(values: Any) -> tuple[int | None, ...]:  # noqa: ANN401
     requirement = f"must be integers or None, at least one; got {shown_value(values)}"
     if isinstance(values, str | bytes) or hasattr(values, "__next__"):  # gone after one test
         raise ArgumentError(_NAME, "seeds", requirement)
@@ -127,15 +126,10 @@ class Run:
         self.is_open = False
         self.seed = 0
         self.tells_seed = False
-        self.called: list[str] = []  # files of the first launch that did what was found
+        self.called: list[str] = []  # files of the calls that led to the first finding
         self._options = settings.resident_blocks, settings.strict or strict
         self._block: AbstractContextManager[CheckReport]
         self._place: TracebackType | None = None
-
-    def with_seed(self, seed: int) -> Self:
-        """Have the next run be in the order of a seed."""
-        self.seed = seed
-        return self
 
     def __enter__(self) -> Self:
         self._block = checked(self.seed, *self._options)
@@ -147,7 +141,7 @@ class Run:
     def __exit__(
         self, _: object, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Fail if anything was found, at the launch that did it; a failure gets a note of that."""
+        """Fail if there are findings, at the launch of the first; add a note to another failure."""
         observation.watchers.remove(self._watch)
         self.is_open = False
         try:
@@ -163,10 +157,7 @@ class Run:
             self._place = None
 
     def _watch(self) -> None:
-        """Count a launch that this or another block has observed.
-
-        Keep the frames of the one that did the first thing that was found.
-        """
+        """Count a launch that this or another block has observed; keep the calls to a finding."""
         self.launches += 1
         if self.report.findings and self._place is None:
             self._place = self._traceback_from(sys._getframe(1))  # noqa: SLF001
@@ -201,10 +192,9 @@ def _describe_findings(findings: Sequence[Finding]) -> str:
 
 @contextmanager
 def hide_frames(error: BaseException | None) -> Iterator[bool]:
-    """Have pytest hide this package's frames in tracebacks of errors that it raises on purpose.
+    """Have pytest hide the frames of this package, and of contextlib, in tracebacks of its errors.
 
-    So are those of contextlib, which runs the blocks. ``--full-trace`` shows all. Yields whether
-    there are any.
+    ``--full-trace`` shows all. Yields whether there are any.
     """
     spaces = [
         frame.f_globals
@@ -229,24 +219,24 @@ def _is_on_purpose(raised: pytest.ExceptionInfo[BaseException] | None) -> bool:
 def complete_report(
     report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], run: Run | None
 ) -> None:
-    """Have the report of a test tell what was found; fail it if it launched nothing."""
+    """Add the findings to the report of a test; fail it if it launched nothing."""
     if call.when != "call" or (run is not None and run.is_open):
         run = None
     lacks = run is not None and run.needs_launches and not run.launches
     if lacks and report.passed and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = _represent_alone(_make_failure(_NOTHING), item)
-    error = None if call.excinfo is None else call.excinfo.value
-    errors = [*_chain(error)]
-    told = _findings(next((e.findings for e in errors if isinstance(e, SimulatorError)), ()))
-    found = _findings(run.report.findings if run is not None else ())
     if not report.failed:
         return
+    error = None if call.excinfo is None else call.excinfo.value
+    errors = [*_chain(error)]
     compiled = next((e for e in errors if isinstance(e, KernelCompileError)), None)
     excerpt = "" if compiled is None else as_text(excerpt_of_error(compiled))
     if excerpt:
         _add_section(report, excerpt, item)
-    if not (found or told):
+    raised = _findings(next((e.findings for e in errors if isinstance(e, SimulatorError)), ()))
+    found = _findings(run.report.findings) if run is not None else []
+    if not (found or raised):
         return
     if _is_expected(item):
         report.outcome = "skipped"
@@ -257,8 +247,8 @@ def complete_report(
     sources = run.report.sources if found and run else {}
     called = (*(run.called if run else ()), *_files_of(error.__traceback__ if error else None))
     files = UserFiles(item, sources, called)
-    places = {finding: files.place(finding) for finding in found or told}
-    _add_section(report, "\n".join(_section_lines(places, told, run)), item)
+    places = {finding: files.place(finding) for finding in found or raised}
+    _add_section(report, "\n".join(_section_lines(places, raised, run)), item)
     properties = [pair for finding, place in places.items() for pair in _properties(finding, place)]
     item.user_properties += properties
     report.user_properties += properties
@@ -266,35 +256,31 @@ def complete_report(
 
 
 def _findings(values: Sequence[object]) -> list[Finding]:
-    """Return the findings: who makes up an error for a test may have put anything there."""
+    """Return the findings among values: errors that a test makes up may have any."""
     return [value for value in values if isinstance(value, Finding)]
 
 
 def _section_lines(
-    places: Mapping[Finding, FileLine], told: Sequence[Finding], run: Run | None
+    places: Mapping[Finding, FileLine], raised: Sequence[Finding], run: Run | None
 ) -> Iterator[str]:
-    """Yield what is shown of findings; the first of those that were told is told in full above."""
+    """Yield what is shown of findings, without the message that the error above has shown."""
     first, *others = places
-    if told and first is told[0]:
+    if raised and first is raised[0]:
         first = replace(first, message=describe_stack(first.stack))
     if run is not None and run.tells_seed:
         yield f"seed {run.seed}"
     notes = run.report.notes if run else ()
     yield as_text(lines_of((first, *others), notes, width=_COLUMNS))
-    copies = {
-        f"{describe_stack((finding.source,))} is {place.file}:{place.line}": None
-        for finding, place in places.items()
-        if finding.source is not None and place.is_own and not _is_file(place, finding.source[0])
-    }
-    yield from copies
-
-
-def _is_file(place: FileLine, name: str) -> bool:
-    return place.file.endswith(name) or name.endswith(place.file)
+    copies = []
+    for finding, (file, line, _, is_own) in places.items():
+        name = finding.source[0] if finding.source else ""
+        if is_own and not (file.endswith(name) or name.endswith(file)):
+            copies.append(f"{describe_stack(finding.stack[:1])} is {file}:{line}")
+    yield from dict.fromkeys(copies)
 
 
 def _is_expected(item: pytest.Item) -> bool:
-    """Return whether a test is unittest.expectedFailure, which knows what a test raises alone."""
+    """Return whether a test is unittest.expectedFailure, which knows only what the test raises."""
     tests = getattr(item, "cls", None), getattr(item, "obj", None)
     return any(getattr(test, "__unittest_expecting_failure__", False) for test in tests)
 
@@ -310,7 +296,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _add_section(report: pytest.TestReport, text: str, item: pytest.Item) -> None:
-    """Add to what is shown of a failure; sections of the report are what --show-capture shows."""
+    """Add a section to a failure; the report's own sections are shown by --show-capture."""
     if item.config.getoption("tbstyle", "auto") == "line":
         return
     add = getattr(report.longrepr, "addsection", None)
@@ -328,7 +314,7 @@ def _make_failure(message: str) -> BaseException:
 
 
 def _represent_alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
-    """Return how an error is shown without a traceback, as one of the test's first line."""
+    """Return how an error without a traceback is shown, at the first line of the test."""
     alone = pytest.ExceptionInfo.from_exception(error).getrepr(style="value")
     path, line, _ = item.reportinfo()
     crash = alone.reprcrash
@@ -347,7 +333,6 @@ def _properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, object
 
 def _annotation(finding: Finding, place: FileLine) -> tuple[str, int, int | None, str, str]:
     """Return what is to be shown at a line: file, line, column, title and text."""
-    where = (
-        "" if place.is_own or finding.source is None else f" at {describe_stack((finding.source,))}"
-    )
+    is_elsewhere = finding.source is not None and not place.is_own
+    where = f" at {describe_stack(finding.stack[:1])}" if is_elsewhere else ""
     return place.file, place.line, place.column, f"{finding.kind}{where}", str(finding)

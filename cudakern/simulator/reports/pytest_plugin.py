@@ -6,12 +6,12 @@ and fails if anything is found, or nothing is launched; for the seed None it run
     @pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=8, strict=True)
     def test_histogram(): ...
 
-``pytest --cudakern-checked=0,1,2`` runs every test so; with ``--cudakern-checked-strict``, whatever
-runs checked is ``checked(strict=True)``. The fixture ``cudakern_checked`` gives a
-test the report, marked or not. ``--cudakern-checked-github`` has GitHub show findings at the lines
-that they are about.
+``pytest --cudakern-checked=0,1,2`` runs every test in this way; with ``--cudakern-checked-strict``,
+all tests that run checked do so with ``strict=True``. The fixture ``cudakern_checked`` gives a test
+the report, marked or not. ``--cudakern-checked-github`` has GitHub show findings at the lines that
+they are about.
 
-pytest loads this file everywhere, so what it needs is imported at the first test that asks for it.
+pytest loads this file everywhere, so it imports the rest at the first test that asks for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OPEN = pytest.StashKey[ExitStack]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that has every test checked."""
+    """Add the options."""
     group = parser.getgroup("cudakern")
     group.addoption(
         "--cudakern-checked",
@@ -61,19 +61,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker, and refuse seeds that are none."""
+    """Name the marker, and refuse seeds that are not integers."""
     config.addinivalue_line(
         "markers",
         f"{_MARK}(seeds=(0,), resident_blocks=4, strict=False, launches='some'): run the test "
         "inside of cudakern.simulator.checked, once for each seed; fail if it launches nothing in "
         "the simulator, unless launches='any'",
     )
-    _seeds(config)
+    _parse_seeds(config)
     if config.getoption("--cudakern-checked-github") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Annotations(config), "cudakern_annotations")
 
 
-def _seeds(config: pytest.Config) -> list[int]:
+def _parse_seeds(config: pytest.Config) -> list[int]:
     seeds = config.getoption("--cudakern-checked", default="")
     try:
         return [int(seed) for seed in seeds.split(",") if seed.strip()]
@@ -82,19 +82,21 @@ def _seeds(config: pytest.Config) -> list[int]:
         raise pytest.UsageError(message) from None
 
 
-def _settings(node: pytest.Item) -> Settings | None:
+def _read_marker(node: pytest.Item) -> Settings | None:
     """Return what the marker of a test says, None if there is none; UsageError if it is wrong."""
     mark = node.get_closest_marker(_MARK)
-    if mark is None:
-        return None
-    from cudakern.simulator.reports.checked_tests import settings  # noqa: PLC0415
+    return None if mark is None else _read(mark, node)
 
-    return settings(mark, node.nodeid)
+
+def _read(mark: pytest.Mark, node: pytest.Item) -> Settings:
+    from cudakern.simulator.reports.checked_tests import read_marker  # noqa: PLC0415
+
+    return read_marker(mark, node.nodeid)
 
 
 @pytest.fixture
 def cudakern_checked_seed() -> int | None:
-    """Give the seed of the test, None for one that does not run checked."""
+    """Give the seed of the test; None if it does not run checked."""
     return None
 
 
@@ -104,38 +106,34 @@ def cudakern_checked(
 ) -> Iterator[CheckReport]:
     """Run a test inside of `cudakern.simulator.checked`; give it the report."""
     with ExitStack() as stack:
-        seeds = [cudakern_checked_seed, *_seeds_of(request.node)]
+        seeds = [cudakern_checked_seed, *_list_seeds(request.node)]
         seed = next((seed for seed in seeds if seed is not None), 0)
-        run = stack.enter_context(_run(request.node, seed))
+        run = stack.enter_context(_prepare(request.node, seed))
         request.node.stash[_OPEN] = stack
         yield run.report
 
 
-def _run(item: pytest.Item, seed: int) -> Run:
+def _prepare(item: pytest.Item, seed: int) -> Run:
+    """Return the block in which a test runs next."""
     from cudakern.simulator.reports.checked_tests import Run  # noqa: PLC0415
 
     strict = item.config.getoption("--cudakern-checked-strict")
-    return item.stash.setdefault(_RUN, Run(item, _settings(item), strict=strict)).with_seed(seed)
+    run = item.stash.setdefault(_RUN, Run(item, _read_marker(item), strict=strict))
+    run.seed = seed
+    return run
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test its seeds."""
-    seeds: list[int | None] = [*_seeds(metafunc.config)]
-    if not seeds:
-        try:
-            seeds = _marked_seeds(metafunc.definition)
-        except pytest.UsageError:  # said when all is collected: here it would be an error of a file
-            return
+    try:
+        seeds = _list_seeds(metafunc.definition)
+    except pytest.UsageError:  # raised again when all is collected: here it would fail a file
+        return
     if seeds:
         metafunc.fixturenames.append(_SEED)
         ids = ["plain" if seed is None else f"seed{seed}" for seed in seeds]
         metafunc.parametrize(_SEED, seeds, ids=ids)
-
-
-def _marked_seeds(node: pytest.Item) -> list[int | None]:
-    settings = _settings(node)
-    return [] if settings is None else [*settings.seeds]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -144,40 +142,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: set[int] = set()
     for item in items:
         for mark in item.iter_markers(_MARK):
-            if id(mark) not in seen:
-                seen.add(id(mark))
-                _require_right(mark, item)
-
-
-def _require_right(mark: pytest.Mark, item: pytest.Item) -> None:
-    from cudakern.simulator.reports.checked_tests import settings  # noqa: PLC0415
-
-    try:
-        settings(mark, item.nodeid)
-    except pytest.UsageError as error:
-        if hasattr(item.config, "workeroutput"):
-            item.config.workeroutput[_USAGE] = str(error)
-        raise
+            try:
+                if id(mark) not in seen:
+                    _read(mark, item)
+            except pytest.UsageError as error:
+                if hasattr(item.config, "workeroutput"):
+                    item.config.workeroutput[_USAGE] = str(error)
+                raise
+            seen.add(id(mark))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object) -> None:
-    """Refuse markers that a process of pytest-xdist has refused, to whose errors nobody listens."""
+    """Refuse markers that a worker of pytest-xdist has refused, whose errors are not shown."""
     message = getattr(node, "workeroutput", {}).get(_USAGE)
     if message is not None:
         raise pytest.UsageError(message)
 
 
-def _seeds_of(item: pytest.Item) -> list[int | None]:
+def _list_seeds(item: pytest.Item) -> list[int | None]:
     """Return the seeds that a test runs with, one after the other.
 
-    One that its function was parametrized with, or all, of what pytest does not parametrize: a
-    method of a unittest.TestCase, a doctest, a test that got its marker later.
+    That is the one by which its function is parametrized. What pytest does not parametrize runs
+    with all: a method of a unittest.TestCase, a doctest, a test that got its marker later.
     """
-    callspec = getattr(item, "callspec", None)
-    if callspec is not None and _SEED in callspec.params:
-        return [callspec.params[_SEED]]
-    return [*_seeds(item.config)] or _marked_seeds(item)
+    if _is_parametrized(item):
+        return [item.callspec.params[_SEED]]  # type: ignore[attr-defined]
+    seeds = _parse_seeds(item.config)
+    settings = None if seeds else _read_marker(item)
+    return [*seeds] if settings is None else [*settings.seeds]
+
+
+def _is_parametrized(item: pytest.Item) -> bool:
+    return _SEED in getattr(getattr(item, "callspec", None), "params", ())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -186,27 +183,28 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     opened = item.stash.get(_OPEN, None)
     if opened is not None:
         del item.stash[_OPEN]
-        with opened.pop_all():  # what was found is the test's failure, not its fixture's
+        with opened.pop_all():  # findings fail the test, not its fixture
             return (yield)
-    first, *others = _seeds_of(item) or [None]
+    first, *others = _list_seeds(item) or [None]
     namespace = getattr(getattr(item, "dtest", None), "globs", {})
     names = dict(namespace)
-    with _checked(item, first):
+    with _enclose(item, first):
         result = yield
     for seed in others:
         if getattr(item, "_excinfo", None):  # unittest keeps what a test raises
             break
         namespace.update(names)  # which doctest clears
-        with _checked(item, seed):
+        with _enclose(item, seed):
             item.runtest()
     return result
 
 
-def _checked(item: pytest.Item, seed: int | None) -> AbstractContextManager[object]:
+def _enclose(item: pytest.Item, seed: int | None) -> AbstractContextManager[object]:
+    """Return the block in which a test runs with a seed."""
     if seed is None:
         return nullcontext()
-    run = _run(item, seed)
-    run.tells_seed = _SEED not in getattr(getattr(item, "callspec", None), "params", ())
+    run = _prepare(item, seed)
+    run.tells_seed = not _is_parametrized(item)
     return run
 
 
@@ -216,7 +214,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show findings, all of them and without the frames of this package."""
     run = item.stash.get(_RUN, None)
-    # unittest keeps what a test raises; subtests have reports amid the test.
+    # unittest keeps what a test raises; a subtest has its report within the test.
     raised = [*(getattr(item, "_excinfo", None) or ())[:1], call.excinfo]
     error = next((info.value for info in raised if info is not None), None)
     if not (error and "cudakern.errors" in sys.modules) and (run is None or run.is_open):
@@ -256,11 +254,9 @@ class _Annotations:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take note of the findings of a test, which may have run in another process."""
-        if report.failed:
-            for file, line, column, title, message in getattr(report, "cudakern_places", ()):
-                self._commands.setdefault(
-                    (file, line, title), _command(file, line, column, title, message)
-                )
+        for place in getattr(report, "cudakern_places", ()) if report.failed else ():
+            file, line, _, title, _ = place
+            self._commands.setdefault((file, line, title), _format_command(*place))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
@@ -277,16 +273,16 @@ class _Annotations:
             print("", *self._commands.values(), sep="\n", flush=True)  # noqa: T201
 
 
-def _command(file: str, line: int, column: int | None, title: str, message: str) -> str:
+def _format_command(file: str, line: int, column: int | None, title: str, message: str) -> str:
     """Return a workflow command of GitHub's."""
     properties = {"file": file, "line": line, "col": column, "title": title}
     listed = ",".join(
-        f"{name}={_escaped(str(value)).replace(':', '%3A').replace(',', '%2C')}"
+        f"{name}={_escape(str(value)).replace(':', '%3A').replace(',', '%2C')}"
         for name, value in properties.items()
         if value is not None
     )
-    return f"::error {listed}::{_escaped(message)}"
+    return f"::error {listed}::{_escape(message)}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
