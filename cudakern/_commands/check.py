@@ -1,7 +1,7 @@
-"""Run a Python script with all that it launches in the simulator checked.
+"""Run a Python script, and check all that it launches in the simulator.
 
-The script runs in a child process, once for each seed, and finds a process of its own there. The
-child writes down what is found as it is, so that a script may end however it likes.
+The script runs in a child process of its own, once for each seed. The child writes each finding
+down at once, so the script may end in any way.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import runpy
 import signal
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.launching.observation import Observed
     from cudakern.simulator.reports.findings import Finding
 
-#: A script that Ctrl-C ends, ends with this; it may have had work to do.
+#: The status of a script that Ctrl-C ends.
 _INTERRUPTED = SIGNALLED + signal.SIGINT
 _OURS = (__file__, runpy.__file__, "<frozen runpy>")
 _NOT_PYTHON = {
@@ -57,17 +57,17 @@ _NOT_PYTHON = {
 
 @dataclass
 class _Run:
-    """What came of the script with one seed."""
+    """The results of the script with one seed."""
 
     checks: Report
-    status: int = 0  # that it ended with
-    signal: int = 0  # or what ended it
+    status: int = 0  # the script's own
+    signal: int = 0  # that ended it
     traffic: Report | None = None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a script once for each seed, print what was found, and return the exit status."""
-    refusal = _refusal(options)
+    """Run a script once for each seed, print the findings, and return the exit status."""
+    refusal = _refuse(options)
     if refusal:
         sys.stderr.write(f"cudakern check: {refusal}\n")
         return USAGE
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     checks, traffic = reduce(Report.joined, [run.checks for run in runs]), runs[0].traffic
     if options.traffic:
         console.show(f"{_describe_traffic(traffic)}\n")
-    for seeds, findings in _by_seeds(runs).items():
+    for seeds, findings in _group_by_seeds(runs).items():
         if len(options.seeds) > 1:
             console.show(f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}:\n")
         console.show_lines(lines_of(findings))
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     if checks.notes:
         console.show_lines(lines_of((), checks.notes))
     _write_files(options, checks, traffic)
-    return _concluded(options, checks, runs)
+    return _conclude(options, checks, runs)
 
 
 def _describe_traffic(report: Report | None) -> str:
@@ -100,20 +100,20 @@ def _describe_traffic(report: Report | None) -> str:
     return "\n\n".join(map(str, report.kernels)) or "no launches"
 
 
-def _by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
-    """Return what was found by the seeds that it was found with."""
+def _group_by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
+    """Return the findings of all runs by the seeds that have them."""
+    findings = [(run.checks.seed, finding) for run in runs for finding in run.checks.findings]
     seeds: dict[tuple[object, ...], dict[int, None]] = {}
-    for run in runs:
-        for finding in run.checks.findings:
-            seeds.setdefault(identity(finding), {})[run.checks.seed] = None
-    found: dict[tuple[int, ...], list[Finding]] = {}
-    for finding in (finding for run in runs for finding in run.checks.findings):
-        found.setdefault((*seeds[identity(finding)],), []).append(finding)
-    return found
+    for seed, finding in findings:
+        seeds.setdefault(identity(finding), {})[seed] = None
+    groups: dict[tuple[int, ...], list[Finding]] = {}
+    for _, finding in findings:
+        groups.setdefault((*seeds[identity(finding)],), []).append(finding)
+    return groups
 
 
 def _write_files(options: argparse.Namespace, checks: Report, traffic: Report | None) -> None:
-    """Write JSON and a page, those of the traffic beside those of what was found."""
+    """Write JSON and a page; those of the traffic beside those of the findings."""
     for report, more in ((checks, ""), (traffic, "-traffic")):
         if report is not None and options.json:
             text = f"{json_report.render(report)}\n"
@@ -126,7 +126,7 @@ def _extend_stem(name: str, more: str) -> Path:
     return Path(name).with_stem(Path(name).stem + more)
 
 
-def _concluded(options: argparse.Namespace, checks: Report, runs: Sequence[_Run]) -> int:
+def _conclude(options: argparse.Namespace, checks: Report, runs: Sequence[_Run]) -> int:
     """Say in a line how it went; return the exit status."""
     status = next((run.status for run in runs if run.status), 0)
     ended_by = runs[-1].signal
@@ -153,8 +153,8 @@ def _concluded(options: argparse.Namespace, checks: Report, runs: Sequence[_Run]
     return status
 
 
-def _refusal(options: argparse.Namespace) -> str:
-    """Return why nothing can run, if so."""
+def _refuse(options: argparse.Namespace) -> str:
+    """Return why nothing can run; nothing if it can."""
     for option, name in (("--html", options.html), ("--json", options.json)):
         if name and (not os.access(Path(name).absolute().parent, os.W_OK) or Path(name).is_dir()):
             return f"{option} must be a file that can be written; got {name!r}"
@@ -175,7 +175,7 @@ def _refusal(options: argparse.Namespace) -> str:
 
 
 def _run(options: argparse.Namespace, seed: int) -> _Run:
-    """Run the script in a child process; return what came of it."""
+    """Run the script in a child process; return its results."""
     sys.stdout.flush()
     sys.stderr.flush()
     log = os.memfd_create("cudakern")
@@ -186,8 +186,8 @@ def _run(options: argparse.Namespace, seed: int) -> _Run:
     if child == 0:
         signal.signal(signal.SIGCHLD, of_children)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        sys.exit(_script(options, seed, log))
-    status = os.waitstatus_to_exitcode(_waited(child, blocked))
+        sys.exit(_run_script(options, seed, log))
+    status = os.waitstatus_to_exitcode(_await(child, blocked))
     result = _Run(Report(seed, strict=options.strict), status)
     if status in {_INTERRUPTED, -signal.SIGINT}:
         result.signal = signal.SIGINT
@@ -199,11 +199,11 @@ def _run(options: argparse.Namespace, seed: int) -> _Run:
     return result
 
 
-def _waited(child: int, blocked: set[int | signal.Signals]) -> int:
-    """Wait for a child, and hand it the signals that come; return its status."""
+def _await(child: int, blocked: set[int | signal.Signals]) -> int:
+    """Wait for a child, and send it the signals that come; return its status."""
 
     def hand_on(number: int, _frame: FrameType | None) -> None:
-        # From the keyboard, the child has this one, too.
+        # A keyboard interrupts the child as well.
         if number != signal.SIGINT or not _has_terminal():
             os.kill(child, number)
 
@@ -224,12 +224,12 @@ def _has_terminal() -> bool:
 
 
 class _Recorder(CheckReport):
-    """Writes down at once what a child finds."""
+    """Writes down at once what the child finds."""
 
     def __init__(self, log: int, seed: int, *, strict: bool) -> None:
         super().__init__(seed, strict=strict)
         self._log = log  # the descriptor of a file
-        #: How many threads are known of each group.
+        #: With how many threads each finding was written.
         self._threads: dict[tuple[object, ...], int] = {}
 
     def add(self, observed: Observed) -> None:
@@ -245,18 +245,18 @@ class _Recorder(CheckReport):
         self.write(new)
 
     def count(self) -> None:
-        """Count a launch, which may be one of a `checked` in the script."""
+        """Count a launch, perhaps one that a `checked` in the script observes."""
         self.write(Report(launches=1))
 
     def write(self, report: Report, traffic: Report | None = None) -> None:
-        """Write down what is new; the same again and again would fill the disk."""
+        """Write down what is new; repeated findings would fill the disk."""
         new = []
         for finding in report.findings:
             if finding.threads > self._threads.get(identity(finding), 0):
                 self._threads[identity(finding)] = finding.threads
                 new.append(finding)
-        record = pickle.dumps((report.launches, (*new,), report.notes, report.sources, traffic))
-        # At once: forked processes of the script's write to the same place in the file.
+        record = pickle.dumps((replace(report, findings=(*new,)), traffic))
+        # In one write: processes that the script forks share the position in the file.
         os.write(self._log, record)
 
 
@@ -264,16 +264,15 @@ def _read(result: _Run, log: IO[bytes]) -> None:
     """Read what a child has written down."""
     try:
         while True:
-            launches, findings, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
-            new = Report(launches=launches, findings=findings, notes=notes, sources=sources)
+            new, traffic = pickle.load(log)  # noqa: S301  our own
             result.checks = result.checks.joined(new)
             result.traffic = traffic or result.traffic
-    except (EOFError, pickle.UnpicklingError):  # the end, or a child that was ended amid a record
+    except (EOFError, pickle.UnpicklingError):  # the end, or that of the child amid a record
         return
 
 
-def _script(options: argparse.Namespace, seed: int, log: int) -> int:
-    """Run the script as Python does; return its exit status. What it starts goes on after that."""
+def _run_script(options: argparse.Namespace, seed: int, log: int) -> int:
+    """Run the script as Python does; return its exit status. Its threads may go on after that."""
     recorder = _Recorder(log, seed, strict=options.strict)
     stack = ExitStack()
     stack.enter_context(observing(recorder))
@@ -284,7 +283,7 @@ def _script(options: argparse.Namespace, seed: int, log: int) -> int:
         stack.callback(_hand_over, recorder, traffic, os.getpid())
     if options.cupy:
         stack.enter_context(simulator.in_place_of_cupy())
-    atexit.register(stack.close)  # the last of all: the script's threads have ended, and its own
+    atexit.register(stack.close)  # runs last, after the script's threads and exit functions
     sys.argv = [options.script, *options.arguments]
     try:
         if options.module:
@@ -296,7 +295,7 @@ def _script(options: argparse.Namespace, seed: int, log: int) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001  whatever ends the script
-        traceback = _of_script(error)
+        traceback = _cut_traceback(error)
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
         if isinstance(error, KernelCompileError):
             excerpt = as_text(excerpt_of_error(error))
@@ -308,7 +307,7 @@ def _script(options: argparse.Namespace, seed: int, log: int) -> int:
 
 
 def _run_file(path: Path) -> None:
-    """Run a file as the main module, which it stays: runpy takes it away and names another file."""
+    """Run a file as the main module, and leave that there: runpy removes it and names another."""
     name = str(path.absolute())
     with io.open_code(name) as file:
         code = compile(file.read(), name, "exec", dont_inherit=True)
@@ -321,23 +320,19 @@ def _run_file(path: Path) -> None:
 
 
 def _hand_over(recorder: _Recorder, traffic: TrafficReport, process: int) -> None:
-    if os.getpid() == process:  # not one that it has forked
+    if os.getpid() == process:  # not a process that it forked
         recorder.write(Report(), traffic.report)
 
 
-def _of_script(error: BaseException) -> TracebackType | None:
-    """Return the part of a traceback that begins in the script, and ends there.
-
-    That is where it calls the package, if this package raises the error.
-    """
+def _cut_traceback(error: BaseException) -> TracebackType | None:
+    """Return a traceback from the script on; an error of this package ends where it is called."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename in _OURS:
         traceback = traceback.tb_next
-    if isinstance(error, CudakernError):
-        part, last = traceback, None
-        while part is not None:
-            last = last if is_inside(part.tb_frame) else part
-            part = part.tb_next
-        if last is not None:
-            last.tb_next = None
+    part, last = traceback, None
+    while part is not None:
+        last = last if is_inside(part.tb_frame) else part
+        part = part.tb_next
+    if last is not None and isinstance(error, CudakernError):
+        last.tb_next = None
     return traceback

@@ -1,7 +1,7 @@
-"""Where findings lie in the files of who wrote the kernels.
+"""Where findings lie in the user's files.
 
-A kernel that is a string in a Python file has lines of its own, ``total.cu:6``. Here they are found
-again in that file.
+A kernel that is a string in a Python file has lines of its own, ``total.cu:6``. This module finds
+them again in that file.
 """
 
 from __future__ import annotations
@@ -23,16 +23,20 @@ if TYPE_CHECKING:
     from cudakern.simulator.sources.source_texts import Sources
 
 _PACKAGE = Path(__file__).parents[2]
-#: Fewer characters in common, and a line is no likely copy of another.
+#: A line is a copy of another if they and their neighbours have so many characters in common.
 _LEAST = 8
-#: How many lines before and behind it tell which one is.
+#: How many neighbours count, before and behind.
 _AROUND = 16
 _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".inl")
-#: Folders of other people's files, and how many others are looked into.
+#: Folders of other people's files, and how many other folders are searched.
 _FOREIGN = {"build", "dist", "node_modules", "site-packages", "venv"}
 _MOST_FOLDERS = 1000
-#: Larger files hold no kernels.
+#: Larger files are not searched.
 _MOST_BYTES = 2**22
+
+
+#: A file, a line and a column.
+_Place = tuple[Path, int, int | None]
 
 
 class FileLine(NamedTuple):
@@ -41,7 +45,7 @@ class FileLine(NamedTuple):
     file: str  # below the repository's folder, if it is
     line: int
     column: int | None
-    is_own: bool  # of the finding; else the line where the test begins
+    is_own: bool  # the finding's line, and not the first one of the test
 
 
 class UserFiles:
@@ -54,26 +58,26 @@ class UserFiles:
         self._near = [*dict.fromkeys(path for path in own if _may_have_kernels(path))]
 
     def place(self, finding: Finding) -> FileLine:
-        """Return where a finding lies, or where the test begins if nobody knows."""
-        found = self._file(finding) or self._copy(finding)
+        """Return where a finding lies, or where the test begins if that is not known."""
+        found = self._find_file(finding) or self._find_copy(finding)
         if found is not None:
             path, line, column = found
             return FileLine(_below_root(path, self._item), line, column, is_own=True)
         test, first, _ = self._item.reportinfo()
         return FileLine(_below_root(Path(test), self._item), (first or 0) + 1, None, is_own=False)
 
-    def _file(self, finding: Finding) -> tuple[Path, int, int | None] | None:
+    def _find_file(self, finding: Finding) -> _Place | None:
         """Return the line of the file that the compiler read, if it is one."""
         if finding.source is None:
             return None
         name, number = finding.source
         for path in (Path(name), self._item.config.rootpath / name):
-            lines = _text(path).split("\n")
+            lines = _read(path).split("\n")
             if len(lines) >= number and finding.code.strip() in lines[number - 1]:
                 return path.absolute(), number, finding.column
         return None
 
-    def _copy(self, finding: Finding) -> tuple[Path, int, int | None] | None:
+    def _find_copy(self, finding: Finding) -> _Place | None:
         """Return the line that the finding's is a copy of, by the lines around it."""
         if not finding.code.strip() or finding.source is None:
             return None
@@ -82,30 +86,30 @@ class UserFiles:
         if len(kernel) < number:
             kernel = [""] * number
         kernel[number - 1] = finding.code
-        for paths in (self._near, self._beside(), self._imported(), self._below()):
-            found = [(*_copied(kernel, number - 1, _text(path)), path) for path in paths]
+        for paths in (self._near, self._list_beside(), self._list_imported(), self._list_below()):
+            found = [(*_find_line(kernel, number - 1, _read(path)), path) for path in paths]
             likeness, i, path = max(found, key=lambda f: f[0], default=(0, 0, Path()))
             if likeness:
-                code, line = finding.code.strip(), _text(path).split("\n")[i]
+                code, line = finding.code.strip(), _read(path).split("\n")[i]
                 if finding.column is None or code not in line:
                     return path, i + 1, None
                 shift = line.index(code) - finding.code.index(code)
                 return path, i + 1, finding.column + shift
         return None
 
-    def _beside(self) -> Iterator[Path]:
+    def _list_beside(self) -> Iterator[Path]:
         """Yield files of CUDA C++ beside the test and what it calls."""
         for folder in dict.fromkeys(path.parent for path in self._near):
             yield from sorted(path for path in folder.glob("*.*") if path.suffix in _SUFFIXES)
 
-    def _imported(self) -> Iterator[Path]:
+    def _list_imported(self) -> Iterator[Path]:
         """Yield the other files below the repository's folder that are imported."""
         files = [getattr(module, "__file__", None) for module in [*sys.modules.values()]]
         for path in map(Path, filter(None, files)):
             if path.is_relative_to(self._item.config.rootpath) and _may_have_kernels(path):
                 yield path
 
-    def _below(self) -> Iterator[Path]:
+    def _list_below(self) -> Iterator[Path]:
         """Yield the files of CUDA C++ below the repository's folder, unless that is large."""
         walked = os.walk(self._item.config.rootpath)
         for folder, folders, files in islice(walked, _MOST_FOLDERS):
@@ -114,16 +118,15 @@ class UserFiles:
 
 
 def _may_have_kernels(path: Path) -> bool:
-    return (
-        path.suffix != ".pyc" and _PACKAGE not in path.parents and "site-packages" not in path.parts
-    )
+    is_foreign = _PACKAGE in path.parents or "site-packages" in path.parts
+    return path.suffix != ".pyc" and not is_foreign
 
 
-def _copied(kernel: list[str], k: int, text: str) -> tuple[int, int]:
-    """Return how sure it is which line of a text is a copy of one of a kernel, and that line.
+def _find_line(kernel: list[str], k: int, text: str) -> tuple[int, int]:
+    """Return how sure it is that a line of a text is the copy of a kernel's line k, and that line.
 
-    Each line around it that is found tells where the kernel begins. Where something was filled in,
-    a line is another one: then others tell, if they are more than half of the text.
+    Each neighbour that is found votes, with its characters, for where the kernel begins. A template
+    that is filled in changes lines: if line k differs, more than half of its neighbours must vote.
     """
     begins: Counter[int] = Counter()
     lines: list[str] = []
@@ -143,24 +146,24 @@ def _copied(kernel: list[str], k: int, text: str) -> tuple[int, int]:
     return max(found, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
 
 
-def _text(path: Path) -> str:
-    """Return the text of a file, none of one that has no text."""
+def _read(path: Path) -> str:
+    """Return the text of a file; nothing for a file that cannot be read or is large."""
     try:
-        path = path.absolute()
-        status = path.stat()
-        return _read(path, status.st_mtime_ns) if status.st_size <= _MOST_BYTES else ""
+        status = path.absolute().stat()
+        is_small = status.st_size <= _MOST_BYTES
+        return _read_at(path.absolute(), status.st_mtime_ns) if is_small else ""
     except (OSError, ValueError):
         return ""
 
 
 @lru_cache(maxsize=64)
-def _read(path: Path, _: int) -> str:
+def _read_at(path: Path, _: int) -> str:
     """Return the text of a file as it was at a time."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _below_root(path: Path, item: pytest.Item) -> str:
-    """Return a path as GitHub knows it, from the repository's folder on."""
+    """Return a path as GitHub knows it: below the repository's folder, if it is there."""
     for root in (os.environ.get("GITHUB_WORKSPACE"), item.config.rootpath):
         if root and path.is_relative_to(root):
             return path.relative_to(root).as_posix()
