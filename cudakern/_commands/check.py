@@ -14,7 +14,7 @@ import runpy
 import signal
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
@@ -255,7 +255,8 @@ class _Recorder(CheckReport):
             if finding.threads > self._threads.get(identity(finding), 0):
                 self._threads[identity(finding)] = finding.threads
                 new.append(finding)
-        record = pickle.dumps((replace(report, findings=(*new,)), traffic))
+        # Without the names of a report's fields: a script may launch very often.
+        record = pickle.dumps((report.launches, (*new,), report.notes, report.sources, traffic))
         # In one write: processes that the script forks share the position in the file.
         os.write(self._log, record)
 
@@ -264,7 +265,8 @@ def _read(result: _Run, log: IO[bytes]) -> None:
     """Read what a child has written down."""
     try:
         while True:
-            new, traffic = pickle.load(log)  # noqa: S301  our own
+            launches, findings, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
+            new = Report(launches=launches, findings=findings, notes=notes, sources=sources)
             result.checks = result.checks.joined(new)
             result.traffic = traffic or result.traffic
     except (EOFError, pickle.UnpicklingError):  # the end, or that of the child amid a record
