@@ -1,4 +1,4 @@
-"""HTML for notebooks, in the notebook's own colours, light or dark, without a script or a file."""
+"""HTML for notebooks: in their own colours, light or dark, without scripts and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT += "word-break:normal;overflow-wrap:anywhere"
 #: Columns of a text with excerpts.
 COLUMNS = 110
 _BOX = "margin-bottom:.6em;overflow-x:auto"
-#: Of colours there are lines alone, which are seen on light and on dark pages; no text is.
+#: Only lines have colours, which are seen on light and on dark pages; text has none.
 _STYLES = {
     Style.STRONG: "font-weight:bold",
     Style.QUIET: "opacity:.75",

@@ -12,23 +12,13 @@ if TYPE_CHECKING:
 
 
 class Style(Enum):
-    """How a part of a text stands out, by ANSI's number of it."""
+    """How a part of a text stands out: ANSI's number and rich's name for it."""
 
-    PLAIN = ""
-    STRONG = "1"
-    QUIET = "36"
-    FIRST = "1;31"
-    OTHER = "1;34"
-
-
-#: What rich calls them.
-_OF_RICH = {
-    Style.PLAIN: "",
-    Style.STRONG: "bold",
-    Style.QUIET: "cyan",
-    Style.FIRST: "bold red",
-    Style.OTHER: "bold blue",
-}
+    PLAIN = ("", "")
+    STRONG = ("1", "bold")
+    QUIET = ("36", "cyan")
+    FIRST = ("1;31", "bold red")
+    OTHER = ("1;34", "bold blue")
 
 
 class Span(NamedTuple):
@@ -47,17 +37,18 @@ def as_text(lines: Iterable[Line]) -> str:
 
 
 def as_ansi(lines: Iterable[Line]) -> str:
-    """Return lines with ANSI's codes, which add nothing else."""
+    """Return lines with ANSI's codes for their styles."""
     return "\n".join("".join(map(_ansi, line)) for line in lines)
 
 
 def _ansi(span: Span) -> str:
-    return f"\x1b[{span.style.value}m{span.text}\x1b[0m" if span.style.value else span.text
+    number, _ = span.style.value
+    return f"\x1b[{number}m{span.text}\x1b[0m" if number else span.text
 
 
 def as_rich(lines: Iterable[Line]) -> Text:
     """Return lines as rich prints them."""
     from rich.text import Text  # noqa: PLC0415  optional
 
-    spans = (Text.assemble(*((text, _OF_RICH[style]) for text, style in line)) for line in lines)
+    spans = (Text.assemble(*((text, style.value[1]) for text, style in line)) for line in lines)
     return Text("\n").join(spans)

@@ -209,7 +209,7 @@ def checked(
         few, that is an error of kind ``"launch"``. All blocks of a cooperative launch run side by
         side.
     strict : bool, optional
-        Also report what PTX's rules allow and is still often a mistake; see below.
+        Also report what PTX's rules allow and is still often a mistake.
     arrays : sequence of numpy.ndarray, or dict of str to numpy.ndarray, optional
         Arrays that kernels reach by addresses which are not arguments; see below. Findings call
         them by these names, or ``"arrays[0]"`` and so on.
@@ -232,21 +232,10 @@ def checked(
 
     Notes
     -----
-    These are findings, in any memory: accesses outside of an array or variable, even by one byte;
-    accesses that are not aligned as their type must be; uses of undefined values; races; barriers
-    and warp collectives that some threads do not reach; launches that wait forever. A value is
-    undefined if nothing has written it (in shared and local memory, memory of ``malloc``, outputs
-    of the operators, arrays made by `empty`) or if a shuffle took it from a lane that does not
-    take part. Loading it is fine; using it is to branch by it, to compute an address from it, to
-    give it to an atomic, or to store it to global memory.
-
-    PTX's memory model says what a race is: two threads access the same bytes, one of them writes,
-    and nothing orders the two: no barrier, no ``__syncwarp``, no release that an acquire sees.
-    Fences count. Strong accesses, such as atomics, may be unordered if the scope of each includes
-    the other thread, except volatile accesses of a warp's lanes to shared memory. A relaxed atomic
-    alone, as ``atomicAdd`` is, orders nothing. With ``strict``, these are findings as well, among
-    others: volatile accesses and writes of the same value that are unordered, and barriers that
-    exited threads do not reach. ``cudakern/simulator/memory_model.md`` lists all.
+    Findings are accesses outside of an array or variable in any memory, misaligned accesses, uses
+    of undefined values, races, barriers and warp collectives that some threads do not reach, and
+    launches that wait forever. ``cudakern/simulator/reference.md`` says what a use of an undefined
+    value is; ``memory_model.md`` beside it, what a race is and what ``strict`` adds.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,

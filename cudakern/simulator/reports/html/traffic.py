@@ -22,7 +22,7 @@ from cudakern.simulator.reports.traffic import GLOBAL, Requests, add_up, count_u
 from cudakern.simulator.sources.source_lines import describe_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from cudakern.simulator.reports.report import Report
     from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic
@@ -60,32 +60,22 @@ _FIGURES = (
 )
 
 
-@dataclass
-class _Most:
-    """The figures of the longest bars."""
-
-    requests: int = 0
-    bytes: int = 0
-    wavefronts: int = 0
-    executed: int = 0
-
-    @classmethod
-    def of(cls, requests: Iterable[Requests], executed: Iterable[int] = ()) -> _Most:
-        most = cls(executed=max(executed, default=0))
-        for r in requests:
-            most.requests = max(most.requests, r.requests)
-            most.bytes = max(most.bytes, r.bytes_moved, r.bytes_requested)
-            most.wavefronts = max(most.wavefronts, r.wavefronts)
-        return most
+def _find_longest(every: Collection[Requests]) -> Requests:
+    """Return the figures of the longest bars; bytes moved and requested have the same scale."""
+    return Requests(
+        requests=max((r.requests for r in every), default=0),
+        bytes_requested=max((max(r.bytes_moved, r.bytes_requested) for r in every), default=0),
+        wavefronts=max((r.wavefronts for r in every), default=0),
+    )
 
 
-def _format_figures(r: Requests, most: _Most) -> tuple[Cell, ...]:
+def _format_figures(r: Requests, most: Requests) -> tuple[Cell, ...]:
     """Return the cells of requests."""
     return (
         format_number(r.requests, most.requests),
         format_number(r.sectors_per_request, _LANES, digits=2) if r.sectors else NO_NUMBER,
-        format_number(r.bytes_requested, most.bytes),
-        format_number(r.bytes_moved, most.bytes) if r.sectors else NO_NUMBER,
+        format_number(r.bytes_requested, most.bytes_requested),
+        format_number(r.bytes_moved, most.bytes_requested) if r.sectors else NO_NUMBER,
         format_efficiency(r),
         format_number(r.wavefronts, most.wavefronts) if r.wavefronts else NO_NUMBER,
     )
@@ -136,7 +126,7 @@ def _in_units(count: int) -> str:
 
 def _by_kernel(kernels: Sequence[KernelTraffic]) -> Table:
     totals = [kernel.total(*GLOBAL) for kernel in kernels]
-    most = _Most.of(totals)
+    most = _find_longest(totals)
     rows = []
     for kernel, total in zip(kernels, totals, strict=True):
         ran = f" ({kernel.sampled:,} ran)" if kernel.sampled != kernel.blocks else ""
@@ -160,7 +150,7 @@ _Placed = list[tuple["KernelTraffic", "LineTraffic", ListingLine | None]]
 
 
 def _by_line(placed: _Placed) -> Table:
-    most = _Most.of(line for _, line, _ in placed)
+    most = _find_longest([line for _, line, _ in placed])
     rows = [
         (
             Cell(
@@ -186,7 +176,7 @@ def _by_array(kernels: Sequence[KernelTraffic]) -> Table:
         for line in kernel.lines:
             array = label_array(line.array, line.name)
             groups[kernel.library, kernel.kernel, array, line.kind].include(line)
-    most = _Most.of(groups.values())
+    most = _find_longest(groups.values())
     rows = [
         (
             Cell(array or "unknown", is_code=bool(array)),
@@ -200,7 +190,7 @@ def _by_array(kernels: Sequence[KernelTraffic]) -> Table:
 
 
 def _details(kernel: KernelTraffic) -> dict[str, Any]:
-    """Return what is folded until somebody asks for it."""
+    """Return what is folded until it is opened."""
     counts = sorted(kernel.instructions.items(), key=lambda item: -item[1])
     most = counts[0][1] if counts else 0
     rows = [(Cell(name, is_code=True), format_number(count, most)) for name, count in counts]
@@ -224,11 +214,11 @@ def _measure(listing: Listing, placed: _Placed, kernels: Sequence[KernelTraffic]
             if (kernel.library, file) == (listing.library, listing.file):
                 executed[at] += count
     every = [requests for groups in accesses.values() for requests in groups.values()]
-    most = _Most.of(every, executed.values())
+    most, most_executed = _find_longest(every), max(executed.values(), default=0)
     rows = []
     for at, text in enumerate(listing.lines, 1):
         cells = []
-        times = format_number(executed[at], most.executed) if at in executed else Cell("")
+        times = format_number(executed[at], most_executed) if at in executed else Cell("")
         groups = accesses.get(at, {})
         is_shared = len({who for who, _, _ in groups}) > 1
         for (who, kind, array), requests in groups.items():
