@@ -30,8 +30,8 @@ from cudakern.display.styled_text import as_text
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
 from cudakern.simulator.launching.observation import observing, watchers
 from cudakern.simulator.reports import json_report
-from cudakern.simulator.reports.compiler_errors import excerpt_of_error
-from cudakern.simulator.reports.findings import identity, lines_of
+from cudakern.simulator.reports.compiler_errors import excerpt_error
+from cudakern.simulator.reports.findings import format_findings, identify
 from cudakern.simulator.reports.html import page
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
@@ -80,16 +80,16 @@ def run(options: argparse.Namespace) -> int:
         runs.append(_run(options, seed))
         if runs[-1].signal:
             break
-    checks, traffic = reduce(Report.joined, [run.checks for run in runs]), runs[0].traffic
+    checks, traffic = reduce(Report.join, [run.checks for run in runs]), runs[0].traffic
     if options.traffic:
         console.show(f"{_describe_traffic(traffic)}\n")
     for seeds, findings in _group_by_seeds(runs).items():
         if len(options.seeds) > 1:
             console.show(f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}:\n")
-        console.show_lines(lines_of(findings))
+        console.show_lines(format_findings(findings))
         console.show("")
     if checks.notes:
-        console.show_lines(lines_of((), checks.notes))
+        console.show_lines(format_findings((), checks.notes))
     _write_files(options, checks, traffic)
     return _conclude(options, checks, runs)
 
@@ -105,10 +105,10 @@ def _group_by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]
     findings = [(run.checks.seed, finding) for run in runs for finding in run.checks.findings]
     seeds: dict[tuple[object, ...], dict[int, None]] = {}
     for seed, finding in findings:
-        seeds.setdefault(identity(finding), {})[seed] = None
+        seeds.setdefault(identify(finding), {})[seed] = None
     groups: dict[tuple[int, ...], list[Finding]] = {}
     for _, finding in findings:
-        groups.setdefault((*seeds[identity(finding)],), []).append(finding)
+        groups.setdefault((*seeds[identify(finding)],), []).append(finding)
     return groups
 
 
@@ -252,8 +252,8 @@ class _Recorder(CheckReport):
         """Write down what is new; repeated findings would fill the disk."""
         new = []
         for finding in report.findings:
-            if finding.threads > self._threads.get(identity(finding), 0):
-                self._threads[identity(finding)] = finding.threads
+            if finding.threads > self._threads.get(identify(finding), 0):
+                self._threads[identify(finding)] = finding.threads
                 new.append(finding)
         # Without the names of a report's fields: a script may launch very often.
         record = pickle.dumps((report.launches, (*new,), report.notes, report.sources, traffic))
@@ -267,7 +267,7 @@ def _read(result: _Run, log: IO[bytes]) -> None:
         while True:
             launches, findings, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
             new = Report(launches=launches, findings=findings, notes=notes, sources=sources)
-            result.checks = result.checks.joined(new)
+            result.checks = result.checks.join(new)
             result.traffic = traffic or result.traffic
     except (EOFError, pickle.UnpicklingError):  # the end, or that of the child amid a record
         return
@@ -300,7 +300,7 @@ def _run_script(options: argparse.Namespace, seed: int, log: int) -> int:
         traceback = _cut_traceback(error)
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
         if isinstance(error, KernelCompileError):
-            excerpt = as_text(excerpt_of_error(error))
+            excerpt = as_text(excerpt_error(error))
             sys.stderr.write(f"{excerpt}\n" if excerpt else "")
         elif isinstance(error, SimulatorError):
             recorder.write(Report(findings=error.findings))  # of a `checked` in the script

@@ -24,8 +24,8 @@ from cudakern.errors import (
 )
 from cudakern.errors import shown as shown_value
 from cudakern.simulator.launching import observation
-from cudakern.simulator.reports.compiler_errors import excerpt_of_error
-from cudakern.simulator.reports.findings import Finding, lines_of
+from cudakern.simulator.reports.compiler_errors import excerpt_error
+from cudakern.simulator.reports.findings import Finding, format_findings
 from cudakern.simulator.reports.sessions import CheckReport, checked
 from cudakern.simulator.reports.user_files import FileLine, UserFiles
 from cudakern.simulator.sources.source_lines import describe_stack
@@ -161,7 +161,7 @@ class Run:
         self.launches += 1
         if self.report.findings and self._place is None:
             self._place = self._traceback_from(sys._getframe(1))  # noqa: SLF001
-            self.called = [*_files_of(self._place)]
+            self.called = [*_list_files(self._place)]
 
     def _traceback_from(self, frame: FrameType | None) -> TracebackType | None:
         """Return the traceback that an error would have at a call of this package.
@@ -179,7 +179,7 @@ class Run:
         return traceback
 
 
-def _files_of(traceback: TracebackType | None) -> Iterator[str]:
+def _list_files(traceback: TracebackType | None) -> Iterator[str]:
     """Yield the files of a traceback, the innermost first."""
     yield from reversed([frame.f_code.co_filename for frame, _ in walk_tb(traceback)])
 
@@ -198,7 +198,7 @@ def hide_frames(error: BaseException | None) -> Iterator[bool]:
     """
     spaces = [
         frame.f_globals
-        for shown_error in _chain(error)
+        for shown_error in _follow_chain(error)
         if isinstance(shown_error, CudakernError)
         for frame, _ in walk_tb(shown_error.__traceback__)
         if is_inside(frame)
@@ -229,13 +229,13 @@ def complete_report(
     if not report.failed:
         return
     error = None if call.excinfo is None else call.excinfo.value
-    errors = [*_chain(error)]
+    errors = [*_follow_chain(error)]
     compiled = next((e for e in errors if isinstance(e, KernelCompileError)), None)
-    excerpt = "" if compiled is None else as_text(excerpt_of_error(compiled))
+    excerpt = "" if compiled is None else as_text(excerpt_error(compiled))
     if excerpt:
         _add_section(report, excerpt, item)
-    raised = _findings(next((e.findings for e in errors if isinstance(e, SimulatorError)), ()))
-    found = _findings(run.report.findings) if run is not None else []
+    raised = _pick_findings(next((e.findings for e in errors if isinstance(e, SimulatorError)), ()))
+    found = _pick_findings(run.report.findings) if run is not None else []
     if not (found or raised):
         return
     if _is_expected(item):
@@ -245,17 +245,19 @@ def complete_report(
     if not isinstance(item, pytest.Function) and isinstance(error, SimulatorError):
         report.longrepr = _represent_alone(error, item)  # all frames of pytest would be shown
     sources = run.report.sources if found and run else {}
-    called = (*(run.called if run else ()), *_files_of(error.__traceback__ if error else None))
+    called = (*(run.called if run else ()), *_list_files(error.__traceback__ if error else None))
     files = UserFiles(item, sources, called)
     places = {finding: files.place(finding) for finding in found or raised}
     _add_section(report, "\n".join(_section_lines(places, raised, run)), item)
-    properties = [pair for finding, place in places.items() for pair in _properties(finding, place)]
+    properties = [
+        pair for finding, place in places.items() for pair in _list_properties(finding, place)
+    ]
     item.user_properties += properties
     report.user_properties += properties
-    vars(report)["cudakern_places"] = [_annotation(*pair) for pair in places.items()]
+    vars(report)["cudakern_places"] = [_annotate(*pair) for pair in places.items()]
 
 
-def _findings(values: Sequence[object]) -> list[Finding]:
+def _pick_findings(values: Sequence[object]) -> list[Finding]:
     """Return the findings among values: errors that a test makes up may have any."""
     return [value for value in values if isinstance(value, Finding)]
 
@@ -270,7 +272,7 @@ def _section_lines(
     if run is not None and run.tells_seed:
         yield f"seed {run.seed}"
     notes = run.report.notes if run else ()
-    yield as_text(lines_of((first, *others), notes, width=_COLUMNS))
+    yield as_text(format_findings((first, *others), notes, width=_COLUMNS))
     copies = []
     for finding, (file, line, _, is_own) in places.items():
         name = finding.source[0] if finding.source else ""
@@ -285,7 +287,7 @@ def _is_expected(item: pytest.Item) -> bool:
     return any(getattr(test, "__unittest_expecting_failure__", False) for test in tests)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _follow_chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and those that pytest shows with it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -323,7 +325,7 @@ def _represent_alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
     return alone
 
 
-def _properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, object]]:
+def _list_properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, object]]:
     """Yield what JUnit's XML has of a finding."""
     yield "cudakern.finding", str(finding)
     yield "cudakern.kind", finding.kind
@@ -331,7 +333,7 @@ def _properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, object
     yield "cudakern.line", place.line
 
 
-def _annotation(finding: Finding, place: FileLine) -> tuple[str, int, int | None, str, str]:
+def _annotate(finding: Finding, place: FileLine) -> tuple[str, int, int | None, str, str]:
     """Return what is to be shown at a line: file, line, column, title and text."""
     is_elsewhere = finding.source is not None and not place.is_own
     where = f" at {describe_stack(finding.stack[:1])}" if is_elsewhere else ""

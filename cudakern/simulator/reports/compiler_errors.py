@@ -25,7 +25,7 @@ _ERROR = re.compile(
 )
 
 
-def excerpt_of_error(error: KernelCompileError) -> Iterator[Line]:
+def excerpt_error(error: KernelCompileError) -> Iterator[Line]:
     """Yield the source lines around a compiler's first error, if it names one."""
     errors = [*_ERROR.finditer(error.log)]
     if not errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.access_bits import RETURNS
-from cudakern.simulator.reports.locations import array_of, parameter_name
+from cudakern.simulator.reports.locations import name_array, name_parameter
 from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
 from cudakern.simulator.runtime.abi_parser import enumeration
 from cudakern.simulator.sources.source_lines import own_stack_of
@@ -59,7 +59,7 @@ def _count_instructions(observed: Observed) -> Iterator[tuple[ctypes.Structure, 
 def _count_lines(observed: Observed) -> Iterator[LineTraffic]:
     """Yield what a launch moved, by source line."""
     for raw in observed.traffic:
-        stack, array = own_stack_of(raw.site), array_of(observed, raw)
+        stack, array = own_stack_of(raw.site), name_array(observed, raw)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
         site, action = raw.site.contents, _ACTIONS[raw.action]
         line = LineTraffic(
@@ -67,7 +67,7 @@ def _count_lines(observed: Observed) -> Iterator[LineTraffic]:
             source=stack[0] if stack else None,
             stack=stack,
             array=array,
-            name=parameter_name(observed, array),
+            name=name_parameter(observed, array),
             returns=not site.opcode.startswith(b"red.")
             and (action != "atomic" or bool(site.access & RETURNS)),
         )

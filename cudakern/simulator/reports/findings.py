@@ -158,7 +158,7 @@ class Finding:
 
     def _repr_html_(self) -> str:
         """Show it with its lines in a notebook."""
-        return notebook.box("", notebook.styled(lines_of([self], width=notebook.COLUMNS)))
+        return notebook.box("", notebook.styled(format_findings([self], width=notebook.COLUMNS)))
 
 
 def _label(access: Finding | OtherAccess, style: Style, threads: int = 1) -> Label:
@@ -169,7 +169,7 @@ def _label(access: Finding | OtherAccess, style: Style, threads: int = 1) -> Lab
     return Label(access.source, access.code.rstrip(), access.column, text, style)
 
 
-def identity(finding: Finding) -> tuple[object, ...]:
+def identify(finding: Finding) -> tuple[object, ...]:
     """Return what the same finding has in every launch: kind, lines, kernel and array."""
     lines = [finding.source] if finding.other is None else [finding.source, finding.other.source]
     if finding.kind == "race":  # either of the two may have come first
@@ -182,13 +182,13 @@ def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return each finding once, with the most threads that any launch has found to do so."""
     merged: dict[tuple[object, ...], Finding] = {}
     for finding in findings:
-        known = merged.setdefault(identity(finding), finding)
+        known = merged.setdefault(identify(finding), finding)
         if finding.threads > known.threads:
-            merged[identity(finding)] = replace(known, threads=finding.threads)
+            merged[identify(finding)] = replace(known, threads=finding.threads)
     return (*merged.values(),)
 
 
-def lines_of(
+def format_findings(
     findings: Iterable[Finding], notes: Iterable[str] = (), *, width: int | None = None
 ) -> list[Line]:
     """Return findings and notes as a terminal of so many columns shows them.
@@ -205,7 +205,7 @@ def lines_of(
     return lines
 
 
-def error_for(findings: Sequence[Finding]) -> SimulatorError:
+def make_error(findings: Sequence[Finding]) -> SimulatorError:
     """Return the error that a checked run with findings ends in."""
     first, *others = findings
     rest = f"; and {plural(len(others), 'more finding')}" if others else ""

@@ -10,8 +10,8 @@ from cudakern.display.characters import plural, visible
 from cudakern.display.notebook import COLUMNS
 from cudakern.display.styled_text import Span, Style, as_ansi, as_text
 from cudakern.errors import KernelCompileError, SimulatorError, is_inside, reason
-from cudakern.simulator.reports.compiler_errors import excerpt_of_error
-from cudakern.simulator.reports.findings import lines_of
+from cudakern.simulator.reports.compiler_errors import excerpt_error
+from cudakern.simulator.reports.findings import format_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,19 +22,23 @@ if TYPE_CHECKING:
 def register() -> None:
     """Have IPython show errors of kernels in this way: it asks the error for the lines."""
     for kind in (KernelCompileError, SimulatorError):
-        kind._render_traceback_ = lines_of_error  # type: ignore[union-attr]
+        kind._render_traceback_ = format_error  # type: ignore[union-attr]
 
 
-def lines_of_error(error: SimulatorError | KernelCompileError) -> list[str]:
+def format_error(error: SimulatorError | KernelCompileError) -> list[str]:
     """Return what IPython shows: lines of sources, then the calls from outside of the package."""
     head = Span(type(error).__name__, Style.STRONG), Span(": ")
     lines: list[Line] = [(*head, Span(visible(str(error))))]
     if isinstance(error, KernelCompileError):
-        excerpt = [*excerpt_of_error(error)]
+        excerpt = [*excerpt_error(error)]
         lines += [(), *excerpt] if excerpt else []
     elif error.findings:
         count = Span(plural(len(error.findings), "finding"))
-        lines = [(*head, count), (), (Span(as_text(lines_of(error.findings, width=COLUMNS))),)]
+        lines = [
+            (*head, count),
+            (),
+            (Span(as_text(format_findings(error.findings, width=COLUMNS))),),
+        ]
     later = error.__cause__
     if isinstance(later, Exception):
         lines.append((Span(f"and then {type(later).__name__}: {reason(later)}"),))

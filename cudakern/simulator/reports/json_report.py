@@ -15,15 +15,7 @@ if TYPE_CHECKING:
 _VERSION = 1
 _OPTIONS = ("seed", "resident_blocks", "strict", "launches")
 _KERNEL = ("kernel", "library", "launches", "blocks", "sampled")
-_REQUESTS = (
-    "returns",
-    "requests",
-    "accesses",
-    "bytes_requested",
-    "bytes_moved",
-    "sectors",
-    "wavefronts",
-)
+_REQUESTS = ("requests", "accesses", "bytes_requested", "bytes_moved", "sectors", "wavefronts")
 
 
 def render(report: Report) -> str:
@@ -91,6 +83,6 @@ def _record_traffic(line: LineTraffic) -> dict[str, Any]:
         "name": line.name or None,
         **_record_line(line.source),
         "stack": [*map(_record_line, line.stack)],
-        **_pick(line, _REQUESTS),
+        **_pick(line, ("returns", *_REQUESTS)),
         "efficiency": line.efficiency if line.sectors else None,
     }

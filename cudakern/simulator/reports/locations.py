@@ -24,14 +24,14 @@ _DYNAMIC = "dynamic shared memory"
 _Location = tuple[int | str | None, int | None, str]
 
 
-def operands_at(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
+def find_operands(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
     """Return the arrays that an access to global memory lies in."""
     buffer = observed.buffers[raw.object]
     address = buffer.start + raw.offset
     return [o for o in buffer.operands if o.start <= address < o.end]
 
 
-def variable_of(observed: Observed, raw: ctypes.Structure) -> ctypes.Structure:
+def find_variable(observed: Observed, raw: ctypes.Structure) -> ctypes.Structure:
     """Return the variable of the module that an access lies in."""
     number: int = raw.object
     return [*observed.kernel.module.variables.values()][number]
@@ -41,12 +41,12 @@ def locate(observed: Observed, raw: ctypes.Structure) -> _Location:
     """Return the array, the element and a phrase for where an access lies."""
     space = Space(raw.space)
     if space is Space.GLOBAL:
-        operand = operand_of(observed, raw)
+        operand = find_operand(observed, raw)
         return _locate_in_operand(operand, observed.buffers[raw.object].start + raw.offset)
     if space in {Space.SHARED, Space.DYNAMIC, Space.REMOTE}:
         return _locate_in_shared(observed, raw, space)
     if space is Space.VARIABLE:
-        variable = variable_of(observed, raw)
+        variable = find_variable(observed, raw)
         name, size = _name_of(variable.name.decode()), variable.bytes
         kind = "constant" if variable.is_constant else "global"
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
@@ -65,10 +65,10 @@ def _nearest(operands: Iterable[Operand], address: int) -> Operand:
     return min(operands, key=lambda o: max(o.start - address, address - o.end + 1))
 
 
-def operand_of(observed: Observed, raw: ctypes.Structure) -> Operand:
+def find_operand(observed: Observed, raw: ctypes.Structure) -> Operand:
     """Return the array that an access to global memory lies in, or is nearest to."""
     buffer = observed.buffers[raw.object]
-    return _nearest(operands_at(observed, raw) or buffer.operands, buffer.start + raw.offset)
+    return _nearest(find_operands(observed, raw) or buffer.operands, buffer.start + raw.offset)
 
 
 def _name_of(symbol: str) -> str:
@@ -76,7 +76,7 @@ def _name_of(symbol: str) -> str:
     return demangle(symbol).rpartition("::")[2]
 
 
-def parameter_name(observed: Observed, array: int | str | None) -> str:
+def name_parameter(observed: Observed, array: int | str | None) -> str:
     """Return what a kernel's text calls an array, if that is known."""
     operands = (operand for buffer in observed.buffers for operand in buffer.operands)
     names = (operand.parameter for operand in operands if operand.name == array)
@@ -151,15 +151,15 @@ def _describe_origin(observed: Observed, raw: ctypes.Structure) -> str:
     return f"reached by an address in {origin}, not given as an array: checked(arrays=...)"
 
 
-def array_of(observed: Observed, raw: ctypes.Structure) -> int | str | None:
+def name_array(observed: Observed, raw: ctypes.Structure) -> int | str | None:
     """Return what reports call the array of requests."""
     space = Space(raw.space)
     if space is Space.GLOBAL:
-        return operand_of(observed, raw).name
+        return find_operand(observed, raw).name
     if space is Space.SHARED:
         return str(observed.kernel.shared_objects[raw.object].name, "utf-8")
     if space is Space.DYNAMIC:
         return _DYNAMIC
     if space is Space.VARIABLE:
-        return _name_of(variable_of(observed, raw).name.decode())
+        return _name_of(find_variable(observed, raw).name.decode())
     return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.display.characters import plural
 from cudakern.display.notebook import COLUMNS, box, paragraph, say_left_out, styled
-from cudakern.simulator.reports.findings import lines_of
+from cudakern.simulator.reports.findings import format_findings
 
 if TYPE_CHECKING:
     from cudakern.simulator.reports.report import Report
@@ -30,7 +30,7 @@ def render(report: Report) -> str:
     return box(
         f"{plural(number, 'finding') if number else 'nothing found'} in "
         f"{plural(report.launches, 'launch', 'es')}",
-        styled(lines_of(findings, width=COLUMNS)) if findings else "",
+        styled(format_findings(findings, width=COLUMNS)) if findings else "",
         *map(paragraph, notes),
         more=say_left_out(
             (number - len(findings), "finding"), (len(report.notes) - len(notes), "note")

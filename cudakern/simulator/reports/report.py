@@ -26,7 +26,7 @@ class Report:
     #: The texts of the files that findings and lines are in, by library and file.
     sources: Sources = field(default_factory=dict, repr=False)
 
-    def joined(self, other: Report) -> Report:
+    def join(self, other: Report) -> Report:
         """Return the findings of both, with the options and the traffic of this report."""
         return replace(
             self,

@@ -14,7 +14,7 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.launching.known_arrays import named
 from cudakern.simulator.reports import json_report, notebook
 from cudakern.simulator.reports.counting import add_launch
-from cudakern.simulator.reports.findings import Finding, error_for, lines_of, merge_findings
+from cudakern.simulator.reports.findings import Finding, format_findings, make_error, merge_findings
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.traffic import KernelTraffic
 from cudakern.simulator.reports.wording import describe_findings, describe_unchecked
@@ -136,7 +136,7 @@ class CheckReport(_Report):
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Give rich the findings with colours and their lines of the source."""
-        lines = lines_of(self.findings, self.notes, width=options.max_width)
+        lines = format_findings(self.findings, self.notes, width=options.max_width)
         yield as_rich(lines if self.findings else [(Span(str(self)),)])
 
 
@@ -272,10 +272,10 @@ def checked(
             yield report
     except Exception as error:
         if report.findings and not isinstance(error, SimulatorError):
-            raise error_for(report.findings) from error  # what went wrong first
+            raise make_error(report.findings) from error  # what went wrong first
         raise
     if report.findings:
-        raise error_for(report.findings)
+        raise make_error(report.findings)
 
 
 @contextmanager
@@ -344,6 +344,8 @@ def traffic(
     >>> (kernel,) = report.kernels
     >>> kernel.bytes_requested, kernel.stores.sectors_per_request
     (248, 4.0)
+    >>> print(kernel.lines[0])
+    f.cu:1  load  argument 0 (x)  1 requests  4.00 sectors/request  97% efficiency
 
     A few blocks are enough to know a large launch:
 

@@ -10,11 +10,11 @@ from cudakern.simulator.reports.findings import Finding, OtherAccess
 from cudakern.simulator.reports.locations import (
     Space,
     describe_operand,
+    find_operand,
+    find_operands,
+    find_variable,
     locate,
-    operand_of,
-    operands_at,
-    parameter_name,
-    variable_of,
+    name_parameter,
 )
 from cudakern.simulator.runtime.abi_parser import enumeration
 from cudakern.simulator.sources.source_lines import (
@@ -64,7 +64,7 @@ def describe_findings(observed: Observed, sources: Sources) -> list[Finding]:
 
 def _add_names(finding: Finding, observed: Observed, sources: Sources) -> Finding:
     """Return a finding with its library, the array's name and the texts of its lines."""
-    name, other = parameter_name(observed, finding.array), finding.other
+    name, other = name_parameter(observed, finding.array), finding.other
     finding = _add_code(finding, name, observed, sources)
     if other is not None:
         other = _add_code(other, name if finding.kind == "race" else "", observed, sources)
@@ -235,9 +235,9 @@ def _describe_requirement(observed: Observed, raw: ctypes.Structure) -> str:
     if raw.access & WRITES:
         if raw.space == Space.PARAMETERS:
             return "must not be to the kernel's parameters"
-        if raw.space == Space.VARIABLE and variable_of(observed, raw).is_constant:
+        if raw.space == Space.VARIABLE and find_variable(observed, raw).is_constant:
             return "must not be to constant memory"
-        inside = operands_at(observed, raw) if raw.space == Space.GLOBAL else []
+        inside = find_operands(observed, raw) if raw.space == Space.GLOBAL else []
         if inside and all(operand.read_only for operand in inside):
             return "must be to an array that can be written"
     return "must lie inside of an array"
@@ -247,7 +247,7 @@ def _explain_by_array(observed: Observed, raw: ctypes.Structure, kind: str) -> s
     """Return the end of a message: a property of the array that may explain the finding."""
     if raw.space != Space.GLOBAL or kind == "race":
         return ""
-    operand = operand_of(observed, raw)
+    operand = find_operand(observed, raw)
     name, text = describe_operand(operand), ""
     buffer = observed.buffers[raw.object]
     start = observed.addresses[raw.object] + operand.address - buffer.start

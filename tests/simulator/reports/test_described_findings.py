@@ -10,7 +10,12 @@ import pytest
 
 import cudakern as ck
 from cudakern.display.styled_text import as_ansi, as_text
-from cudakern.simulator.reports.findings import Finding, OtherAccess, lines_of, merge_findings
+from cudakern.simulator.reports.findings import (
+    Finding,
+    OtherAccess,
+    format_findings,
+    merge_findings,
+)
 from tests.helpers.rows import each
 
 LINE = "  if (t < n) s[t] += s[t + n];"
@@ -41,7 +46,7 @@ def shown(*findings, width=100, **options):
 
 def described(findings, notes=(), width=None):
     """Return what a terminal without colours shows."""
-    return as_text(lines_of(findings, notes, width=width))
+    return as_text(format_findings(findings, notes, width=width))
 
 
 READ, WRITE = (
@@ -152,7 +157,7 @@ def test_colours_are_all_that_they_add():
     found = [finding(column=22, other=other(column=14)), finding("", access="")]
     notes = ["k: not checked: k.cu:7: a write"]
     text = described(found, notes, width=100)
-    coloured = as_ansi(lines_of(found, notes, width=100))
+    coloured = as_ansi(format_findings(found, notes, width=100))
     assert "\x1b" not in text
     assert plain(coloured) == text
     assert f"\x1b[1;31m^\x1b[0m \x1b[1;31m{READ}" in coloured

@@ -13,7 +13,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule
 from cudakern.simulator.reports import notebook
-from cudakern.simulator.reports.ipython import lines_of_error
+from cudakern.simulator.reports.ipython import format_error
 from tests.helpers.pages import CONTRAST, Page
 from tests.helpers.processes import printed
 from tests.helpers.recorded_cupy import on_device, recorded
@@ -229,28 +229,28 @@ def compile_error(**arguments):
     return arrived.with_traceback(None)  # tblib, which dask loads, has it arrive too
 
 
-def lines_of(error):
-    return [re.sub(r"\x1b\[[\d;]*m", "", line) for line in lines_of_error(error)]
+def format_findings(error):
+    return [re.sub(r"\x1b\[[\d;]*m", "", line) for line in format_error(error)]
 
 
 def test_errors_have_their_lines(tmp_path):
     error = compile_error(code='extern "C" __global__ void f() {\r\n  y = 3;\r\n}\r\n')
     lines = ['  1 | extern "C" __global__ void f() {', "> 2 |   y = 3;", "    |   ^", "  3 | }"]
-    assert lines_of(error)[2:6] == lines
+    assert format_findings(error)[2:6] == lines
     error = compile_error(code=PTX)
     lines = ["  4 | .visible .entry f()", "  5 | {", "> 6 |   add.foo %a, %b;", "  7 | }"]
-    assert lines_of(error) == [f"KernelCompileError: {error}", "", *lines, ""]
+    assert format_findings(error) == [f"KernelCompileError: {error}", "", *lines, ""]
     (tmp_path / "a.cuh").write_text("\n\n__device__ int a() { return b; }\n", encoding="utf-8")
     (tmp_path / "k.cu").write_text('#include "a.cuh"\nextern "C" __global__ void f() { a(); }\n')
-    lines = lines_of(compile_error(path=str(tmp_path / "k.cu")))
+    lines = format_findings(compile_error(path=str(tmp_path / "k.cu")))
     assert lines[lines.index("> 3 | __device__ int a() { return b; }") + 1].endswith("^")
 
 
 def test_an_error_whose_text_is_not_there_has_the_line_of_the_log():
     log = 'k.cu(40): error: identifier "b" is undefined\n    return b;\n           ^\n\n'
     error = ck.KernelCompileError("k.cu", (), log)
-    assert lines_of(error)[1:] == ["", "> 40 |   return b;", "     |          ^", ""]
-    assert lines_of(ck.KernelCompileError("k.cu", (), "nvcc died")) == [
+    assert format_findings(error)[1:] == ["", "> 40 |   return b;", "     |          ^", ""]
+    assert format_findings(ck.KernelCompileError("k.cu", (), "nvcc died")) == [
         "KernelCompileError: k.cu: the kernel must compile; nvcc died",
         "",
     ]
@@ -260,7 +260,7 @@ def test_errors_without_findings_and_with_others_say_so():
     error = ck.SimulatorError("deadlock", "f", (0, 0, 0), (1, 0, 0), "nobody\x1b[2J runs")
     error.add_note("seen in the second batch")
     error.__cause__ = ValueError("too late\nfor this")
-    assert lines_of(error) == [
+    assert format_findings(error) == [
         r"SimulatorError: f: nobody\x1b[2J runs (block (0, 0, 0), thread (1, 0, 0))",
         "and then ValueError: too late",
         "seen in the second batch",

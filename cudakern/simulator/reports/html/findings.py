@@ -66,7 +66,7 @@ class FindingRow:
     code: str
 
 
-def view(report: Report) -> dict[str, Any]:
+def build_view(report: Report) -> dict[str, Any]:
     """Return what the page of a report of findings shows."""
     listings = Listings(report.sources)
     sources: dict[str, MarkedSource] = {}
@@ -81,7 +81,9 @@ def view(report: Report) -> dict[str, Any]:
         },
         "findings": rows,
         "notes": report.notes,
-        "tables": [_by_kernel(report.findings), _by_array(report.findings)] if rows else [],
+        "tables": [_tabulate_kernels(report.findings), _tabulate_arrays(report.findings)]
+        if rows
+        else [],
         "sources": [*sources.values()],
     }
 
@@ -142,7 +144,7 @@ def _count_kinds(findings: Sequence[Finding]) -> Cell:
     return Cell(", ".join(f"{kind} ({count:,})" for kind, count in counts.items()))
 
 
-def _by_kernel(findings: Sequence[Finding]) -> Table:
+def _tabulate_kernels(findings: Sequence[Finding]) -> Table:
     groups = defaultdict(list)
     for finding in findings:
         groups[finding.library, finding.kernel].append(finding)
@@ -158,7 +160,7 @@ def _by_kernel(findings: Sequence[Finding]) -> Table:
     return Table("kernels", "By kernel", ("kernel", "findings ", "kinds", "lines"), rows)
 
 
-def _by_array(findings: Sequence[Finding]) -> Table:
+def _tabulate_arrays(findings: Sequence[Finding]) -> Table:
     groups = defaultdict(list)
     for finding in findings:
         if finding.array is not None:

@@ -28,7 +28,7 @@ _PART = re.compile(r"(?<=[_/])(?=[^_/])")
 def render(report: Report) -> str:
     """Return the page of a report."""
     kind = "findings" if report.kernels is None else "traffic"
-    view = findings.view(report) if report.kernels is None else traffic.view(report)
+    view = (findings if kind == "findings" else traffic).build_view(report)
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     # No other script runs, and nothing is asked of any network.
     digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()

@@ -81,7 +81,7 @@ def _format_figures(r: Requests, most: Requests) -> tuple[Cell, ...]:
     )
 
 
-def view(report: Report) -> dict[str, Any]:
+def build_view(report: Report) -> dict[str, Any]:
     """Return what the page of a report of traffic shows."""
     listings = Listings(report.sources)
     kernels = report.kernels or ()
@@ -105,8 +105,10 @@ def view(report: Report) -> dict[str, Any]:
             "efficiency": format_efficiency(every).text,
             "instructions of warps": f"{sum(kernel.instruction_count for kernel in kernels):,}",
         },
-        "tables": [_by_kernel(kernels), _by_line(placed), _by_array(kernels)] if kernels else [],
-        "details": [_details(kernel) for kernel in kernels],
+        "tables": [_tabulate_kernels(kernels), _tabulate_lines(placed), _tabulate_arrays(kernels)]
+        if kernels
+        else [],
+        "details": [_describe_kernel(kernel) for kernel in kernels],
         "sources": sorted(
             (_measure(listing, placed, kernels) for listing in listings.all.values()),
             key=lambda source: -source.bytes,
@@ -124,7 +126,7 @@ def _in_units(count: int) -> str:
     return f"{value:,.0f} bytes" if units[0] == "bytes" else f"{value:.1f} {units[0]}"
 
 
-def _by_kernel(kernels: Sequence[KernelTraffic]) -> Table:
+def _tabulate_kernels(kernels: Sequence[KernelTraffic]) -> Table:
     totals = [kernel.total(*GLOBAL) for kernel in kernels]
     most = _find_longest(totals)
     rows = []
@@ -149,7 +151,7 @@ def _by_kernel(kernels: Sequence[KernelTraffic]) -> Table:
 _Placed = list[tuple["KernelTraffic", "LineTraffic", ListingLine | None]]
 
 
-def _by_line(placed: _Placed) -> Table:
+def _tabulate_lines(placed: _Placed) -> Table:
     most = _find_longest([line for _, line, _ in placed])
     rows = [
         (
@@ -170,7 +172,7 @@ def _by_line(placed: _Placed) -> Table:
     return Table("lines", "By line", headings, rows, note)
 
 
-def _by_array(kernels: Sequence[KernelTraffic]) -> Table:
+def _tabulate_arrays(kernels: Sequence[KernelTraffic]) -> Table:
     groups: dict[tuple[str, str, str, str], Requests] = defaultdict(Requests)
     for kernel in kernels:
         for line in kernel.lines:
@@ -189,7 +191,7 @@ def _by_array(kernels: Sequence[KernelTraffic]) -> Table:
     return Table("arrays", "By array", ("array", "kernel", "access", *_FIGURES), rows)
 
 
-def _details(kernel: KernelTraffic) -> dict[str, Any]:
+def _describe_kernel(kernel: KernelTraffic) -> dict[str, Any]:
     """Return what is folded until it is opened."""
     counts = sorted(kernel.instructions.items(), key=lambda item: -item[1])
     most = counts[0][1] if counts else 0
