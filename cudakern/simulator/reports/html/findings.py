@@ -71,6 +71,7 @@ def build_view(report: Report) -> dict[str, Any]:
     listings = Listings(report.sources)
     sources: dict[str, MarkedSource] = {}
     rows = [_list_finding(n, f, listings, sources) for n, f in enumerate(report.findings, 1)]
+    tables = (_tabulate_kernels, _tabulate_arrays) if rows else ()
     return {
         "title": plural(len(rows), "finding") if rows else "Nothing found",
         "facts": {
@@ -81,9 +82,7 @@ def build_view(report: Report) -> dict[str, Any]:
         },
         "findings": rows,
         "notes": report.notes,
-        "tables": [_tabulate_kernels(report.findings), _tabulate_arrays(report.findings)]
-        if rows
-        else [],
+        "tables": [tabulate(report.findings) for tabulate in tables],
         "sources": [*sources.values()],
     }
 
@@ -93,25 +92,29 @@ def _list_finding(
 ) -> FindingRow:
     """Return a finding for the list, and mark the lines that it names."""
     ends: list[Finding | OtherAccess] = [finding, *filter(None, [finding.other])]
-    found = [listings.find(finding.library, end.source, finding.kernel) for end in ends]
+    lines = [
+        listings.find(finding.library, filter(None, [end.source]), finding.kernel) for end in ends
+    ]
     places = [
-        Cell(describe_stack(end.stack), link=f"f{n}{letter}" if listing else "")
-        for end, listing, letter in zip(ends, found, "ab", strict=False)
+        Cell(describe_stack(end.stack), link=f"f{n}{letter}" if line else "")
+        for end, line, letter in zip(ends, lines, "ab", strict=False)
     ]
     element = _describe_element(finding)
-    joined = len(ends) > 1 and found[0] is found[1]
-    for i, (end, listing) in enumerate(zip(ends, found, strict=True)):
-        if listing is None or end.source is None:
+    listed = [line[0] for line in lines if line]
+    joined = len(listed) > 1 and listed[0] is listed[1]
+    for i, (end, line) in enumerate(zip(ends, lines, strict=True)):
+        if line is None:
             continue
-        source, line = sources.setdefault(listing.name, MarkedSource(listing)), end.source[1]
-        away, other = None if len(ends) == 1 else places[i - 1], ends[i - 1].source
+        listing, number = line
+        away, other = places[i - 1] if len(ends) > 1 else None, lines[i - 1]
         if joined and other:
             away = Cell(f"line {other[1]}", link=places[i - 1].link)
         text = _describe_access(finding.kind, end, "" if i else element)
-        code, column = listing.lines[line - 1], end.column
+        code, column = listing.lines[number - 1], end.column
         before = code[: column - 1 if column else len(code) - len(code.lstrip())]
         indent = len(visible(before).expandtabs(TAB))
-        source.marks[line].append(Mark(places[i].link, n, text, i == 1, indent, away))
+        source = sources.setdefault(listing.name, MarkedSource(listing))
+        source.marks[number].append(Mark(places[i].link, n, text, i == 1, indent, away))
         if joined:
             source.joined[n] = finding.kind == "race"  # neither comes first
     return FindingRow(
@@ -121,7 +124,7 @@ def _list_finding(
         format_number(finding.threads),
         [(end.access, place) for end, place in zip(ends, places, strict=True)],
         link=next((place.link for place in places if place.link), ""),
-        code="" if found[0] else finding.code.strip(),
+        code="" if lines[0] else finding.code.strip(),
     )
 
 

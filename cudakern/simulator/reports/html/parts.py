@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -81,22 +81,17 @@ class Listings:
         self._sources = sources
         self.all: dict[tuple[str, str], Listing] = {}
 
-    def find(self, library: str, place: SourceLine | None, kernel: str) -> Listing | None:
-        """Return the listing that has a line of a kernel, None if its text is not known."""
-        key = library, place[0] if place else ""
-        if place is None or not self._sources.get(key):
-            return None
-        if key not in self.all:
-            lines = self._sources[key].removesuffix("\n").split("\n")
-            self.all[key] = Listing(f"s{len(self.all) + 1}", place[0], library, lines)
-        listing = self.all[key]
-        if kernel not in listing.kernels:
-            listing.kernels.append(kernel)
-        return listing if 1 <= place[1] <= len(listing.lines) else None
-
-    def find_first(
-        self, library: str, stack: Sequence[SourceLine], kernel: str
-    ) -> ListingLine | None:
-        """Return the first line of a stack whose text is known."""
-        found = ((self.find(library, place, kernel), place[1]) for place in stack)
-        return next(((listing, line) for listing, line in found if listing), None)
+    def find(self, library: str, stack: Iterable[SourceLine], kernel: str) -> ListingLine | None:
+        """Return the first line of a kernel's stack whose text is known."""
+        for file, number in stack:
+            text = self._sources.get((library, file), "")
+            if not text:
+                continue
+            lines = text.removesuffix("\n").split("\n")
+            new = Listing(f"s{len(self.all) + 1}", file, library, lines)
+            listing = self.all.setdefault((library, file), new)
+            if kernel not in listing.kernels:
+                listing.kernels.append(kernel)
+            if 1 <= number <= len(listing.lines):
+                return listing, number
+        return None

@@ -86,7 +86,7 @@ def build_view(report: Report) -> dict[str, Any]:
     listings = Listings(report.sources)
     kernels = report.kernels or ()
     placed = [
-        (kernel, line, listings.find_first(kernel.library, line.stack, kernel.kernel))
+        (kernel, line, listings.find(kernel.library, line.stack, kernel.kernel))
         for kernel in kernels
         for line in kernel.lines
     ]
@@ -94,7 +94,7 @@ def build_view(report: Report) -> dict[str, Any]:
     every = add_up(kernel.total(*GLOBAL) for kernel in kernels)
     for kernel in kernels:
         for place in kernel.executed:
-            listings.find(kernel.library, place, kernel.kernel)
+            listings.find(kernel.library, [place], kernel.kernel)
     title = f"Memory traffic of {plural(len(kernels), 'kernel')}"
     return {
         "title": title if kernels else "No launches",
