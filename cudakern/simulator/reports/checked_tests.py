@@ -275,9 +275,10 @@ def _section_lines(
     yield as_text(format_findings((first, *others), notes, width=_COLUMNS))
     copies = []
     for finding, (file, line, _, is_own) in places.items():
-        name = finding.source[0] if finding.source else ""
-        if is_own and not (file.endswith(name) or name.endswith(file)):
-            copies.append(f"{describe_stack(finding.stack[:1])} is {file}:{line}")
+        if finding.source is not None and is_own:
+            name = finding.source[0]
+            if not (file.endswith(name) or name.endswith(file)):
+                copies.append(f"{describe_stack((finding.source,))} is {file}:{line}")
     yield from dict.fromkeys(copies)
 
 
@@ -335,6 +336,7 @@ def _list_properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, o
 
 def _annotate(finding: Finding, place: FileLine) -> tuple[str, int, int | None, str, str]:
     """Return what is to be shown at a line: file, line, column, title and text."""
-    is_elsewhere = finding.source is not None and not place.is_own
-    where = f" at {describe_stack(finding.stack[:1])}" if is_elsewhere else ""
+    where = ""
+    if finding.source is not None and not place.is_own:
+        where = f" at {describe_stack((finding.source,))}"
     return place.file, place.line, place.column, f"{finding.kind}{where}", str(finding)

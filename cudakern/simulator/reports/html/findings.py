@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.reports.findings import OtherAccess
     from cudakern.simulator.reports.report import Report
+    from cudakern.simulator.sources.source_lines import SourceLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,9 @@ def _list_finding(
 ) -> FindingRow:
     """Return a finding for the list, and mark the lines that it names."""
     ends: list[Finding | OtherAccess] = [finding, *filter(None, [finding.other])]
-    lines = [
-        listings.find(finding.library, filter(None, [end.source]), finding.kernel) for end in ends
-    ]
+    lines = [listings.find(finding.library, _list_source(end), finding.kernel) for end in ends]
     places = [
-        Cell(describe_stack(end.stack), link=f"f{n}{letter}" if line else "")
+        Cell(describe_stack(end.stack or _list_source(end)), link=f"f{n}{letter}" if line else "")
         for end, line, letter in zip(ends, lines, "ab", strict=False)
     ]
     element = _describe_element(finding)
@@ -128,6 +127,10 @@ def _list_finding(
     )
 
 
+def _list_source(end: Finding | OtherAccess) -> tuple[SourceLine, ...]:
+    return () if end.source is None else (end.source,)
+
+
 def _describe_access(kind: str, end: Finding | OtherAccess, element: str) -> str:
     """Return what a thread did at one of a finding's places."""
     words = [f"{kind}:", end.access, "of" if end.access and element else "", element]
@@ -156,7 +159,7 @@ def _tabulate_kernels(findings: Sequence[Finding]) -> Table:
             Cell(kernel, is_code=True),
             format_number(len(group)),
             _count_kinds(group),
-            Cell(", ".join(dict.fromkeys(describe_stack(f.stack[:1]) for f in group))),
+            Cell(", ".join(dict.fromkeys(describe_stack(_list_source(f)) for f in group))),
         )
         for (_, kernel), group in groups.items()
     ]

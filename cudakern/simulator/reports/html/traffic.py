@@ -95,6 +95,7 @@ def build_view(report: Report) -> dict[str, Any]:
     for kernel in kernels:
         for place in kernel.executed:
             listings.find(kernel.library, [place], kernel.kernel)
+    tables = [_tabulate_kernels(kernels), _tabulate_lines(placed), _tabulate_arrays(kernels)]
     title = f"Memory traffic of {plural(len(kernels), 'kernel')}"
     return {
         "title": title if kernels else "No launches",
@@ -105,9 +106,7 @@ def build_view(report: Report) -> dict[str, Any]:
             "efficiency": format_efficiency(every).text,
             "instructions of warps": f"{sum(kernel.instruction_count for kernel in kernels):,}",
         },
-        "tables": [_tabulate_kernels(kernels), _tabulate_lines(placed), _tabulate_arrays(kernels)]
-        if kernels
-        else [],
+        "tables": tables if kernels else [],
         "details": [_describe_kernel(kernel) for kernel in kernels],
         "sources": sorted(
             (_measure(listing, placed, kernels) for listing in listings.all.values()),
