@@ -16,7 +16,7 @@ from tests.helpers.processes import TERMINAL
 from tests.helpers.readmes import ROOT, blocks, read, section
 from tests.helpers.rows import each
 
-#: Scripts begin with this. What `once` launches has nothing wrong.
+#: Scripts begin with this. What `once` launches has no finding.
 BEGIN = """\
 import os, sys
 import numpy as np
@@ -124,7 +124,7 @@ def test_nothing_launched(check):
     assert (result.stdout, result.stderr, result.returncode) == ("", NOTHING, 1)
 
 
-#: What these do, Python does too, without the command.
+#: Python does the same with these scripts, without the command.
 ALIKE = {
     "ends_well": """
 import atexit, pickle, threading, time, warnings
@@ -209,7 +209,7 @@ def test_seeds_traffic_and_files(check, tmp_path):
     traffic, some, every = re.split(r"(?=with seeds?)", result.stdout)
     assert traffic.count("total: 1 launches, 516 bytes requested, 544 bytes moved\n") == 2
     assert re.search(r"\n  module.cu:3 +load +argument 0 \(x\) +4 requests +4.00 sectors", traffic)
-    # Which thread comes first is the seeds' to say.
+    # The seed decides which thread comes first.
     assert re.match(r"with seeds? [0-2, ]+:\n\nodd: out_of_bounds: module.cu:13: write", some)
     assert every.startswith("with seeds 0, 1, 2:\n\ntotal: race: module.cu:6")
     assert every.endswith("\n\ncudakern: 2 findings in 9 launches\n")

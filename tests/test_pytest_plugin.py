@@ -43,7 +43,7 @@ ENDS = {
 
 @pytest.fixture
 def inner(pytester, monkeypatch):
-    """Return a function that runs pytest on texts of files and returns what came of it."""
+    """Return a function that runs pytest on texts of files and returns its result."""
     for name in ("CI", "BUILD_NUMBER", "GITHUB_WORKSPACE", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
@@ -90,7 +90,7 @@ def test_nothing_is_imported_for_tests_that_do_not_ask(pytester):
 
 
 def written(start, rows):
-    """Return the text of tests: by name and fixtures the decorators of each, and what it does."""
+    """Return the text of tests; each has its name and fixtures, its decorators and its body."""
     tests = (f"{marks}\ndef test_{name}:\n    {body}\n" for name, (marks, body) in rows.items())
     return textwrap.dedent(start) + "\n".join(tests)
 
@@ -448,7 +448,7 @@ def test_options_have_tests_and_doctests_checked(inner, pytester):
     require_lines(text, "Expected:", "    3", "Got:", "*- cudakern -*", "seed 6", said)
 
 
-#: Wrong arguments of the marker, and what is said of them; after dots, the end of it.
+#: Wrong arguments of the marker, and the message, where dots stand for some words.
 NAMES = "arguments must be seeds, resident_blocks, strict or launches"
 SEEDS = "seeds must be integers or None, at least one; got"
 WRONG = {
@@ -656,7 +656,7 @@ def test_findings_for_github_and_in_xml(inner, pytester, options):
 
 
 def test_names_in_commands_for_github(inner, pytester, monkeypatch):
-    """In a folder of an odd name; and of a kernel whose text stands nowhere, the test's line."""
+    """The folder has an odd name; a kernel whose text is in no file has the test's line."""
     folder = pytester.mkdir("100%, a:b")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path.parent))

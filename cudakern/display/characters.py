@@ -9,8 +9,8 @@ TAB = 4
 def visible(text: str, kept: str = "\t\n") -> str:
     r"""Return a text in which every character can be seen.
 
-    What is not printed, such as what moves a terminal's cursor or changes the direction of text,
-    becomes an escape sequence, unless it is one of those that are kept.
+    A character that is not printed becomes an escape sequence, unless it is kept: some move a
+    terminal's cursor, or change the direction of text.
 
     Examples
     --------

@@ -72,6 +72,6 @@ def box(title: str, *parts: str, more: str = "") -> str:
 
 
 def say_left_out(*counts: tuple[int, str]) -> str:
-    """Return a remark on what a report has and a notebook does not show, if anything."""
+    """Return a remark on how much of a report a notebook does not show, if anything."""
     left = [plural(count, f"more {noun}") for count, noun in counts if count]
     return f"and {' and '.join(left)}: report.html(path) shows all" if left else ""

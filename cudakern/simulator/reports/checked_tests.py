@@ -63,7 +63,7 @@ class Settings:
 
 
 def read_marker(mark: pytest.Mark, test: str) -> Settings:
-    """Return what the marker of a test says; UsageError if it cannot be so."""
+    """Return what the marker of a test says; UsageError if it is wrong."""
     try:
         return _read_arguments(mark)
     except CudakernError as error:
@@ -93,7 +93,7 @@ def _read_arguments(mark: pytest.Mark) -> Settings:
 
 
 def _guess_argument(value: object, text: str) -> str:
-    """Return the argument that a value is likely meant for, with it."""
+    """Return the argument that a value is likely meant for, written with that value."""
     if isinstance(value, bool):
         return f"strict={text}"
     if isinstance(value, str):
@@ -103,7 +103,9 @@ def _guess_argument(value: object, text: str) -> str:
 
 def _list_seeds(values: Any) -> tuple[int | None, ...]:  # noqa: ANN401
     requirement = f"must be integers or None, at least one; got {shown_value(values)}"
-    if isinstance(values, str | bytes) or hasattr(values, "__next__"):  # gone after one test
+    if isinstance(values, str | bytes) or hasattr(
+        values, "__next__"
+    ):  # an iterator, which is empty after one test
         raise ArgumentError(_NAME, "seeds", requirement)
     try:
         listed = [*values]
@@ -192,9 +194,9 @@ def _describe_findings(findings: Sequence[Finding]) -> str:
 
 @contextmanager
 def hide_frames(error: BaseException | None) -> Iterator[bool]:
-    """Have pytest hide the frames of this package, and of contextlib, in tracebacks of its errors.
+    """Have pytest hide frames of this package and of contextlib in tracebacks of our errors.
 
-    ``--full-trace`` shows all. Yields whether there are any.
+    ``--full-trace`` shows all. Yields whether there are such frames.
     """
     spaces = [
         frame.f_globals
@@ -258,14 +260,14 @@ def complete_report(
 
 
 def _pick_findings(values: Sequence[object]) -> list[Finding]:
-    """Return the findings among values: errors that a test makes up may have any."""
+    """Return the findings among values: an error that a test makes up may have others."""
     return [value for value in values if isinstance(value, Finding)]
 
 
 def _section_lines(
     places: Mapping[Finding, FileLine], raised: Sequence[Finding], run: Run | None
 ) -> Iterator[str]:
-    """Yield what is shown of findings, without the message that the error above has shown."""
+    """Yield the section on findings, without the message that the error above it shows."""
     first, *others = places
     if raised and first is raised[0]:
         first = replace(first, message=describe_stack(first.stack))
@@ -327,7 +329,7 @@ def _represent_alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
 
 
 def _list_properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, object]]:
-    """Yield what JUnit's XML has of a finding."""
+    """Yield the properties of a finding in JUnit's XML."""
     yield "cudakern.finding", str(finding)
     yield "cudakern.kind", finding.kind
     yield "cudakern.file", place.file
@@ -335,7 +337,7 @@ def _list_properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, o
 
 
 def _annotate(finding: Finding, place: FileLine) -> tuple[str, int, int | None, str, str]:
-    """Return what is to be shown at a line: file, line, column, title and text."""
+    """Return what GitHub shows at a line: file, line, column, title and text."""
     where = ""
     if finding.source is not None and not place.is_own:
         where = f" at {describe_stack((finding.source,))}"

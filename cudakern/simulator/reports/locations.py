@@ -121,7 +121,7 @@ def _locate_in_shared(observed: Observed, raw: ctypes.Structure, space: int) -> 
 
 
 def _explain_far_address(observed: Observed, raw: ctypes.Structure) -> _Location:
-    """Locate a far address in an array whose index went below zero in 32 bits, if that fits."""
+    """Locate a far address in an array if an index below zero in 32 bits explains it."""
     address = raw.offset % 2**64
     for base, buffer in zip(observed.addresses, observed.buffers, strict=True):
         for operand in buffer.operands:

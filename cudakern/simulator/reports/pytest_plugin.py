@@ -1,7 +1,7 @@
 """A pytest plugin: tests whose kernels run checked in the simulator.
 
 A test marked ``cudakern_checked`` runs inside of `cudakern.simulator.checked`, once for each seed,
-and fails if anything is found, or nothing is launched; for the seed None it runs plain::
+and fails if there are findings or no launches; for the seed None it runs plain::
 
     @pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=8, strict=True)
     def test_histogram(): ...
@@ -163,8 +163,8 @@ def pytest_testnodedown(node: object) -> None:
 def _list_seeds(item: pytest.Item) -> list[int | None]:
     """Return the seeds that a test runs with, one after the other.
 
-    That is the one by which its function is parametrized. What pytest does not parametrize runs
-    with all: a method of a unittest.TestCase, a doctest, a test that got its marker later.
+    That is the one by which its function is parametrized. Tests that pytest does not parametrize
+    run with all: methods of a unittest.TestCase, doctests, tests that got their marker later.
     """
     if _is_parametrized(item):
         return [item.callspec.params[_SEED]]  # type: ignore[attr-defined]
@@ -233,7 +233,7 @@ def pytest_runtest_makereport(
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Show an error of a file that is collected without the frames of this package."""
+    """Show an error in collecting a file without the frames of this package."""
     report = yield
     call = getattr(report, "call", None)
     if report.failed and call is not None and "cudakern.errors" in sys.modules:
@@ -246,7 +246,7 @@ def pytest_make_collect_report(
 
 
 class _Annotations:
-    """Prints what GitHub is to show at lines of files, once for each place."""
+    """Prints what GitHub shows at lines of files, once for each place."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -274,7 +274,7 @@ class _Annotations:
 
 
 def _format_command(file: str, line: int, column: int | None, title: str, message: str) -> str:
-    """Return a workflow command of GitHub's."""
+    """Return a workflow command of GitHub."""
     properties = {"file": file, "line": line, "col": column, "title": title}
     listed = ",".join(
         f"{name}={_escape(str(value)).replace(':', '%3A').replace(',', '%2C')}"

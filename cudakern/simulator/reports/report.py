@@ -13,7 +13,7 @@ from cudakern.simulator.sources.source_texts import Sources
 class Report:
     """The findings of launches and how these ran, or their traffic.
 
-    Each finding is listed once, however many launches it is found in.
+    A finding that several launches have is listed once.
     """
 
     seed: int = 0

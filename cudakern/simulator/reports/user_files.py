@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.sources.source_texts import Sources
 
 _PACKAGE = Path(__file__).parents[2]
-#: A line is a copy of another if they and their neighbours have so many characters in common.
+#: A line is a copy if it and its neighbours have at least so many characters of the original.
 _LEAST = 8
 #: How many neighbours count, before and behind.
 _AROUND = 16
@@ -49,7 +49,7 @@ class FileLine(NamedTuple):
 
 
 class UserFiles:
-    """The files that the kernels of a test may be written in: its own, then those that it calls."""
+    """The files that may have the kernels of a test: its own, then those that it calls."""
 
     def __init__(self, item: pytest.Item, sources: Sources, called: Iterable[str]) -> None:
         self._item = item
@@ -67,7 +67,7 @@ class UserFiles:
         return FileLine(_below_root(Path(test), self._item), (first or 0) + 1, None, is_own=False)
 
     def _find_file(self, finding: Finding) -> _Place | None:
-        """Return the line of the file that the compiler read, if it is one."""
+        """Return the finding's line if the compiler read it from a file."""
         if finding.source is None:
             return None
         name, number = finding.source
@@ -78,7 +78,7 @@ class UserFiles:
         return None
 
     def _find_copy(self, finding: Finding) -> _Place | None:
-        """Return the line that the finding's is a copy of, by the lines around it."""
+        """Return the line that has the finding's text, found by the lines around it."""
         if not finding.code.strip() or finding.source is None:
             return None
         name, number = finding.source
@@ -123,7 +123,7 @@ def _may_have_kernels(path: Path) -> bool:
 
 
 def _find_line(kernel: list[str], k: int, text: str) -> tuple[int, int]:
-    """Return how sure it is that a line of a text is the copy of a kernel's line k, and that line.
+    """Return the line of a text that is most likely line k of a kernel, after how likely that is.
 
     Each neighbour that is found votes, with its characters, for where the kernel begins. A template
     that is filled in changes lines: if line k differs, more than half of its neighbours must vote.
@@ -132,7 +132,7 @@ def _find_line(kernel: list[str], k: int, text: str) -> tuple[int, int]:
     lines: list[str] = []
     around = [*enumerate(map(str.strip, kernel))][max(0, k - _AROUND) : k + _AROUND + 1]
     for j, part in around:
-        if part and part in text:  # few files have any
+        if part and part in text:  # in few files
             lines = lines or text.split("\n")
             begins.update({i - j: len(part) for i, line in enumerate(lines) if part in line})
     most = sum(len(part) for _, part in around)

@@ -36,7 +36,7 @@ _Access = TypeVar("_Access", Finding, OtherAccess)
 _Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
 _Lack = enumeration("checker/launch_api.hpp", "ck_sim_lack")
 _Use = enumeration("runtime/runtime_api.hpp", "ck_sim_use")
-#: What becomes of an undefined value.
+#: How an undefined value is used.
 _USES = {
     _Use.USE_OTHER: "its value is used at",
     _Use.USE_BRANCH: "its value decides a branch at",
@@ -55,7 +55,7 @@ _UNORDERED = {
 
 
 def describe_findings(observed: Observed, sources: Sources) -> list[Finding]:
-    """Return what a launch did wrong; add the texts of the files that this names."""
+    """Return what a launch did wrong; add the texts of the files that this names to the sources."""
     findings = [_describe_finding(observed, raw) for raw in _sort_findings(observed.findings)]
     if observed.failure is not None:
         findings.append(_describe_failure(observed.failure, observed))
@@ -72,7 +72,7 @@ def _add_names(finding: Finding, observed: Observed, sources: Sources) -> Findin
 
 
 def _add_code(access: _Access, name: str, observed: Observed, sources: Sources) -> _Access:
-    """Return an access with the text of its line, and where that indexes the array of a name."""
+    """Return an access with the text of its line, and the column where that indexes an array."""
     module = observed.kernel.module
     library = module.path.name
     add_texts(sources, library, module.ptx, access.stack)
@@ -163,7 +163,7 @@ def _other_access(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
 
 
 def _describe_use(raw: ctypes.Structure) -> str:
-    """Say what becomes of an undefined value, and where, unless that is in the same place."""
+    """Say how an undefined value is used, and where, unless the finding is there."""
     place = stack_of(raw.other_site)
     return "" if place == stack_of(raw.site) else f"; {_USES[raw.use]} {describe_stack(place)}"
 

@@ -1,4 +1,4 @@
-"""What findings say, also as JSON: where an access lies, in whatever memory; why two race."""
+"""What findings say, in JSON, too: where an access lies, in each memory; why two race."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def kernel(line, parameters="int* x, int i", before=""):
 
 
 def case(kind, line, text, *arguments, parameters="int* x, int i", before="", at=None, **launch):
-    """Return a kernel, its launch, and its finding: what it says of line 2, and where its caret is.
+    """Return a kernel, its launch, and its finding: what that says of line 2, and its column.
 
-    Behind dots stands the end of what it says. Threads are those that the finding names.
+    Dots stand for the beginning of what it says. Threads are those that the finding names.
     """
     code = kernel(line, parameters, before)
     at = line.partition("\n")[0] if at is None else at

@@ -1,4 +1,4 @@
-"""PTX instructions that warps execute, of kernels in which they can be counted by hand."""
+"""PTX instructions that warps execute, in kernels where they can be counted by hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CALL = "{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r0; call (b), twice, 
 
 @dataclass(frozen=True)
 class Case:
-    """An entry's body, in which %r0 is the thread, and how often a block executes what."""
+    """An entry's body, in which %r0 is the thread, and how often a block executes instructions."""
 
     name: str
     body: str

@@ -52,7 +52,7 @@ def operator():
 
 
 def text_of(thing):
-    """Return the text of what a notebook shows, which must be valid, short and by itself."""
+    """Return the text of what a notebook shows; that must be valid, short and complete."""
     fragment = thing if isinstance(thing, str) else thing._repr_html_()
     page = Page(fragment)
     assert not page.references
@@ -226,7 +226,7 @@ def compile_error(**arguments):
     with pytest.raises(ck.KernelCompileError) as caught:
         RawModule(**arguments).get_function("f").compile()
     arrived = pickle.loads(pickle.dumps(caught.value))  # noqa: S301  our own bytes
-    return arrived.with_traceback(None)  # tblib, which dask loads, has it arrive too
+    return arrived.with_traceback(None)  # with tblib, which dask loads, it arrives, too
 
 
 def format_findings(error):

@@ -1,4 +1,4 @@
-"""What reports tell of lines: their arrays, threads, texts, executions; and the same as JSON."""
+"""What reports say of lines: their arrays, threads, texts, executions; and the same as JSON."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_texts_of_operators_are_the_files_of_the_package():
         for known, line in zip(
             text.split("\n"), (folder / file).read_text().split("\n"), strict=False
         ):
-            assert known in {line, ""}  # includes and pragmas are carried out
+            assert known in {line, ""}  # includes and pragmas hold
     (kernel,) = report.kernels
     for line in kernel.lines:
         file, number = line.source

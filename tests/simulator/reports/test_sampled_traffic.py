@@ -100,7 +100,7 @@ def test_figures_are_scaled(module):
 
 
 def test_scaled_figures_are_rounded(module):
-    # Blocks 1, 5 and 8 of 10 turn 2, 6 and 9 times: 17 requests, for which stand 56.67.
+    # Blocks 1, 5 and 8 of 10 turn 2, 6 and 9 times: 17 requests, which stand for 56.67.
     with traffic(blocks=3) as report:
         module.get_function("turns")((10,), (32,), (zeros(80), zeros(10)))
     (kernel,) = report.kernels
@@ -206,7 +206,7 @@ def test_inside_of_others_all_blocks_run_that_any_wants(module):
 
 
 def test_operators():
-    # The workspace of the launch is as good for the next one as before.
+    # The next launch can use the same workspace.
     x = np.random.default_rng(0).integers(0, 9, (64, 2**14)).astype(np.float32)
     ck.reduce(x, "sum")
     with traffic(blocks=2) as report:

@@ -1,4 +1,4 @@
-"""Where findings in kernels that are strings lie in the files of who wrote them."""
+"""Where findings in kernels that are strings lie in the user's files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOWHERE = (TEST, 42, None, False)
 
 
 class Item:
-    """What of a test of pytest is asked for."""
+    """The part of a pytest test that is used."""
 
     def __init__(self, path):
         self.path = path
@@ -89,7 +89,7 @@ def test_a_kernel_in_the_test(placed, how):
 @each(
     "text, line, found",
     [
-        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 3, 5),  # told from a line of the same text
+        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 3, 5),  # not another line of the same text
         (f'A = 1\nCODE = """\n{KERNEL}"""\n', 7, 9),
         (f'A = """{KERNEL}"""\nB = """{KERNEL}"""\n', 5, 5),
         # a line that is filled in, in a template and from a macro; too many are

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 #: Height of a row, and distances, in units of which 16 are one rem of the page.
 ROW = 22
 _LANE, _EDGE, _BEND = 9, 18, 5
-#: Lanes at most; what finds none free shares the outermost.
+#: The most lanes; arrows for which no lane is free share the outermost.
 _LANES = 8
 
 
@@ -28,7 +28,7 @@ class Arrow:
 
 
 def draw(arrows: Iterable[Arrow]) -> tuple[list[Arrow], int]:
-    """Return arrows with their shapes, and how wide the margin is; short ones run inside."""
+    """Return arrows with their shapes, short ones inside, and the width of the margin."""
     lanes: list[list[tuple[int, int]]] = []
     placed = []
     for arrow in sorted(arrows, key=lambda a: (abs(a.end - a.start), min(a.start, a.end))):

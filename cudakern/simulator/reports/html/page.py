@@ -30,14 +30,14 @@ def render(report: Report) -> str:
     kind = "findings" if report.kernels is None else "traffic"
     view = (findings if kind == "findings" else traffic).build_view(report)
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    # No other script runs, and nothing is asked of any network.
+    # No other script runs, and the page asks no network for anything.
     digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()
     template = find_template()
     return template.render(kind=kind, view=view, style=style, script=script, digest=digest)
 
 
 def write(page: str, path: str | os.PathLike[str]) -> None:
-    """Write a page; DTypeError or BindingError tells that there can be no such file."""
+    """Write a page; DTypeError or BindingError if no such file can be written."""
     try:
         file = Path(path)
     except TypeError:
