@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudakern.display import notebook
-from cudakern.display.characters import plural
 from cudakern.display.styled_text import Span, Style
-from cudakern.errors import SimulatorError
 from cudakern.simulator.reports.excerpts import Label, excerpt, one_line
 from cudakern.simulator.sources.source_lines import SourceLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from cudakern.display.styled_text import Line
 
@@ -203,13 +201,3 @@ def format_findings(
     for block in blocks:
         lines += [(), *block] if lines and has_excerpts else block
     return lines
-
-
-def make_error(findings: Sequence[Finding]) -> SimulatorError:
-    """Return the error that a checked run with findings ends in."""
-    first, *others = findings
-    rest = f"; and {plural(len(others), 'more finding')}" if others else ""
-    message = f"{first.kind}: {first.message}{rest}"
-    return SimulatorError(
-        first.kind, first.kernel, first.block, first.thread, message, tuple(findings)
-    )

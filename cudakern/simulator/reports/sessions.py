@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
+from cudakern.display.characters import plural
 from cudakern.display.styled_text import Span, as_rich
 from cudakern.errors import BindingError, DTypeError, SimulatorError, shown
 from cudakern.simulator.launching import observation
 from cudakern.simulator.launching.known_arrays import named
 from cudakern.simulator.reports import json_report, notebook
 from cudakern.simulator.reports.counting import add_launch
-from cudakern.simulator.reports.findings import Finding, format_findings, make_error, merge_findings
+from cudakern.simulator.reports.findings import Finding, format_findings, merge_findings
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.traffic import KernelTraffic
 from cudakern.simulator.reports.wording import describe_findings, describe_unchecked
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.launching.observation import Observed
 
 
-class _Report(observation.Session):
+class _LiveReport(observation.Session):
     """A report that fills up launch by launch, and its outputs."""
 
     @property
@@ -72,7 +73,7 @@ class _Report(observation.Session):
 
 
 @dataclass(eq=False)
-class CheckReport(_Report):
+class CheckReport(_LiveReport):
     """What `checked` found so far.
 
     Attributes
@@ -120,15 +121,9 @@ class CheckReport(_Report):
     @property
     def report(self) -> Report:
         """What every output is made of."""
-        return Report(
-            self.seed,
-            self.resident_blocks,
-            self.strict,
-            self.launches,
-            merge_findings(self.findings),
-            (*self.notes,),
-            sources=self.sources,
-        )
+        options = self.seed, self.resident_blocks, self.strict
+        findings, notes = merge_findings(self.findings), (*self.notes,)
+        return Report(*options, self.launches, findings, notes, sources=self.sources)
 
     def __str__(self) -> str:
         found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
@@ -141,7 +136,7 @@ class CheckReport(_Report):
 
 
 @dataclass(eq=False)
-class TrafficReport(_Report):
+class TrafficReport(_LiveReport):
     """What the launches inside of `traffic` moved.
 
     Attributes
@@ -272,10 +267,20 @@ def checked(
             yield report
     except Exception as error:
         if report.findings and not isinstance(error, SimulatorError):
-            raise make_error(report.findings) from error  # what went wrong first
+            raise _make_error(report.findings) from error  # what went wrong first
         raise
     if report.findings:
-        raise make_error(report.findings)
+        raise _make_error(report.findings)
+
+
+def _make_error(findings: Sequence[Finding]) -> SimulatorError:
+    """Return the error that a checked run with findings ends in."""
+    first, *others = findings
+    rest = f"; and {plural(len(others), 'more finding')}" if others else ""
+    message = f"{first.kind}: {first.message}{rest}"
+    return SimulatorError(
+        first.kind, first.kernel, first.block, first.thread, message, tuple(findings)
+    )
 
 
 @contextmanager

@@ -77,10 +77,10 @@ def _add_code(access: _Access, name: str, observed: Observed, sources: Sources) 
     library = module.path.name
     add_texts(sources, library, module.ptx, access.stack)
     code = line_of(sources, library, access.source)
-    return replace(access, code=code, column=_column(code, name, access.access, access.column))
+    return replace(access, code=code, column=_find_column(code, name, access.access, access.column))
 
 
-def _column(code: str, name: str, access: str, statement: int | None) -> int | None:
+def _find_column(code: str, name: str, access: str, statement: int | None) -> int | None:
     """Return where a line indexes an array, or else where its statement begins."""
     indexed = column_of_index(code, name, access)
     if indexed is not None:
@@ -124,16 +124,8 @@ def _describe_finding(observed: Observed, raw: ctypes.Structure) -> Finding:
         text = _describe_rule(observed, raw, kind, where) + _explain_by_array(observed, raw, kind)
     message = f"{describe_stack(stack)}: {text} (block {block}, thread {thread})"
     place = (block, thread, stack[0] if stack else None, stack, array, index)
-    return Finding(
-        kind,
-        observed.kernel.name,
-        *place,
-        message,
-        access,
-        column_of(raw.site),
-        raw.threads,
-        other=_other_access(raw, kind),
-    )
+    finding = Finding(kind, observed.kernel.name, *place, message, access, column_of(raw.site))
+    return replace(finding, threads=raw.threads, other=_find_other(raw, kind))
 
 
 def _describe_rule(observed: Observed, raw: ctypes.Structure, kind: str, where: str) -> str:
@@ -148,7 +140,7 @@ def _describe_rule(observed: Observed, raw: ctypes.Structure, kind: str, where: 
     return f"{access} must come after a write; nothing wrote {where}{_describe_use(raw)}"
 
 
-def _other_access(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
+def _find_other(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
     """Return the other place of a finding, if there is one."""
     stack, column = own_stack_of(raw.other_site), column_of(raw.other_site)
     if stack and kind == "race":
@@ -208,7 +200,7 @@ def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
     else:
         why = f"no barrier does, nor a release with an acquire{_UNORDERED.get(reason, '')}"
         if reason is _Reason.NARROW:
-            why = f"the scope of one, {_narrower_scope(raw)}, leaves the other thread out"
+            why = f"the scope of one, {_find_narrower_scope(raw)}, leaves the other thread out"
         elif reason is _Reason.IN_FLIGHT:
             why = "nobody has waited for that"
         text = f"must be ordered with {other}: {why}"
@@ -216,7 +208,7 @@ def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
     return f"{access} at {where} {text}{only}"
 
 
-def _narrower_scope(raw: ctypes.Structure) -> str:
+def _find_narrower_scope(raw: ctypes.Structure) -> str:
     """Return the narrower scope of two strong accesses."""
     accesses = [site.contents.access for site in (raw.site, raw.other_site)]
     scopes = [SCOPES["gpu"] if access & GUESSES else access & SCOPES["sys"] for access in accesses]

@@ -62,13 +62,10 @@ def find_template() -> Template:
         """Return a name or a path that may go on in the next line."""
         return Markup("<wbr>").join(_PART.split(visible(text)))
 
-    def finalize(value: object) -> object:
-        return visible(value) if type(value) is str else value
-
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
-        finalize=finalize,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # no markup
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
