@@ -117,7 +117,7 @@ def _list_seeds(values: Any) -> tuple[int | None, ...]:  # noqa: ANN401
     return tuple(None if seed is None else as_integer(_NAME, "seeds", seed) for seed in listed)
 
 
-class Run:
+class CheckedRun:
     """A test that runs inside of `checked`, with one seed after the other if it has several."""
 
     def __init__(self, item: pytest.Item, marked: Settings | None, *, strict: bool) -> None:
@@ -127,11 +127,11 @@ class Run:
         self.launches = 0
         self.is_open = False
         self.seed = 0
-        self.tells_seed = False
+        self.shows_seed = False
         self.called: list[str] = []  # files of the calls that led to the first finding
         self._options = settings.resident_blocks, settings.strict or strict
         self._block: AbstractContextManager[CheckReport]
-        self._place: TracebackType | None = None
+        self._calls: TracebackType | None = None
 
     def __enter__(self) -> Self:
         self._block = checked(self.seed, *self._options)
@@ -150,22 +150,22 @@ class Run:
             self._block.__exit__(None, None, None)
         except SimulatorError as found:
             if error is None:
-                raise found.with_traceback(self._place) from None
+                raise found.with_traceback(self._calls) from None
             if isinstance(error, Exception | pytest.fail.Exception):
                 note = _describe_findings(self.report.findings)
                 if note not in getattr(error, "__notes__", ()):  # an error may be raised again
                     error.add_note(note)
         finally:
-            self._place = None
+            self._calls = None
 
     def _watch(self) -> None:
         """Count a launch that this or another block has observed; keep the calls to a finding."""
         self.launches += 1
-        if self.report.findings and self._place is None:
-            self._place = self._traceback_from(sys._getframe(1))  # noqa: SLF001
-            self.called = [*_list_files(self._place)]
+        if self.report.findings and self._calls is None:
+            self._calls = self._build_traceback(sys._getframe(1))  # noqa: SLF001
+            self.called = [*_list_files(self._calls)]
 
-    def _traceback_from(self, frame: FrameType | None) -> TracebackType | None:
+    def _build_traceback(self, frame: FrameType | None) -> TracebackType | None:
         """Return the traceback that an error would have at a call of this package.
 
         It has the frames of the test's own files, and the innermost one.
@@ -219,7 +219,10 @@ def _is_on_purpose(raised: pytest.ExceptionInfo[BaseException] | None) -> bool:
 
 
 def complete_report(
-    report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], run: Run | None
+    report: pytest.TestReport,
+    item: pytest.Item,
+    call: pytest.CallInfo[None],
+    run: CheckedRun | None,
 ) -> None:
     """Add the findings to the report of a test; fail it if it launched nothing."""
     if call.when != "call" or (run is not None and run.is_open):
@@ -250,7 +253,7 @@ def complete_report(
     called = (*(run.called if run else ()), *_list_files(error.__traceback__ if error else None))
     files = UserFiles(item, sources, called)
     places = {finding: files.place(finding) for finding in found or raised}
-    _add_section(report, "\n".join(_section_lines(places, raised, run)), item)
+    _add_section(report, "\n".join(_format_section(places, raised, run)), item)
     properties = [
         pair for finding, place in places.items() for pair in _list_properties(finding, place)
     ]
@@ -264,14 +267,14 @@ def _pick_findings(values: Sequence[object]) -> list[Finding]:
     return [value for value in values if isinstance(value, Finding)]
 
 
-def _section_lines(
-    places: Mapping[Finding, FileLine], raised: Sequence[Finding], run: Run | None
+def _format_section(
+    places: Mapping[Finding, FileLine], raised: Sequence[Finding], run: CheckedRun | None
 ) -> Iterator[str]:
     """Yield the section on findings, without the message that the error above it shows."""
     first, *others = places
     if raised and first is raised[0]:
         first = replace(first, message=describe_stack(first.stack))
-    if run is not None and run.tells_seed:
+    if run is not None and run.shows_seed:
         yield f"seed {run.seed}"
     notes = run.report.notes if run else ()
     yield as_text(format_findings((first, *others), notes, width=_COLUMNS))

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from contextlib import AbstractContextManager
 
-    from cudakern.simulator.reports.checked_tests import Run, Settings
+    from cudakern.simulator.reports.checked_tests import CheckedRun, Settings
     from cudakern.simulator.reports.sessions import CheckReport
 
 _MARK = "cudakern_checked"
 _SEED = "cudakern_checked_seed"
 _USAGE = "cudakern_usage_error"
 #: Of a test that runs checked, or has asked for the fixture.
-_RUN = pytest.StashKey["Run"]()
+_RUN = pytest.StashKey["CheckedRun"]()
 #: Of a test that has asked for the fixture: the block it runs in.
 _OPEN = pytest.StashKey[ExitStack]()
 
@@ -113,12 +113,12 @@ def cudakern_checked(
         yield run.report
 
 
-def _prepare(item: pytest.Item, seed: int) -> Run:
+def _prepare(item: pytest.Item, seed: int) -> CheckedRun:
     """Return the block in which a test runs next."""
-    from cudakern.simulator.reports.checked_tests import Run  # noqa: PLC0415
+    from cudakern.simulator.reports.checked_tests import CheckedRun  # noqa: PLC0415
 
     strict = item.config.getoption("--cudakern-checked-strict")
-    run = item.stash.setdefault(_RUN, Run(item, _read_marker(item), strict=strict))
+    run = item.stash.setdefault(_RUN, CheckedRun(item, _read_marker(item), strict=strict))
     run.seed = seed
     return run
 
@@ -204,7 +204,7 @@ def _enclose(item: pytest.Item, seed: int | None) -> AbstractContextManager[obje
     if seed is None:
         return nullcontext()
     run = _prepare(item, seed)
-    run.tells_seed = not _is_parametrized(item)
+    run.shows_seed = not _is_parametrized(item)
     return run
 
 
