@@ -212,6 +212,7 @@ def test_seeds_traffic_and_files(check, tmp_path):
     # The seed decides which thread comes first.
     assert re.match(r"with seeds? [0-2, ]+:\n\nodd: out_of_bounds: module.cu:13: write", some)
     assert every.startswith("with seeds 0, 1, 2:\n\ntotal: race: module.cu:6")
+    assert every.count("race:") == 1
     assert every.endswith("\n\ncudakern: 2 findings in 9 launches\n")
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert {(f["kind"], f["line"]) for f in found["findings"]} == {

@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     checks, traffic = reduce(Report.join, [run.checks for run in runs]), runs[0].traffic
     if options.traffic:
         console.show(f"{_describe_traffic(traffic)}\n")
-    for seeds, findings in _group_by_seeds(runs).items():
+    for seeds, findings in _group_by_seeds(checks.findings, runs).items():
         if len(options.seeds) > 1:
             console.show(f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}:\n")
         console.show_lines(format_findings(findings))
@@ -100,15 +100,15 @@ def _describe_traffic(report: Report | None) -> str:
     return "\n\n".join(map(str, report.kernels)) or "no launches"
 
 
-def _group_by_seeds(runs: Sequence[_Run]) -> dict[tuple[int, ...], list[Finding]]:
-    """Return the findings of all runs by the seeds that have them."""
-    findings = [(run.checks.seed, finding) for run in runs for finding in run.checks.findings]
-    seeds: dict[tuple[object, ...], dict[int, None]] = {}
-    for seed, finding in findings:
-        seeds.setdefault(identify(finding), {})[seed] = None
+def _group_by_seeds(
+    findings: Sequence[Finding], runs: Sequence[_Run]
+) -> dict[tuple[int, ...], list[Finding]]:
+    """Return the findings of all runs together by the seeds that have them."""
+    found = {run.checks.seed: {*map(identify, run.checks.findings)} for run in runs}
     groups: dict[tuple[int, ...], list[Finding]] = {}
-    for _, finding in findings:
-        groups.setdefault((*seeds[identify(finding)],), []).append(finding)
+    for finding in findings:
+        seeds = (*(seed for seed, known in found.items() if identify(finding) in known),)
+        groups.setdefault(seeds, []).append(finding)
     return groups
 
 
