@@ -25,7 +25,7 @@ class NullEngine:
     name = "null"
 
     def __init__(self) -> None:
-        self.prepared: list[Launch] = []
+        self.launches: list[Launch] = []
 
     def compile(self, spec: KernelSpec, device: int) -> Path:  # noqa: ARG002
         """Return the file that is always empty."""
@@ -36,7 +36,7 @@ class NullEngine:
     ) -> Callable[..., None]:
         """Return a callable that takes the addresses and does nothing."""
         del device, tensors
-        self.prepared.append(launch)
+        self.launches.append(launch)
         return lambda *_addresses: None
 
     def workspace(self, device: int, nbytes: int) -> int:
@@ -59,7 +59,7 @@ def launch_of(workload: Workload) -> Launch:
     engine = NullEngine()
     with use(engine):
         call()
-    return engine.prepared[-1]
+    return engine.launches[-1]
 
 
 def kernel_traffic(workload: Workload, blocks: int | None = None) -> KernelTraffic:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def positive(text: str) -> float:
+def parse_minutes(text: str) -> float:
     """Return the minutes that an argument gives."""
     try:
         value = float(text)
@@ -25,7 +25,7 @@ def positive(text: str) -> float:
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
+def interrupt_on_sigterm() -> Iterator[None]:
     """Have SIGTERM, which ``timeout`` sends, end what runs inside like Ctrl-C."""
 
     def interrupt(number: int, _frame: object) -> None:

@@ -70,7 +70,7 @@ def nvtx_range_of_method(method: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def marked(name: str, payload: int) -> Iterator[None]:
+def mark_range(name: str, payload: int) -> Iterator[None]:
     """Make the block a range of this name, with a number that the tool shows beside it."""
     if _domain is None:
         yield

@@ -97,7 +97,7 @@ class Workload(ABC):
         return Traffic(sum(map(nbytes, self.operands)), sum(map(nbytes, self.results)))
 
     @abstractmethod
-    def shrunk(self, elements: int) -> Self:
+    def shrink(self, elements: int) -> Self:
         """Return the same workload with large dimensions halved, of about so many elements."""
 
     @abstractmethod

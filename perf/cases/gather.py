@@ -101,7 +101,7 @@ class GatherWorkload(Workload):
         indices, result = map(base.nbytes, (self.operands[1], self.results[0]))
         return Traffic(self.planes * read + indices, result)
 
-    def shrunk(self, elements: int) -> Self:
+    def shrink(self, elements: int) -> Self:
         """Return fewer rows of the same length, and at least what the last axis asks for."""
         before, extent, count = self.shape[: self.axis], self.extent, self.count
         least_extent = least_count = 1

@@ -83,7 +83,7 @@ class GatherNDWorkload(Workload):
         indices, result = map(base.nbytes, (self.operands[1], self.results[0]))
         return Traffic(self.batches * read + indices, result)
 
-    def shrunk(self, elements: int) -> Self:
+    def shrink(self, elements: int) -> Self:
         """Return fewer slices of the same length, in fewer batches."""
         batch = base.shrink(self.shape[: self.batch_dims], FEW_BATCHES)
         fitting = max(elements // (prod(batch) * prod(self.slice_shape)), 1)

@@ -72,7 +72,7 @@ class NonzeroWorkload(Workload):
         share = min(LAST / self.size, 1) if self.pattern == "last" else self.density
         return Traffic(base.nbytes(self.operands[0]), share * coordinates + count)
 
-    def shrunk(self, elements: int) -> Self:
+    def shrink(self, elements: int) -> Self:
         """Return the same workload with the largest dimension halved; if transposed, the first one.
 
         The size of the other dimension then decides which kernel runs.

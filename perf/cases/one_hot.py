@@ -52,7 +52,7 @@ class OneHotWorkload(Workload):
         title = f"{title} x {base.format_size(self.depth)} {base.shorten_type(self.dtype)}"
         return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
 
-    def shrunk(self, elements: int) -> Self:
+    def shrink(self, elements: int) -> Self:
         """Return fewer rows of the same depth; shorter planes once two are left."""
         before, behind = self._parts
         before = base.shrink(before, max(elements // (self.depth * prod(behind)), 2))

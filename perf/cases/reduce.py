@@ -64,7 +64,7 @@ class ReduceWorkload(Workload):
             parts.append("transposed")
         return ", ".join(parts)
 
-    def shrunk(self, elements: int) -> Self:
+    def shrink(self, elements: int) -> Self:
         """Return the same workload with the largest dimension halved, again and again."""
         return replace(self, shape=base.shrink(self.shape, elements))
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perf.limits import positive, terminable
+from perf.limits import interrupt_on_sigterm, parse_minutes
 from perf.nsight import compute, sanitizer, systems, target
 from perf.nsight.tools import REPORTS, NsightError
 
@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     add(runs, "--output", type=Path, default=REPORTS, help=help_output)
     add(runs, "--dry-run", action="store_true", help="print the command and end")
     help_minutes = "for all programs together (default: %(default)s)"
-    add(runs, "--minutes", type=positive, default=60, metavar="N", help=help_minutes)
+    add(runs, "--minutes", type=parse_minutes, default=60, metavar="N", help=help_minutes)
     help_elements = "reduce workloads to about so many (default: %(default)s)"
     add("target", "--elements", type=int, metavar="N", help=help_elements)
     add("sanitizer", "--elements", type=int, default=2**16, metavar="N", help=help_elements)
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a tool; return the exit status, 1 with a sentence where it cannot do its work."""
     options = parser().parse_args(arguments)
     try:
-        with terminable():
+        with interrupt_on_sigterm():
             return int(TOOLS[options.tool][0].run(options))
     except (NsightError, KeyboardInterrupt) as error:
         sys.stderr.write(f"perf nsight {options.tool}: {str(error) or 'interrupted'}\n")

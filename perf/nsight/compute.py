@@ -30,7 +30,7 @@ from perf.nsight.tools import (
     print_commands,
     profile,
     report_path,
-    shares,
+    share_time,
     target,
 )
 from perf.results import write_json
@@ -212,7 +212,7 @@ def simulated_sectors(workload: Workload) -> tuple[float, float] | None:
     if not isinstance(workload, NonzeroWorkload):
         kernel = kernel_traffic(workload, BLOCKS)
         return kernel.loads.sectors, kernel.stores.sectors
-    small = workload.shrunk(SEARCHED)
+    small = workload.shrink(SEARCHED)
     scale = workload.size / small.size
     if scale > 1 and workload.pattern == "last":
         return None
@@ -273,7 +273,7 @@ def run(options: argparse.Namespace) -> int:
     kernels: list[ReplayedKernel] = []
     path = base.with_suffix(".json")
     end = time.monotonic() + 60 * options.minutes
-    limits = shares(options.minutes, len(cases))
+    limits = share_time(options.minutes, len(cases))
     failed = False
     try:
         for case, report, seconds in zip(cases, reports, limits, strict=True):

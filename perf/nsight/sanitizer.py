@@ -19,7 +19,7 @@ from perf.nsight.tools import (
     execute,
     print_commands,
     report_path,
-    shares,
+    share_time,
     target,
 )
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         return print_commands(*commands)
     rows, failed = [], False
     options.output.mkdir(parents=True, exist_ok=True)
-    limits = shares(options.minutes, len(tools))
+    limits = share_time(options.minutes, len(tools))
     try:
         for tool, command, seconds in zip(tools, commands, limits, strict=True):
             path = report_path(options.output, tool).with_suffix(SANITIZER.suffix)

@@ -18,7 +18,7 @@ from perf.nsight.tools import (
     print_commands,
     profile,
     report_path,
-    shares,
+    share_time,
     target,
 )
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     command += target(options.cases, "--repeats", str(options.repeats))
     if options.dry_run:
         return print_commands(command)
-    limits = shares(options.minutes, 2)
+    limits = share_time(options.minutes, 2)
     report = profile(NSYS, command, base, next(limits), {})
     reports = [option for name in SUMMARIES for option in ("--report", name)]
     options_of_stats = ["--format", "csv", "--force-export=true", "--output", str(base)]

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         xp.cuda.set_allocator(None)
         xp.cuda.set_pinned_memory_allocator(None)
     if options.elements is not None:
-        lines = [(name, workload.shrunk(options.elements)) for name, workload in lines]
+        lines = [(name, workload.shrink(options.elements)) for name, workload in lines]
     try:
         calls = [prepare(workload, xp) for _, workload in lines]
     except MemoryError as error:  # CuPy's is one, too
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     ranges = [(f"{name} {w.title}", round(w.traffic().total)) for name, w in lines]
     with profiling(xp):
         for line, call in zip(ranges, calls, strict=True):
-            with nvtx_ranges.marked(*line):
+            with nvtx_ranges.mark_range(*line):
                 for _ in range(options.repeats):
                     call()
     for name, nbytes in ranges:

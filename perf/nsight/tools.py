@@ -90,7 +90,7 @@ def print_commands(*commands: Sequence[str]) -> int:
     return 0
 
 
-def shares(minutes: float, count: int) -> Iterator[float]:
+def share_time(minutes: float, count: int) -> Iterator[float]:
     """Yield the seconds that each of so many programs may take: its share of what is left."""
     end = time.monotonic() + 60 * minutes
     for left in range(count, 0, -1):

@@ -166,8 +166,7 @@ def reduce_kernel(
     )
 
 
-#: Some of the kernels of reduce that are not listed; each has options that make it
-#: rare.
+#: Some of the kernels of reduce that are not listed; each has options that make it rare.
 RARE = (
     reduce_kernel("stream", "SUM", "FLOAT32", wide=True, rank=1),
     reduce_kernel("stream", "ARGMAX", "FLOAT16", wide=True, rank=8, ignore_nan=True),
@@ -211,7 +210,7 @@ RARE = (
 
 
 @cache
-def listed() -> tuple[BudgetedKernel, ...]:
+def list_kernels() -> tuple[BudgetedKernel, ...]:
     """Return the kernels of all operators."""
     others = (BudgetedKernel(spec) for spec in specialisations() if spec.operator != REDUCE)
     return (*others, *(BudgetedKernel(spec, r) for r in reductions() for spec in kernels_of(r)))
@@ -219,7 +218,7 @@ def listed() -> tuple[BudgetedKernel, ...]:
 
 def distinct() -> list[BudgetedKernel]:
     """Return all kernels, the rare ones too."""
-    return [*{kernel.entry: kernel for kernel in (*listed(), *RARE)}.values()]
+    return [*{kernel.entry: kernel for kernel in (*list_kernels(), *RARE)}.values()]
 
 
 def everything() -> list[tuple[str, BudgetedKernel]]:

@@ -45,7 +45,7 @@ def measure(lines: Sequence[tuple[str, Line]]) -> list[Moved]:
     moved = []
     with console.progress("simulating", len(lines), "lines") as done:
         for case, line in lines:
-            workload = line.workload.shrunk(ELEMENTS)
+            workload = line.workload.shrink(ELEMENTS)
             nbytes = kernel_traffic(workload).sectors * SECTOR_BYTES
             least = workload.traffic(cached=False).total
             moved.append(Moved(case, workload.title, nbytes, least, line.moved))

@@ -24,7 +24,7 @@ from cudakern.engines.cuda.library import device_count, import_cupy
 from cudakern.operators import nvtx_ranges
 from perf.cases import SWEEPS, find
 from perf.engines import RecordingEngine
-from perf.limits import positive, terminable
+from perf.limits import interrupt_on_sigterm, parse_minutes
 from perf.peers import find_peers
 from perf.peers.base import Peer
 from perf.report import table
@@ -55,7 +55,7 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
     parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     parser.add_argument("--quick", action="store_true", help="few lines, few samples, no sweeps")
     help_minutes = f"for all of it; otherwise {MINUTES}, with --quick {QUICK_MINUTES}"
-    parser.add_argument("--minutes", type=positive, metavar="N", help=help_minutes)
+    parser.add_argument("--minutes", type=parse_minutes, metavar="N", help=help_minutes)
     parser.add_argument("--no-sweeps", action="store_true", help="no lines of growing sizes")
     parser.add_argument("--peers", help="names separated by commas; otherwise all there are")
     parser.add_argument("--output", type=Path, help="the result file")
@@ -173,7 +173,7 @@ class Session:
         state = self.nvml.read("_before")
         self.engine.launches.clear()
         try:
-            scope = nvtx_ranges.marked(f"{case.name} {workload.title}", round(traffic.total))
+            scope = nvtx_ranges.mark_range(f"{case.name} {workload.title}", round(traffic.total))
             measured = measure(self.gpu, workload, self.peers, self.samples, self.deadline, scope)
             works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
@@ -234,7 +234,7 @@ def run_cuda(options: argparse.Namespace, cases: Sequence[Case]) -> int:
     count = sum(len(case.lines) for case in cases)
     minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
     deadline = Deadline(time.perf_counter_ns, 60 * minutes, count)
-    with terminable():
+    with interrupt_on_sigterm():
         try:
             session = begin(options, deadline, count)
         except KeyboardInterrupt:

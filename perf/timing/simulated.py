@@ -49,7 +49,7 @@ def run(cases: Sequence[Case], minutes: float, done: Callable[[str], None]) -> R
         if time.monotonic() >= end:
             result.incomplete = f"time limit: ended after {number} of {len(lines)} lines"
             break
-        result.lines.append(_run_one(name, workload.shrunk(ELEMENTS)))
+        result.lines.append(_run_one(name, workload.shrink(ELEMENTS)))
         done(name)
     return result
 

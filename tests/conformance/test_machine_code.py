@@ -23,13 +23,13 @@ from perf.static.budgets_indexing import MAX_REGISTERS, max_registers
 from perf.static.budgets_reduce import flushes
 from perf.static.cubins import architectures
 from perf.static.faults import Kind
-from perf.static.kernels import BudgetedKernel, listed, reduce_kernel
+from perf.static.kernels import BudgetedKernel, list_kernels, reduce_kernel
 from perf.static.reading import divides, loads_in_flight
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, sample
 
 VARIANTS: dict[tuple[str, str], list[BudgetedKernel]] = {}
-for kernel in listed():
+for kernel in list_kernels():
     VARIANTS.setdefault((kernel.operator, kernel.label), []).append(kernel)
 OPERATORS = sorted({operator for operator, _ in VARIANTS})
 
@@ -76,7 +76,7 @@ def test_kernels_compiled_together_are_the_kernels_that_run(operator):
 
 
 def test_every_kernel_has_an_entry_point_of_its_own():
-    entries = [kernel.entry for kernel in listed()]
+    entries = [kernel.entry for kernel in list_kernels()]
     assert len(entries) == len(set(entries))
 
 

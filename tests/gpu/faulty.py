@@ -13,9 +13,9 @@ from typing import NamedTuple
 import cudakern as ck
 from cudakern._commands import console
 from cudakern.engines.cuda.library import import_cupy
-from perf.limits import positive, terminable
+from perf.limits import interrupt_on_sigterm, parse_minutes
 from perf.nsight.sanitizer import FOUND, SANITIZER, judge
-from perf.nsight.tools import execute, shares
+from perf.nsight.tools import execute, share_time
 
 BLOCKS, THREADS = 2, 64
 
@@ -100,7 +100,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.gpu.faulty", description=__doc__)
     parser.add_argument("name", nargs="?", choices=FAULTY)
     parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
-    parser.add_argument("--minutes", type=positive, default=10, help="for all; otherwise 10")
+    parser.add_argument("--minutes", type=parse_minutes, default=10, help="for all; otherwise 10")
     options = parser.parse_args(words)
     if options.name:
         launch(options.name)
@@ -108,7 +108,7 @@ def main(words: list[str] | None = None) -> int:
     program = SANITIZER.find(dry_run=False) if options.engine == "cuda" else None
     rows, failed = [], False
     for (name, faulty), seconds in zip(
-        FAULTY.items(), shares(options.minutes, len(FAULTY)), strict=True
+        FAULTY.items(), share_time(options.minutes, len(FAULTY)), strict=True
     ):
         kinds = found_by_checked(name)
         failed |= faulty.kind not in kinds
@@ -119,5 +119,5 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    with terminable():
+    with interrupt_on_sigterm():
         sys.exit(main())

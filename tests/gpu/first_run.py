@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from perf.limits import positive, terminable
+from perf.limits import interrupt_on_sigterm, parse_minutes
 from tests.container.entrypoint import GPU_TESTS, ROOT, workers
 
 #: Seconds that a step has to save what it knows when it is interrupted.
@@ -224,7 +224,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("step", nargs="*", help="such as stress; otherwise all of the phase")
     parser.add_argument("--phase", choices=PHASES, required=True)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--minutes", type=positive, default=9, help="for all; otherwise 9")
+    parser.add_argument("--minutes", type=parse_minutes, default=9, help="for all; otherwise 9")
     parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     options = parser.parse_args(words)
     folder = options.output.resolve()
@@ -239,7 +239,7 @@ def main(words: list[str] | None = None) -> int:
     environment = os.environ | {"CUDAKERN_REQUIRE_GPU": required, "PYTHONUNBUFFERED": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each process but the first starts sooner
     log = folder / f"{options.phase}.log"
-    with terminable():
+    with interrupt_on_sigterm():
         return int(not Run(log, steps, 60 * options.minutes).run(environment))
 
 

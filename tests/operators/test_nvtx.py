@@ -59,7 +59,7 @@ def told(*calls):
     return nvtx.events[:]
 
 def marked():
-    with nvtx_ranges.marked("R-1 line", 2**40):
+    with nvtx_ranges.mark_range("R-1 line", 2**40):
         pass
 
 operator = ck.compile_operator(DESC)
@@ -112,7 +112,7 @@ from cudakern.operators import nvtx_ranges
 def f():
     pass
 
-with nvtx_ranges.marked("a line", 1):
+with nvtx_ranges.mark_range("a line", 1):
     same = nvtx_ranges.nvtx_range("x")(f) is f and nvtx_ranges.nvtx_range_of_method(f) is f
 print(json.dumps([same, hasattr(ck.gather, "__wrapped__"), sys.modules.get("nvtx") is not None]))
 """

@@ -52,7 +52,7 @@ class Reserved:
 @each("workload", WORKLOADS, ids=IDS)
 @each("elements", [2**18, 2**20])
 def test_smaller_workloads(workload, elements):
-    small = workload.shrunk(elements)
+    small = workload.shrink(elements)
     assert small.size <= max(2 * elements, 2**14)
     assert small.size >= min(workload.size, elements / 4)
     if workload.size <= elements:
@@ -68,7 +68,7 @@ def launch(workload):
     call, engine = workload.call(workload.blank(Reserved), workload.outputs(Reserved)), NullEngine()
     with use(engine):
         call()
-    return engine.prepared[-1].kernel.entry, engine.prepared[-1].grid == (1, 1, 1)
+    return engine.launches[-1].kernel.entry, engine.launches[-1].grid == (1, 1, 1)
 
 
 @each("workload", WORKLOADS, ids=IDS)
@@ -79,12 +79,12 @@ def test_smaller_workloads_run_the_same_kernels(workload):
     expected = [(entry.replace("_o64", "_o32"), is_small)] * 2
     if workload.title.startswith("[2^16, 1024]"):  # so few of these rows get a block each
         expected[1] = (entry.replace("_warps_", "_stream_"), is_small)
-    assert [launch(workload.shrunk(elements)) for elements in (2**20, 2**18)] == expected
+    assert [launch(workload.shrink(elements)) for elements in (2**20, 2**18)] == expected
 
 
 @each("workload", WORKLOADS, ids=IDS)
 def test_inputs_are_as_blank_ones_and_differ_by_seed(workload):
-    workload = workload.shrunk(2**12)
+    workload = workload.shrink(2**12)
     first, again, other = (workload.inputs(np, seed) for seed in (1, 1, 2))
     for array, blank, same in zip(first, workload.blank(np), again, strict=True):
         assert (array.shape, array.dtype) == (blank.shape, blank.dtype)
@@ -122,7 +122,7 @@ def rows_of(workload, table, indices):
 @each("workload", WORKLOADS, ids=IDS)
 @each(("granule", "cached"), [(LINE_BYTES, True), (SECTOR_BYTES, False)])
 def test_traffic_is_what_the_data_says(workload, granule, cached):
-    workload = workload.shrunk(2**18)
+    workload = workload.shrink(2**18)
     inputs, outputs = workload.inputs(np, 5), workload.outputs(np)
     read = sum(array.nbytes for array in inputs)
     written = sum(array.nbytes for array in outputs)
@@ -169,8 +169,8 @@ def corrupted(workload, outputs):
             yield bad
 
 
-RUN = [w.shrunk(2**12) for w in WORKLOADS] + [case.lines[0].workload for case in SWEEPS]
-RUN += [case.lines[0].workload.shrunk(2**12) for case in SHAPES]
+RUN = [w.shrink(2**12) for w in WORKLOADS] + [case.lines[0].workload for case in SWEEPS]
+RUN += [case.lines[0].workload.shrink(2**12) for case in SHAPES]
 RUN = [
     workload
     for operator in ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
@@ -199,7 +199,7 @@ def test_runs_and_is_checked(workload, monkeypatch):
 
 @each("name", ["R-1", "R-6", "R-9"])
 def test_a_lost_share_of_a_sum_is_noticed(name):
-    workload = find([name])[0].lines[0].workload.shrunk(2**22)
+    workload = find([name])[0].lines[0].workload.shrink(2**22)
     (x,) = workload.inputs(np, 13)
     total = x.sum(workload.axes, dtype=np.float64)
     workload.check(np, (x,), (np.asarray(total, workload.dtype),))

@@ -226,7 +226,7 @@ def test_target_profiles_prepared_calls_alone(monkeypatch):
     monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
     monkeypatch.setattr(target, "choose", lambda engine: engine)
     monkeypatch.setattr(target, "import_cupy", lambda: cupy)
-    monkeypatch.setattr(nvtx_ranges, "marked", cupy.mark)
+    monkeypatch.setattr(nvtx_ranges, "mark_range", cupy.mark)
     assert command.main(["target", "X-1", "--repeats", "2", "--no-pool"]) == 0
     done = [name.removeprefix("cuda.") for name, *_ in cupy.mock_calls]
     assert done[:2] == ["set_allocator", "set_pinned_memory_allocator"]

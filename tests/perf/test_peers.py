@@ -15,7 +15,7 @@ from perf.peers import cupy, onnxruntime, torch
 from tests.helpers.rows import each
 
 WORKLOADS = {
-    f"{case.name}, {line.workload.title}": line.workload.shrunk(2**12)
+    f"{case.name}, {line.workload.title}": line.workload.shrink(2**12)
     for case in CASES
     for line in case.lines
 }

@@ -89,7 +89,7 @@ def test_occupancy_is_that_of_the_published_limits(arch, registers, shared, thre
 
 
 def test_the_rotation_covers_all_groups_and_architectures():
-    chosen, listed = kernels.rotation(), kernels.listed()
+    chosen, listed = kernels.rotation(), kernels.list_kernels()
     times = Counter(kernel.entry for _, kernel in chosen)
     assert set(times.values()) == {1}
     assert set(times) == {kernel.entry for kernel in (*listed, *kernels.RARE)}
@@ -112,8 +112,8 @@ def test_the_cover_has_each_value_of_each_macro_of_a_variant():
         return {(k.operator, k.label, define) for k in found for define in k.spec.defines}
 
     chosen = kernels.cover()
-    assert facts(chosen) == facts([*kernels.listed(), *kernels.RARE])
-    assert len(chosen) < len(kernels.listed()) / 8
+    assert facts(chosen) == facts([*kernels.list_kernels(), *kernels.RARE])
+    assert len(chosen) < len(kernels.list_kernels()) / 8
 
 
 SUM = reduce_kernel("stream", "SUM", "FLOAT32", rank=1)
