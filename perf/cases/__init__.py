@@ -29,8 +29,6 @@ __all__ = [
 ]
 
 _MODULES = (reduce, nonzero_coordinates, gather, gather_nd, one_hot)
-
-
 #: By name: R-1 to R-10, Z-1 to Z-9, G-1 to G-10, O-1 to O-8.
 CASES: tuple[Case, ...] = tuple(
     sorted(
@@ -45,10 +43,7 @@ SHAPES: tuple[Case, ...] = shapes.CASES
 
 
 def find(names: Iterable[str]) -> tuple[Case, ...]:
-    """Return the cases, sweeps and shapes of these names, or all of them without a name.
-
-    An unknown name raises ValueError.
-    """
+    """Return cases, sweeps and shapes by name, or all; ValueError is raised for an unknown name."""
     known = {case.name: case for case in CASES + SWEEPS + SHAPES}
     names = tuple(names) or tuple(known)
     for name in names:

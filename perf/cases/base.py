@@ -50,11 +50,6 @@ class Traffic:
             return "read"
         return "write" if self.read <= MINOR_SHARE * self.total else "copy"
 
-    @property
-    def microseconds(self) -> float:
-        """The least time on an H200."""
-        return self.total / REFERENCE_BANDWIDTH * 1e6
-
 
 #: Shape and data type of an array.
 ArraySpec = tuple[tuple[int, ...], str]
@@ -142,13 +137,12 @@ class Case:
 
     name: str  # such as ``"R-1"``
     shows: str  # what it shows
-    peers: str  # the strongest ones to be expected, by name
     lines: tuple[Line, ...]
 
 
-def case(name: str, shows: str, peers: str, *lines: Line | Workload) -> Case:
+def case(name: str, shows: str, *lines: Line | Workload) -> Case:
     """Return a case. A workload without a goal can stand in place of its line."""
-    return Case(name, shows, peers, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
+    return Case(name, shows, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
 
 
 def granule(*, cached: bool) -> int:
@@ -177,11 +171,6 @@ def format_size(size: int) -> str:
     return f"2^{size.bit_length() - 1}" if is_power else str(size)
 
 
-def shorten_type(dtype: str) -> str:
-    """Return ``"f32"`` for ``"float32"``; integers keep their names."""
-    return dtype.replace("float", "f")
-
-
 def generator(xp: Module, seed: int) -> Any:  # noqa: ANN401  of NumPy or CuPy
     """Return a generator of random numbers, of Philox, whose arrays live where those of xp do."""
     philox = getattr(xp.random, "Philox", None) or xp.random.Philox4x3210
@@ -189,8 +178,8 @@ def generator(xp: Module, seed: int) -> Any:  # noqa: ANN401  of NumPy or CuPy
 
 
 def format_array(shape: Sequence[int], dtype: str) -> str:
-    """Return ``"[2^22, 33] f32"``."""
-    return f"[{', '.join(map(format_size, shape))}] {shorten_type(dtype)}"
+    """Return ``"[2^22, 33] f32"``; integers keep their names."""
+    return f"[{', '.join(map(format_size, shape))}] {dtype.replace('float', 'f')}"
 
 
 def split(x: Array) -> Iterator[Array]:

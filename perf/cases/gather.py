@@ -176,11 +176,10 @@ def _scalars(
 
 
 CASES = (
-    case("G-1", "sector rate", "cupy, torch", Line(_scalars(2**28, 2**28), goal=0.90)),
+    case("G-1", "sector rate", Line(_scalars(2**28, 2**28), goal=0.90)),
     case(
         "G-2",
         "coalescing; a table in L2",
-        "torch",
         # Four elements of a thread are four loads, which meet the same sectors: L1 has them.
         Line(_scalars(2**28, 2**28, pattern="sorted"), goal=0.85, moved=2.03),
         Line(_scalars(2**22, 2**28), quick=True),
@@ -188,15 +187,13 @@ CASES = (
     case(
         "G-3",
         "short rows",
-        "torch",
         Line(_rows(2**24, 16), goal=0.85, quick=True),
         Line(_rows(2**24, 16, index_dtype="int32"), goal=0.85),
     ),
-    case("G-4", "embedding rows", "torch", Line(_rows(2**20, 256), goal=0.92, quick=True)),
+    case("G-4", "embedding rows", Line(_rows(2**20, 256), goal=0.92, quick=True)),
     case(
         "G-5",
         "long rows",
-        "torch",
         # A warp copies 16 sectors and reads one of indices.
         Line(_rows(2**18, 2048, "float16"), goal=0.92, moved=1.04, quick=True),
         Line(_rows(2**16, 7168, "float16"), goal=0.92, moved=1.04),
@@ -204,7 +201,6 @@ CASES = (
     case(
         "G-6",
         "rows and scalars off 16 bytes",
-        "cupy",
         # A row is loaded in pieces of 4 bytes, or of 1, which meet the same sectors.
         Line(_rows(2**23, 3, index_dtype="int32"), goal=0.75, moved=2.03, quick=True),
         Line(_rows(2**21, 100, "uint8", "int32"), goal=0.75),
@@ -216,7 +212,6 @@ CASES = (
     case(
         "G-7",
         "last axis",
-        "torch",
         # Blocks take one row each as long as there are few, and read the indices for it.
         Line(
             GatherWorkload((4096, 2**16), 1, (2**16,), "float32", "int32", "random"),
@@ -228,14 +223,12 @@ CASES = (
     case(
         "G-9",
         "latency",
-        "cupy",
         Line(_rows(2**12, 16), goal_us=3.0, quick=True),
         Line(_scalars(2**12, 256), goal_us=3.0),
     ),
     case(
         "G-10",
         "a hot row; what clamping costs",
-        "torch",
         # Every warp reads the row, which counts once: L1 has it.
         Line(_rows(2**24, 16, pattern="equal"), moved=1.12, quick=True),
         Line(_rows(2**24, 16, pattern="out_of_range"), goal=0.85),
@@ -245,6 +238,5 @@ CASES = (
 SWEEP = case(
     "sweep-gather",
     "time against size: rows of 64 B",
-    "cupy, torch",
     *(_rows(2**k // 16, 16, index_dtype="int32") for k in range(10, 29, 2)),
 )

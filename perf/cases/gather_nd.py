@@ -124,7 +124,6 @@ CASES = (
     case(
         "G-8",
         "fused offsets of index tuples",
-        "onnxruntime, cupy",
         Line(
             GatherNDWorkload((64, 128, 128, 64), (64, 8192, 2), 1, "float16", "int64"),
             goal=0.85,
@@ -136,7 +135,6 @@ CASES = (
 SWEEP = case(
     "sweep-gather_nd",
     "time against size: batches of 128 slices of 128 B",
-    "onnxruntime, cupy",
     *(
         GatherNDWorkload((4**k, 16, 16, 64), (4**k, 128, 2), 1, "float16", "int64")
         for k in range(8)

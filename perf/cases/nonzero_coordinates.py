@@ -73,12 +73,9 @@ class NonzeroWorkload(Workload):
         return Traffic(base.nbytes(self.operands[0]), share * coordinates + count)
 
     def shrink(self, elements: int) -> Self:
-        """Return the same workload with the largest dimension halved; if transposed, the first one.
-
-        The size of the other dimension then decides which kernel runs.
-        """
+        """Return the same workload with the largest dimension halved; if transposed, the first."""
         rows, *others = self.shape
-        if self.transposed:
+        if self.transposed:  # the other one decides which kernel runs
             rows = max(MIN_ROWS, min(rows, elements // prod(others)))
         return replace(self, shape=base.shrink((rows, *others), elements))
 
@@ -150,38 +147,27 @@ def _bools(size: int, density: float, pattern: Pattern = "random") -> NonzeroWor
     return NonzeroWorkload((size,), "bool", density, pattern, "uint32")
 
 
-_LARGE = (2**28,)
 #: At the reduced size tiles have 4 KiB, and a look-back reads 8 bytes for each one in front.
 _LOOKED = 1.13
 _TRANSPOSED = NonzeroWorkload((2**14, 2**14), "bool", 0.5, "random", "uint32", transposed=True)
 
 CASES = (
-    case("Z-1", "rate of reading", "cub", *_both(_LARGE, "bool", 0, goal=0.85, moved=_LOOKED)),
+    case("Z-1", "rate of reading", *_both((2**28,), "bool", 0, goal=0.85, moved=_LOOKED)),
     case(
-        "Z-2",
-        "few elements",
-        "cub",
-        *_both(_LARGE, "bool", 0.01, goal=0.8, moved=_LOOKED, quick=True),
+        "Z-2", "few elements", *_both((2**28,), "bool", 0.01, goal=0.8, moved=_LOOKED, quick=True)
     ),
-    case("Z-3", "branches at their worst", "cub", *_both(_LARGE, "bool", 0.5, goal=0.8)),
+    case("Z-3", "branches at their worst", *_both((2**28,), "bool", 0.5, goal=0.8)),
     case(
         "Z-4",
         "rate of writing; a last tile that waits for all others",
-        "cub",
-        *_both(_LARGE, "bool", 0.99, goal=0.85),
-        *_both(_LARGE, "bool", 1, goal=0.85, quick=True),
+        *_both((2**28,), "bool", 0.99, goal=0.85),
+        *_both((2**28,), "bool", 1, goal=0.85, quick=True),
         Line(_bools(2**28, 0, "last"), goal=0.85, moved=_LOOKED),
     ),
-    case(
-        "Z-5",
-        "arithmetic of coordinates",
-        "torch",
-        *_both((512, 512, 1024), "float32", 0.5, goal=0.85),
-    ),
+    case("Z-5", "arithmetic of coordinates", *_both((512, 512, 1024), "float32", 0.5, goal=0.85)),
     case(
         "Z-6",
         "tiles with much and with little to write",
-        "cub",
         *_both(
             (2**14, 2**14), "float16", 0.1, pattern="clustered", goal=0.8, moved=_LOOKED, quick=True
         ),
@@ -189,13 +175,11 @@ CASES = (
     case(
         "Z-7",
         "data of the size of L2",
-        "cub",
         *_both((2**24,), "int8", 0.1, goal=None, goal_us=15, moved=_LOOKED, quick=True),
     ),
     case(
         "Z-8",
         "latency, with and without the count on the host",
-        "torch, cub",
         Line(_bools(2**10, 0.1), goal_us=5, quick=True),
         Line(_bools(2**14, 0.1), goal_us=5),
         Line(_bools(2**18, 0.1), goal_us=5, moved=_LOOKED),
@@ -203,13 +187,11 @@ CASES = (
     case(
         "Z-9",
         "order of coordinates against that of memory",
-        "cupy",
         Line(_TRANSPOSED, goal=0.5, moved=1.64, quick=True),
     ),
 )
 SWEEP = case(
     "sweep-nonzero_coordinates",
     "time of a search for 1 % by size",
-    "cub, torch, cupy",
     *(_bools(2**k, 0.01) for k in range(10, 29, 2)),
 )

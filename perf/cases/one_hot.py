@@ -49,7 +49,7 @@ class OneHotWorkload(Workload):
     def title(self) -> str:
         """Indices, depth, dtype of the result, axis."""
         title = base.format_array(self.indices_shape, self.index_dtype)
-        title = f"{title} x {base.format_size(self.depth)} {base.shorten_type(self.dtype)}"
+        title = f"{title} x {base.format_size(self.depth)} {self.dtype.replace('float', 'f')}"
         return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
 
     def shrink(self, elements: int) -> Self:
@@ -87,34 +87,22 @@ def _rows(count: int, depth: int, dtype: str = "float32") -> OneHotWorkload:
 
 
 CASES = (
-    case("O-1", "plain", "onnxruntime, torch", Line(_rows(2**20, 1000), goal=0.93)),
-    case("O-2", "short rows", "cupy", Line(_rows(2**22, 32, "float16"), goal=0.88, quick=True)),
+    case("O-1", "plain", Line(_rows(2**20, 1000), goal=0.93)),
+    case("O-2", "short rows", Line(_rows(2**22, 32, "float16"), goal=0.88, quick=True)),
     case(
-        "O-3",
-        "rows shorter than a vector",
-        "cupy",
-        Line(_rows(2**24, 10, "int8"), goal=0.80, quick=True),
+        "O-3", "rows shorter than a vector", Line(_rows(2**24, 10, "int8"), goal=0.80, quick=True)
     ),
-    case(
-        "O-4",
-        "odd, long rows",
-        "onnxruntime, torch",
-        Line(_rows(2**17, 50257, "float16"), goal=0.93),
-    ),
-    case("O-5", "torch's own type", "torch", Line(_rows(2**20, 1000, "int64"), goal=0.93)),
+    case("O-4", "odd, long rows", Line(_rows(2**17, 50257, "float16"), goal=0.93)),
+    case("O-5", "torch's own type", Line(_rows(2**20, 1000, "int64"), goal=0.93)),
     case(
         "O-6",
         "inner planes",
-        "onnxruntime",
         Line(OneHotWorkload((256, 4096), 64, 1, "float32", "int64"), goal=0.90, quick=True),
     ),
-    case("O-7", "odd depth", "cupy", Line(_rows(2**18, 777, "float64"), goal=0.92, quick=True)),
-    case("O-8", "latency", "torch", Line(_rows(128, 10), goal_us=3.0, quick=True)),
+    case("O-7", "odd depth", Line(_rows(2**18, 777, "float64"), goal=0.92, quick=True)),
+    case("O-8", "latency", Line(_rows(128, 10), goal_us=3.0, quick=True)),
 )
 
 SWEEP = case(
-    "sweep-one_hot",
-    "time against size: rows of 1000",
-    "onnxruntime, torch",
-    *(_rows(4**k, 1000) for k in range(10)),
+    "sweep-one_hot", "time against size: rows of 1000", *(_rows(4**k, 1000) for k in range(10))
 )

@@ -155,21 +155,18 @@ CASES = (
     case(
         "R-1",
         "parity where every library is good; int32, which peers may convert",
-        "cub, torch",
         Line(_full("sum", "float32"), goal=0.95, quick=True),
         Line(_full("sum", "int32"), goal=0.95),
     ),
     case(
         "R-2",
         "narrow types",
-        "cub, torch",
         Line(_full("max", "int8"), goal=0.92, quick=True),
         Line(_full("sum", "float16"), goal=0.92),
     ),
     case(
         "R-3",
         "inner reduction",
-        "torch",
         Line(_f32("sum", (2**16, 1024), 1), goal=0.92),
         Line(_f32("argmax", (2**16, 1024), 1), goal=0.92),
         Line(_f32("log_sum_exp", (2**16, 1024), 1), goal=0.92, quick=True),
@@ -177,43 +174,37 @@ CASES = (
     case(
         "R-4",
         "tiny and odd rows",
-        "torch, cub",
         Line(_f32("sum", (2**22, 33), 1), goal=0.85, quick=True),
         Line(_f32("sum", (2**24, 4), 1), goal=0.85),
     ),
     case(
         "R-5",
         "few huge rows",
-        "cub, torch",
         Line(_f32("argmax", (8, 129280), 1), goal_us=6, quick=True),
         Line(_f32("sum", (4, 2**24), 1), goal=0.92),
     ),
-    case("R-6", "outer reduction", "torch", Line(_f32("sum", (2**14, 2**14), 0), goal=0.92)),
+    case("R-6", "outer reduction", Line(_f32("sum", (2**14, 2**14), 0), goal=0.92)),
     case(
         "R-7",
         "few columns",
-        "torch",
         Line(_f32("sum", (2**24, 8), 0), goal=0.88, quick=True),
         Line(_f32("max", (2**22, 33), 0), goal=0.88, moved=1.06),
     ),
     case(
         "R-8",
         "middle and nested axes, of the size of L2",
-        "torch",
         Line(_f32("sum", (64, 512, 512), 1), goal=0.8, quick=True),
         Line(ReduceWorkload("sum", (32, 64, 128, 128), (0, 2, 3), "float16"), goal=0.8),
     ),
     case(
         "R-9",
         "wide type, strides",
-        "cub, torch",
         Line(_full("sum", "float64"), goal=0.95),
         Line(_TRANSPOSED, goal=0.88),
     ),
     case(
         "R-10",
         "latency, on the GPU and on the host",
-        "cub",
         # Its result is a part of a sector.
         Line(_full("sum", "float32", 16), goal_us=3.5, moved=1.42, quick=True),
         Line(_full("sum", "float32", 2**12), goal_us=3.5),
@@ -224,6 +215,5 @@ CASES = (
 SWEEP = case(
     "sweep-reduce",
     "time of a full sum by size",
-    "cub, torch, cupy",
     *(_full("sum", "float32", 2**k) for k in range(10, 29, 2)),
 )

@@ -22,10 +22,7 @@ def granules_of_row(row_bytes: int, granule: int) -> float:
 
 
 def bytes_of_distinct(count: int, table: int, row_bytes: int, granule: int) -> float:
-    """Return the bytes of a table in granules that at least one of ``count`` random rows touches.
-
-    This is the expectation; a granule counts once, however many rows of it are picked.
-    """
+    """Return the expected bytes of the granules of a table that at least one random row touches."""
     granules = -(-table // granule)
     share = granules_of_row(row_bytes, granule) / granules
     missed = count * log1p(-share) if share < 1 else -float("inf")

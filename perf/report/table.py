@@ -26,11 +26,11 @@ def show_matrix(cases: Sequence[Case]) -> None:
     for case in cases:
         for line in case.lines:
             traffic = line.workload.traffic()
-            figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds:.1f}"
-            held_to = format_goal(line) or "-", case.peers, case.shows
-            rows.append((case.name, line.workload.title, *figures, *held_to))
+            figures = (traffic.total / 1e6, traffic.total / REFERENCE_BANDWIDTH * 1e6)
+            texts = (*(f"{figure:.1f}" for figure in figures), format_goal(line) or "-", case.shows)
+            rows.append((case.name, line.workload.title, *texts))
     console.show(f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s")
-    console.show_table(rows, ("case", "line", "MB", "us", "goal", "strongest peers", "shows"))
+    console.show_table(rows, ("case", "line", "MB", "us", "goal", "shows"))
 
 
 def row(result: Result, line: LineResult) -> dict[str, str]:
@@ -92,7 +92,7 @@ def show(result: Result, path: Path, missing: Mapping[str, str]) -> None:
     """Print the table of a run, its ceilings, the peers that are missing, and the file's path."""
     rows = [row(result, line) for line in result.lines]
     console.show(f"{result.gpu['name']}, {result.commit}")
-    console.show_table([[cells[column] for column in COLUMNS] for cells in rows], COLUMNS)
+    console.show_table([[*cells.values()] for cells in rows], COLUMNS)
     console.show("ratio: time of the best peer over ours; ~: not significant")
     rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
     change = "" if math.isnan(result.drift) else f"; the copy one changed by {result.drift:.1%}"

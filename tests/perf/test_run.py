@@ -58,10 +58,10 @@ class Fake:
         self.workload = Launched(self.cupy, title="[4096] u8 increment")
         self.slow = Launched(self.cupy, title="slow", entry="ck_slow")
         self.sizes = [Launched(self.cupy, nbytes=2**k, title=f"2^{k}") for k in (8, 9)]
-        sweep = Case("sweep-increment", "", (), tuple(map(Line, self.sizes)))
+        sweep = Case("sweep-increment", "", tuple(map(Line, self.sizes)))
         cases = (
-            Case("I-1", "", (), (Line(self.workload, goal=0.01, quick=True),)),
-            Case("I-2", "", (), (Line(self.slow, goal_us=1.0),)),
+            Case("I-1", "", (Line(self.workload, goal=0.01, quick=True),)),
+            Case("I-2", "", (Line(self.slow, goal_us=1.0),)),
             sweep,
         )
         for name, value in {
