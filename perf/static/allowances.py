@@ -1,13 +1,9 @@
-"""More instructions than others that main loops of some kernels may have, and why.
-
-The figures were read from code for several architectures, with some percent of room.
-"""
+"""More instructions than others that main loops of some kernels may have, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from cudakern.operators.reduce.types import ReduceFunction
@@ -45,7 +41,7 @@ class Allowance:
         """Return whether a kernel is one of those it is about."""
         names, reduction = {kernel.variant, kernel.label}, kernel.reduction
         facts: list[tuple[Collection[object], object]] = [
-            (self.modes, kernel.mode),
+            (self.modes, kernel.macros.get("CK_MODE")),
             (self.ranks, kernel.rank),
             (self.functions, reduction and reduction.function),
             (self.kinds, reduction and reduction.kind),
@@ -73,18 +69,6 @@ class Allowance:
         return is_about_loads and max(fault.found, default=0) >= self.loads
 
 
-@dataclass(frozen=True, slots=True)
-class Compilers:
-    """NVRTC before a version, for some architectures."""
-
-    before: tuple[int, int]
-    archs: tuple[str, ...]
-
-    def include(self, arch: str, version: str) -> bool:
-        """Return whether a version of NVRTC is one of them, for this architecture."""
-        return arch in self.archs and tuple(map(int, version.split(".")[:2])) < self.before
-
-
 _OWN_INDEX = "each element finds its place in x from an index of its own, or is filled"
 _SEVERAL = "offsets of several dimensions"
 _BITS = "elements of a column lie side by side, their bits belong to rows; wide places have 64 bits"
@@ -106,7 +90,8 @@ _SHORTS = {DataType.INT16, DataType.UINT16}
 _HALVES = {DataType.FLOAT16, DataType.BFLOAT16}
 _FLOAT64, _COMPLEX64 = {DataType.FLOAT64}, {DataType.COMPLEX64}
 
-#: The first that fits counts.
+#: The first that fits counts. Figures were read from code for several architectures, with some
+#: percent of room.
 ALLOWANCES = (
     Allowance(_OWN_INDEX, "gather", {"packed"}, {1: 152, 2: 102, 4: 75, 8: 65},
               wide=False, modes=_NEAREST),
@@ -141,44 +126,45 @@ ALLOWANCES = (
     Allowance(f"{_SEVERAL} beside the loads", REDUCE, {"vectors"}, 115, ranks={3, 8}),
     Allowance("a square root for each element", REDUCE, _ALL, 85, functions=_L1, kinds=_COMPLEX64),
 )  # fmt: skip
-#: All that fit count, beside the first of `ALLOWANCES`.
-EARLIER = {
-    Compilers((13, 4), ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_100")): (
+#: Of NVRTC before a version, for some architectures: all that fit count, beside the first of
+#: `ALLOWANCES`.
+EARLIER: dict[tuple[tuple[int, int], tuple[str, ...]], tuple[Allowance, ...]] = {
+    ((13, 4), ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_100")): (
         Allowance("8 sums of doubles", REDUCE, {"columns"}, {8: MOST},
                   kinds={DataType.BOOL}, spilled={8, 80, 104, 136}),
     ),
-    Compilers((13, 1), ("sm_90",)): (
+    ((13, 1), ("sm_90",)): (
         Allowance("once a block, beside rows on their way", "gather", {"last_axis_staged"}, MOST,
                   spilled={8}),
     ),
-    Compilers((13, 6), ("sm_120",)): (
+    ((13, 6), ("sm_120",)): (
         Allowance(_REGISTERS, NONZERO, {"strided_r2"}, dict.fromkeys((1, 2, 4, 8), MOST),
                   wide=True, spilled={8}),
         Allowance(_REGISTERS, NONZERO, {"columns"}, {1: 235}, wide=True, spilled={8}),
     ),
-    Compilers((13, 0), ("sm_120",)): (
+    ((13, 0), ("sm_120",)): (
         Allowance(_ADDRESS, REDUCE, {"stream"}, MOST, functions=_SUMS, kinds=_HALVES, spilled={8}),
         Allowance(_ADDRESS, REDUCE, {"stream"}, MOST, functions=_ROOTS, kinds=_SHORTS, spilled={8}),
         Allowance(_REGISTERS, REDUCE, {"stream"}, MOST, functions=_EXP, kinds=_HALVES, spilled={8}),
         Allowance(_REGISTERS, REDUCE, {"vectors"}, MOST, functions=_L2, kinds=_SHORTS, loads=2),
     ),
-    Compilers((13, 0), ("sm_100", "sm_120")): (Allowance(_LONGER, "gather_nd", {"spliced"}, 70),),
-    Compilers((13, 4), ("sm_100", "sm_120")): (
+    ((13, 0), ("sm_100", "sm_120")): (Allowance(_LONGER, "gather_nd", {"spliced"}, 70),),
+    ((13, 4), ("sm_100", "sm_120")): (
         Allowance(_LONGER, REDUCE, {"columns", "vectors", "stream"}, 107,
                   functions=_ARG, kinds=_HALVES),
         Allowance(_LONGER, REDUCE, {"vectors"}, 126,
                   functions=_ARG, kinds={DataType.FLOAT32}, ranks={3}),
     ),
-    Compilers((13, 4), ("sm_120",)): (
+    ((13, 4), ("sm_120",)): (
         Allowance(_LONGER, REDUCE, {"columns"}, 109, functions=_ARG, kinds={DataType.COMPLEX128}),
         Allowance(_LONGER, REDUCE, _ALL, 109, results={DataType.FLOAT64, DataType.COMPLEX128}),
         Allowance(_LONGER, REDUCE, {"stream", "warps"}, 302, functions=_EXP, results=_FLOAT64),
         Allowance(_LONGER, REDUCE, {"vectors", "columns"}, 690, functions=_EXP, results=_FLOAT64),
     ),
-    Compilers((13, 1), ("sm_70", "sm_75")): (
+    ((13, 1), ("sm_70", "sm_75")): (
         Allowance(_LONGER, "gather", {"packed"}, {8: 72}, wide=False),
     ),
-    Compilers((13, 0), ("sm_70",)): (
+    ((13, 0), ("sm_70",)): (
         Allowance(_LONGER, NONZERO, {"parts"}, 120, wide=False),
         Allowance(_LONGER, REDUCE, {"columns"}, 104, kinds=_BYTES),
         Allowance(_LONGER, REDUCE, {"columns"}, 102, functions=_ARG, kinds=_SHORTS),
@@ -189,12 +175,15 @@ EARLIER = {
 
 
 def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple[Allowance, ...]]:
-    """Return how many instructions the main loop of a kernel may have for 16 bytes.
-
-    Also, the allowances of earlier compilers, if this version of NVRTC is one.
-    """
+    """Return the most instructions for 16 bytes, and the allowances of an earlier compiler."""
     first = next((a for a in ALLOWANCES if a.fits(kernel)), None)
-    made = (rows for compilers, rows in EARLIER.items() if compilers.include(arch, version))
-    earlier = tuple(a for a in chain.from_iterable(made) if a.fits(kernel))
+    release = tuple(map(int, version.split(".")[:2]))
+    earlier = tuple(
+        allowance
+        for (before, archs), rows in EARLIER.items()
+        if arch in archs and release < before
+        for allowance in rows
+        if allowance.fits(kernel)
+    )
     counted = (first, *earlier) if first else earlier
     return max((a.instructions(kernel) for a in counted), default=MOST), earlier

@@ -16,8 +16,8 @@ from perf.static import budgets_indexing, budgets_reduce
 from perf.static.allowances import allowed
 from perf.static.cubins import RESERVED_SHARED, compile_kernels, resource_usage, sass
 from perf.static.faults import Fault, Kind
-from perf.static.figures import Figures, read
 from perf.static.kernels import REDUCE
+from perf.static.reading import read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from perf.static.cubins import Listing, Usage
     from perf.static.kernels import BudgetedKernel
+    from perf.static.reading import Figures
 
 #: Bytes in flight that a multiprocessor of an H200 needs, where a thread promises loads.
 STREAMING_ARCH, MIN_BYTES_IN_FLIGHT = "sm_90", 48 * 1024
@@ -60,10 +61,7 @@ def resource_faults(usage: Usage, registers: int) -> list[Fault]:
 def throughput_faults(
     kernel: BudgetedKernel, figures: Figures, *, loads: int, most: int
 ) -> list[Fault]:
-    """Return what keeps a kernel from the bandwidth of memory.
-
-    It promises so many loads, and a main loop of at most so many instructions for 16 bytes.
-    """
+    """Return what keeps a kernel from the bandwidth of memory: `most` is of a main loop."""
     wrong, promised = [], kernel.spec.resident_blocks
     if figures.blocks_by_registers < promised:
         wrong.append(Fault(Kind.BLOCKS, figures.blocks_by_registers, promised))
@@ -82,7 +80,7 @@ def survey(arch: str, kernels: Sequence[BudgetedKernel]) -> list[Figures]:
     surveyed = []
     for kernel in kernels:
         usage, listing = usages[kernel.entry], listings[kernel.entry]
-        figures = read(kernel, arch, usage, listing)
+        figures = read_figures(kernel, arch, usage, listing)
         sentences = map(str, faults(kernel, figures, usage, listing))
         surveyed.append(replace(figures, faults=tuple(sentences)))
     return surveyed

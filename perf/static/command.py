@@ -30,9 +30,9 @@ from perf.static.budgets import survey
 from perf.static.first_call import time_first_calls, time_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from perf.static.figures import Figures
+    from perf.static.reading import Figures
 
 SCHEMA = 1
 PARTS = ("code", "traffic", "host", "simulator", "dask")
@@ -62,10 +62,7 @@ _CAPTION = (
 
 @contextmanager
 def _ctrl_c_later() -> Iterator[None]:
-    """Delay Ctrl-C to the end of a block that starts processes, and keep it from these.
-
-    A process that it interrupts at its start ends with an error. A terminal sends it to all.
-    """
+    """Delay Ctrl-C to the end of a block that starts processes, which it would end with errors."""
     came: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which they inherit
@@ -78,11 +75,8 @@ def _ctrl_c_later() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def compile_all(
-    chosen: Iterable[tuple[str, kernels.BudgetedKernel]], jobs: int
-) -> tuple[list[Figures], list[str]]:
+def compile_all(batches: Sequence[kernels.Batch], jobs: int) -> tuple[list[Figures], list[str]]:
     """Return the figures of kernels for architectures, and what could not be compiled."""
-    batches = kernels.batches(chosen)
     figures: list[Figures] = []
     failed: list[str] = []
 
@@ -133,10 +127,17 @@ def show_code(figures: Sequence[Figures], possible: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write; return 1 if a budget is broken or something is missing."""
-    parser = _parser()
+    parser = argparse.ArgumentParser(prog="python -m perf static", description=__doc__)
+    add = parser.add_argument
+    add("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    add("--all", action="store_true", help="every kernel for every architecture")
+    help_cover = "for this architecture, kernels in which each macro of a variant has each value"
+    add("--cover", metavar="ARCH", help=help_cover)
+    add("--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all")
+    add("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
+    add("--json", type=Path, metavar="FILE", help="all figures go there")
     options = parser.parse_args(arguments)
-    unknown = set(options.parts) - set(PARTS)
-    if unknown:
+    if unknown := set(options.parts) - set(PARTS):
         parser.error(f"PART must be one of {', '.join(PARTS)}; got {', '.join(sorted(unknown))}")
     try:
         broken = _run(options)
@@ -187,20 +188,7 @@ def _code(options: argparse.Namespace, data: dict[str, Any]) -> list[str]:
         chosen = kernels.everything() if options.all else kernels.rotation()
     if options.operators:
         chosen = [pair for pair in chosen if pair[1].operator in options.operators]
-    figures, broken = compile_all(chosen, options.jobs)
+    figures, broken = compile_all(kernels.batches(chosen), options.jobs)
     show_code(figures, len(kernels.everything()))
     data["machine_code"] = [asdict(kernel) for kernel in figures]
     return broken + [f"{k.entry}, {k.arch}: {fault}" for k in figures for fault in k.faults]
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m perf static", description=__doc__)
-    add = parser.add_argument
-    add("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    add("--all", action="store_true", help="every kernel for every architecture")
-    help_cover = "for this architecture, kernels in which each macro of a variant has each value"
-    add("--cover", metavar="ARCH", help=help_cover)
-    add("--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all")
-    add("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
-    add("--json", type=Path, metavar="FILE", help="all figures go there")
-    return parser

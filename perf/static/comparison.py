@@ -37,10 +37,7 @@ def on_one_core() -> Iterator[None]:
 
 
 def require(result: Any, expected: Array, title: str) -> None:  # noqa: ANN401  of any contender
-    """Assert that a result is what an oracle says: integers exactly, floats nearly.
-
-    Where a number is expected, the sum of the result counts.
-    """
+    """Assert that a result, or its sum, is what an oracle says: integers exactly, floats nearly."""
     found = np.asarray(result if expected.ndim else result.sum())
     assert found.shape == expected.shape, title
     if expected.dtype.kind == "f":

@@ -54,10 +54,7 @@ class Listing:
 
 
 def require(arch: str | None) -> None:
-    """Check that kernels can be compiled and read here, for an architecture if one is named.
-
-    Otherwise FileNotFoundError or EngineUnavailableError says why, and what to install.
-    """
+    """Raise an error that says what to install if kernels cannot be compiled and read here."""
     nvrtc.library_path()
     for name in ("cuobjdump", "nvdisasm"):
         tools(name)
@@ -70,10 +67,7 @@ def require(arch: str | None) -> None:
 
 
 def tools(name: str) -> list[Path]:
-    """Return the paths of one of NVIDIA's command-line tools: of its package on PyPI, of Triton.
-
-    Triton 3.4 has those of CUDA 12.8.
-    """
+    """Return the paths of a tool of NVIDIA's: in its package on PyPI, in Triton (3.4: of 12.8)."""
     paths: list[Path] = []
     for package, pattern in (("nvidia", f"*/bin/{name}"), ("triton", f"backends/*/bin/{name}")):
         spec = util.find_spec(package)
@@ -87,10 +81,7 @@ def tools(name: str) -> list[Path]:
 
 @cache
 def architectures() -> tuple[str, ...]:
-    """Return the architectures that NVRTC compiles for and nvdisasm reads here, of seven or eight.
-
-    sm_70 takes an NVRTC of CUDA 12 and a nvdisasm of CUDA 13.0 or earlier.
-    """
+    """Return the architectures that NVRTC compiles for and nvdisasm reads here."""
     releases = [_RELEASE.search(_run(path, "--version")) for path in tools("nvdisasm")]
     oldest = min((int(release[1]), int(release[2])) for release in releases if release)
     known = nvrtc.capabilities()
@@ -115,10 +106,7 @@ def _run(tool: Path, option: str, cubin: bytes = b"") -> str:
 
 
 def compile_kernels(specs: Sequence[KernelSpec], arch: str) -> bytes:
-    """Return one cubin with many kernels of one source; compiled together they take 25 % less time.
-
-    Each kernel has the text that the CUDA engine compiles, in a namespace of its own.
-    """
+    """Return one cubin with many kernels of one source, which takes 25 % less time than many."""
     parts: list[str] = []
     for spec in specs:
         parts += [f"namespace only_{spec.entry} {{", kernel_files.text_of(spec), "}"]

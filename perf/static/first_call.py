@@ -1,7 +1,4 @@
-"""What a new process waits for: imports, and a first call whose kernel is on disk.
-
-Arrays are CuPy's. Its driver is replaced by one that loads and launches nothing: no GPU is needed.
-"""
+"""What a new process waits for: imports, and a first call whose kernel is on disk."""
 
 from __future__ import annotations
 

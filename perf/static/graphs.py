@@ -30,6 +30,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], int]]:
     pairs = da.zeros((100, 2), dtype=np.int64)
     host = np.arange(0, row.size, 1000)
     single = row.rechunk(-1)
+    joined = len(single.dask) + CHUNKS
     return {
         "reduce(x, 'sum')": (lambda: cd.reduce(row, "sum"), CHUNKS),
         "reduce(x, 'average'), a square grid": (lambda: cd.reduce(square, "average"), CHUNKS),
@@ -37,10 +38,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], int]]:
         "gather(x, one chunk)": (lambda: cd.gather(row, few), CHUNKS + 1),
         "gather(x, one chunk, mode='raise')": (lambda: cd.gather(row, few, mode="raise"), CHUNKS),
         "gather(x, NumPy array)": (lambda: cd.gather(row, host), CHUNKS),
-        "gather(one chunk, indices)": (
-            lambda: cd.gather(single, indices),
-            len(single.dask) + CHUNKS,
-        ),
+        "gather(one chunk, indices)": (lambda: cd.gather(single, indices), joined),
         "gather_nd(x, one chunk), a square grid": (lambda: cd.gather_nd(square, pairs), CHUNKS),
         "one_hot(indices, 4)": (lambda: cd.one_hot(indices, 4), CHUNKS),
         "argwhere(x)": (lambda: cd.argwhere(row), CHUNKS),

@@ -1,7 +1,5 @@
-"""Python cost of a warm call in microseconds, without its kernel.
+"""Python cost of a warm call in microseconds, without its kernel: the floor for small workloads.
 
-The engine is replaced by one that launches nothing, so the figure is the floor for small workloads.
-NumPy arrays serve everywhere; where CuPy is installed, CuPy arrays too, which need no GPU for this.
 Beside each call stands one of NumPy that does the same to the same arguments, with its work.
 Budgets are for a reference machine. On a slower one they grow with the time of a fixed piece of
 Python.
@@ -155,17 +153,14 @@ def calls_of(convert: Callable[[Any], Any]) -> dict[str, tuple[Callable[[], obje
 
 
 def measure() -> tuple[list[Row], float]:
-    """Return what calls cost, and how many times as slow as the reference this machine is.
-
-    With CuPy arrays calls are measured where CuPy is installed, without NumPy beside them.
-    """
+    """Return what calls cost, and how many times as slow as the reference this machine is."""
     timed: dict[str, Callable[[], object]] = {_YARDSTICK: yardstick}
     budgets: dict[str, float | None] = {}
     with use(NullEngine()):
         for kind, convert in (("NumPy", lambda array: array), ("CuPy", cupy_stand_in)):
             try:
                 calls = calls_of(convert)
-            except EngineUnavailableError:
+            except EngineUnavailableError:  # CuPy, whose arrays need no GPU for this, is absent
                 continue
             bare = kind == "NumPy"
             if not bare and not device_count():

@@ -90,11 +90,6 @@ class BudgetedKernel:
         return self.macros.get("CK_OFFSET_T") == "ck::uint64"
 
     @property
-    def mode(self) -> str:
-        """What it does with indices out of range; empty if it has none."""
-        return self.macros.get("CK_MODE", "")
-
-    @property
     def group(self) -> tuple[object, ...]:
         """Its operator, and its function and type or its label: such kernels rotate together."""
         if self.reduction:
@@ -240,11 +235,7 @@ def cover() -> list[BudgetedKernel]:
 
 
 def rotation() -> list[tuple[str, BudgetedKernel]]:
-    """Return all kernels, the rare ones too, each for one architecture.
-
-    Architectures go round the kernels of each variant, and of each function of each data type of
-    reduce.
-    """
+    """Return all kernels, the rare ones too: architectures go round the kernels of each group."""
     groups: dict[tuple[object, ...], list[BudgetedKernel]] = {}
     for kernel in distinct():
         groups.setdefault(kernel.group, []).append(kernel)

@@ -13,17 +13,13 @@ _REGISTER_UNIT = 256
 
 
 class Limits(NamedTuple):
-    """Of a multiprocessor: threads, blocks, bytes of shared memory; and of what each block takes.
-
-    `reserved` is shared memory that a block takes for the system, `unit` what the rest is
-    rounded to, both in bytes.
-    """
+    """What a multiprocessor has, and what each block takes of it."""
 
     threads: int
     blocks: int
-    shared: int
-    reserved: int
-    unit: int
+    shared: int  # bytes of shared memory
+    reserved: int  # bytes of it that each block takes for the system
+    unit: int  # bytes that the rest of a block's is rounded to
 
 
 #: CUDA C++ Programming Guide, technical specifications per compute capability.
@@ -40,11 +36,7 @@ LIMITS = {
 
 
 def resident_blocks(arch: str, registers: int, shared: int, threads: int) -> int:
-    """Return how many blocks a multiprocessor holds at once.
-
-    A thread has so many registers; a block has so many bytes of shared memory, static and dynamic,
-    without what the system reserves, and so many threads.
-    """
+    """Return how many blocks a multiprocessor holds at once: `shared` has no reserved bytes."""
     limits = LIMITS[arch]
     warps = -(-threads // WARP)
     per_warp = -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT

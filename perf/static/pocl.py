@@ -75,5 +75,4 @@ def launcher(code: str) -> Ready | None:
 
         return call
 
-    ready.__dict__["folder"] = folder  # until nothing is compiled any more
     return ready

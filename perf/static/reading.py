@@ -1,16 +1,20 @@
-"""Reading machine code: what its instructions are, its loads in flight, its loops."""
+"""Reading machine code: its instructions, loads in flight, loops; the figures of a kernel."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from cudakern.engines.base import THREADS
 from cudakern.values.layout import VECTOR_BYTES
+from perf.static.occupancy import WARP, resident_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from perf.static.cubins import Listing
+    from perf.static.cubins import Listing, Usage
+    from perf.static.kernels import BudgetedKernel
 
 VECTOR_BITS = 8 * VECTOR_BYTES
 _PREDICATE = re.compile(r"^@!?U?PT?\d*\s+")
@@ -62,10 +66,9 @@ def registers(instruction: str) -> list[int]:
 def loads_in_flight(code: Iterable[str], bits: int = VECTOR_BITS, *modifiers: str) -> list[int]:
     """Return how many loads are issued, each time until one of them is waited for.
 
-    Loads of 64 or 128 bits with these modifiers count. The first instruction that names one of a
-    load's registers, as a source or to overwrite it, waits for the load. A load of 128 bits has
-    four registers, whose first number is a multiple of four; one of 64 bits has two. The code is
-    read in the order of its addresses: a branch ends no group.
+    The first instruction that names one of a load's registers, as a source or to overwrite it,
+    waits for the load. The first of its registers, four for 128 bits and two for 64, has a multiple
+    of that as its number. A branch ends no group.
     """
     width = bits // 32
     groups: list[int] = []
@@ -112,10 +115,7 @@ def is_atomic(instruction: str) -> bool:
 
 
 def vector_loops(listing: Listing) -> list[Loop]:
-    """Return the innermost loops that load or store vectors of at least 16 bytes.
-
-    A loop is what lies between a label and a branch back to it.
-    """
+    """Return the innermost loops, from a label to a branch back, that move vectors of 16 bytes."""
     loops = []
     for last, line in enumerate(listing.code):
         branch = _BRANCH.search(line)
@@ -136,3 +136,58 @@ def main_loop(listing: Listing) -> Loop | None:
     """Return the loop that moves most vectors in a turn; of several, the longest one."""
     loops = vector_loops(listing)
     return max(loops, key=lambda loop: (loop.vectors, loop.instructions), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the machine code of a kernel says, for one architecture."""
+
+    entry: str
+    operator: str
+    variant: str
+    arch: str
+    registers: int  # of a thread
+    stack: int  # bytes of a thread's stack
+    local: int  # bytes of a thread's local memory
+    blocks_by_registers: int  # that a multiprocessor holds, by registers and threads alone
+    blocks: int  # the same, with shared memory
+    warps: int  # of these blocks
+    loads_in_flight: int  # 16-byte loads that a thread issues before it waits for one
+    bytes_in_flight: int  # of a multiprocessor: blocks by threads by loads by 16
+    load_bits: int  # of the widest load of global memory
+    store_bits: int  # of the widest store
+    loop_instructions: int  # of the loop that moves most vectors; 0 if no loop moves any
+    per_16_bytes: float | None  # of that loop, for what its loads and stores move
+    divisions: int  # instructions that divisions of integers are made of; also conversions
+    fences: int
+    atomics: int
+    faults: tuple[str, ...] = ()  # the budgets that the kernel breaks
+
+
+def read_figures(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> Figures:
+    """Return the figures of a kernel that was compiled for an architecture."""
+    code, threads = listing.code, kernel.spec.threads
+    blocks = resident_blocks(arch, usage.registers, kernel.dynamic_shared, threads)
+    loads = max(loads_in_flight(code), default=0)
+    loop = main_loop(listing)
+    return Figures(
+        entry=kernel.entry,
+        operator=kernel.operator,
+        variant=kernel.label,
+        arch=arch,
+        registers=usage.registers,
+        stack=usage.stack,
+        local=usage.local,
+        blocks_by_registers=resident_blocks(arch, usage.registers, 0, threads),
+        blocks=blocks,
+        warps=blocks * threads // WARP,
+        loads_in_flight=loads,
+        bytes_in_flight=blocks * THREADS * loads * 16,
+        load_bits=widest(code, "LDG"),
+        store_bits=widest(code, "STG"),
+        loop_instructions=loop.instructions if loop else 0,
+        per_16_bytes=loop.per_vector if loop else None,
+        divisions=sum(map(divides, code)),
+        fences=sum(matches(line, "MEMBAR") for line in code),
+        atomics=sum(map(is_atomic, code)),
+    )

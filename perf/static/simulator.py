@@ -1,12 +1,11 @@
-"""Speed of the simulator: plain launches beside other programs, observed ones per access.
-
-Kernels of users stand beside the same loops in C++ and POCL, operators beside NumPy. First calls,
-which compile, are excluded.
-"""
+"""Speed of the simulator: plain launches beside C++, POCL and NumPy, observed ones per access."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,20 +17,21 @@ import numpy as np
 
 import cudakern as ck
 from cudakern._commands import console
-from cudakern.simulator import checked, traffic
+from cudakern.simulator import RawModule, checked, traffic
 from cudakern.simulator.libraries.toolchain import find_toolchain
-from perf.static import launchers, user_kernels
+from perf.static import pocl, user_kernels
 from perf.static.comparison import OURS, REPEATS, Array, Comparison, on_one_core, require
-from perf.static.launchers import CPP, POCL
-from perf.static.pocl import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from perf.static.comparison import Row
+    from perf.static.comparison import Prepare, Row
+    from perf.static.user_kernels import Ready, UserKernel
 
-NUMPY = "NumPy"
+CPP, POCL, NUMPY = "C++", "POCL", "NumPy"
+#: Options of the loops in C++.
+OPTIONS = ("-O2", "-march=native")
 #: Elements that plain launches are compared over.
 ELEMENTS = 2**20
 #: How many times as long as loops in C++ the kernels of users may take, by the geometric mean and
@@ -71,6 +71,56 @@ class ObservedCase:
         return min(times[1:])
 
 
+def cpp_launcher() -> Ready:
+    """Return what runs the loops in C++ instead of a kernel."""
+    toolchain = find_toolchain()
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/loops.so"
+        own = ("-nostdlib++",) if toolchain.is_zig else ()  # which would compile one first
+        command = [*toolchain.command, *OPTIONS, *own, "-shared", "-fPIC", "-o", library]
+        subprocess.run([*command, str(user_kernels.SOURCE.with_suffix(".cpp")), "-lm"], check=True)
+        functions = ctypes.CDLL(library)
+
+    def ready(kernel: UserKernel, arguments: Sequence[Any]) -> Callable[[], object]:
+        types: dict[type, Callable[[Any], Any]] = {
+            np.ndarray: lambda array: ctypes.c_void_p(array.ctypes.data),
+            user_kernels.F32: ctypes.c_float,
+            user_kernels.I32: ctypes.c_int,
+        }
+        size = user_kernels.I32(arguments[kernel.output].size)
+        given = [types[type(argument)](argument) for argument in (*arguments, size)]
+        return partial(functions[kernel.name], *given)
+
+    return ready
+
+
+def simulator_launcher() -> Ready:
+    """Return what runs a kernel in the simulator."""
+    module = RawModule(path=str(user_kernels.SOURCE))
+
+    def ready(kernel: UserKernel, arguments: Sequence[Any]) -> Callable[[], object]:
+        return partial(module.get_function(kernel.name), kernel.grid, kernel.block, arguments)
+
+    return ready
+
+
+def comparisons(rng: np.random.Generator) -> list[Comparison]:
+    """Return the kernels of users, over about `ELEMENTS` elements, with their contenders."""
+    everybody = {OURS: simulator_launcher(), CPP: cpp_launcher()}
+    with_pocl = pocl.launcher(user_kernels.SOURCE.read_text(encoding="utf-8"))
+    if with_pocl is not None:
+        everybody[POCL] = with_pocl
+    compared = []
+    for kernel in user_kernels.kernels(ELEMENTS, rng):
+        contenders: dict[str, Prepare] = {
+            name: partial(kernel.prepare, ready) for name, ready in everybody.items()
+        }
+        if kernel.name in pocl.LACKING:
+            contenders.pop(POCL, None)
+        compared.append(Comparison(kernel.title, contenders, kernel.expected))
+    return compared
+
+
 def observed_gathers(rng: np.random.Generator) -> list[ObservedCase]:
     """Return calls of gather, with float32 and int32."""
 
@@ -94,7 +144,7 @@ def observed_gathers(rng: np.random.Generator) -> list[ObservedCase]:
 
 def observed_user_kernels(rng: np.random.Generator) -> list[ObservedCase]:
     """Return launches of two of the kernels of users."""
-    ready, limits = launchers.simulator_launcher(), {"tree_sum": 540, "shared_histogram": 130}
+    ready, limits = simulator_launcher(), {"tree_sum": 540, "shared_histogram": 130}
     return [
         ObservedCase(
             f"{kernel.title}, 2^18",
@@ -129,15 +179,10 @@ def calls(rng: np.random.Generator) -> list[Comparison]:
         "nonzero of 400 elements": (lambda: ck.nonzero(few)[0], lambda: np.nonzero(few)[0]),
     }
 
-    def same(call: Callable[[], Any]) -> Callable[[], Any]:
-        return call
+    def compare(title: str, ours: Callable[[], Any], bare: Callable[[], Any]) -> Comparison:
+        return Comparison(title, {OURS: lambda: ours, NUMPY: lambda: bare}, np.asarray(bare()))
 
-    return [
-        Comparison(
-            title, {OURS: partial(same, ours), NUMPY: partial(same, bare)}, np.asarray(bare())
-        )
-        for title, (ours, bare) in pairs.items()
-    ]
+    return [compare(title, *pair) for title, pair in pairs.items()]
 
 
 def mean_of(rows: Sequence[Row]) -> float:
@@ -175,11 +220,11 @@ def measure_plain(rng: np.random.Generator) -> list[str]:
     """Print what plain launches take; return which budgets are broken."""
     cores, cpp = len(os.sched_getaffinity(0)), find_toolchain().version
     console.show(f"plain launches: processor time on one core, wall time on {cores}; C++ by {cpp}")
-    rows = [comparison.row() for comparison in launchers.comparisons(ELEMENTS, rng)]
+    rows = [comparison.row() for comparison in comparisons(rng)]
     show("kernels of users", rows, CPP, POCL)
     console.show(f"geometric mean of {OURS} / {CPP}: {mean_of(rows):.1f}")
     if not any(POCL in row.times for row in rows):
-        console.show(ABSENT)
+        console.show(pocl.ABSENT)
     show("operators", [comparison.row() for comparison in calls(rng)], NUMPY)
     return faults(rows)
 

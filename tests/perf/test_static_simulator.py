@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from perf.static import launchers, simulator, user_kernels
+from perf.static import simulator, user_kernels
 from perf.static.comparison import Comparison, Row, require
 from perf.static.simulator import ObservedCase
 from tests.helpers.rows import each
@@ -57,7 +57,7 @@ def test_observed_launches_are_held_to_a_limit(monkeypatch):
 
 
 def test_an_access_is_that_of_one_thread_by_one_instruction():
-    found, ready = {}, launchers.simulator_launcher()
+    found, ready = {}, simulator.simulator_launcher()
     for kernel in user_kernels.kernels(2**14, np.random.default_rng(0)):
         launch = partial(kernel.prepare, ready)
         require(launch()(), kernel.expected, kernel.title)
