@@ -35,7 +35,7 @@ class Ratio(NamedTuple):
         return "slower" if self.high < 1 else "~"
 
     def __str__(self) -> str:
-        """Three format_number, and ``~`` if they are not significant."""
+        """Three digits, and ``~`` if they are not significant."""
         return f"{format_number(self.value)}{' ~' if self.verdict == '~' else ''}"
 
 
@@ -186,7 +186,7 @@ def write_json(data: dict[str, Any], path: Path) -> None:
 
 
 def format_number(value: float) -> str:
-    """Return a number with three format_number or, from 1000 on, with all before the point."""
+    """Return a number with three digits or, from 1000 on, with all before the point."""
     for limit, places in ((10, 2), (100, 1)):
         if value < limit:
             return f"{value:.{places}f}"

@@ -24,54 +24,41 @@ BLOCKS_PER_MULTIPROCESSOR = 8
 CALLS, SAMPLES = 5, 10
 
 
-class Kernels:
-    """The kernels of ceilings.cu, for launches of so many blocks.
+def load_kernels(raw_module: Callable[..., Any], blocks: int) -> Callable[..., None]:
+    """Return what launches a kernel of ceilings.cu by its name; RawModule may be the simulator's.
 
-    RawModule is CuPy's or the simulator's.
+    ``copy`` takes a source and a target, ``read`` a source and room for a sum of 64 bits for each
+    block, ``write`` a target and a word of 32 bits.
     """
+    code = Path(__file__).with_name("ceilings.cu").read_text(encoding="utf-8")
+    module = raw_module(code=code, options=("-std=c++17",), backend="nvrtc")
 
-    def __init__(self, raw_module: Callable[..., Any], blocks: int) -> None:
-        code = Path(__file__).with_name("ceilings.cu").read_text(encoding="utf-8")
-        module = raw_module(code=code, options=("-std=c++17",), backend="nvrtc")
-        self.blocks = blocks
-        names = ("copy", "read", "write")
-        self._kernels = {name: module.get_function(f"ceiling_{name}") for name in names}
-
-    def copy(self, source: Array, target: Array) -> None:
-        """Copy an array whose size is a multiple of 16 bytes."""
-        self._launch("copy", source, target)
-
-    def read(self, source: Array, sums: Array) -> None:
-        """Sum the 32-bit words of an array; as many sums as there are blocks, of 64 bits each."""
-        self._launch("read", source, sums)
-
-    def write(self, target: Array, value: int) -> None:
-        """Write a 32-bit word all over an array."""
-        self._launch("write", target, np.uint32(value))
-
-    def _launch(self, name: str, array: Array, other: Any) -> None:  # noqa: ANN401  an argument
+    def launch(name: str, array: Array, other: Any) -> None:  # noqa: ANN401  an argument
         count = np.uint64(array.nbytes // VECTOR_BYTES)
-        self._kernels[name]((self.blocks,), (THREADS,), (array, other, count))
+        module.get_function(f"ceiling_{name}")((blocks,), (THREADS,), (array, other, count))
+
+    return launch
 
 
 def measure(gpu: Gpu) -> dict[str, float]:
     """Return the bytes per second of reading, writing, copying, and of the driver's own copy."""
     cupy = gpu.cupy
     words = min(NBYTES, gpu.free_bytes() // 4) // VECTOR_BYTES * VECTOR_BYTES // 4
-    kernels = Kernels(cupy.RawModule, BLOCKS_PER_MULTIPROCESSOR * gpu.multiprocessors)
+    blocks = BLOCKS_PER_MULTIPROCESSOR * gpu.multiprocessors
+    launch = load_kernels(cupy.RawModule, blocks)
     source = cupy.arange(words, dtype=np.uint32)
     source *= np.uint32(2654435761)  # an odd number: all words differ, half of the bits are set
     target = cupy.empty(words, np.uint32)
-    sums = cupy.empty(kernels.blocks, np.uint64)
+    sums = cupy.empty(blocks, np.uint64)
     gpu.synchronize()
     lane = gpu.lane("ceilings")
     size = source.nbytes
     runtime, pointers = cupy.cuda.runtime, (target.data.ptr, source.data.ptr)
     kind = runtime.memcpyDeviceToDevice
     moved: dict[str, tuple[int, Callable[[], None]]] = {
-        "read": (size, partial(kernels.read, source, sums)),
-        "write": (size, partial(kernels.write, target, 0x9E3779B9)),
-        "own copy": (2 * size, partial(kernels.copy, source, target)),
+        "read": (size, partial(launch, "read", source, sums)),
+        "write": (size, partial(launch, "write", target, np.uint32(0x9E3779B9))),
+        "own copy": (2 * size, partial(launch, "copy", source, target)),
         "memcpy": (2 * size, partial(runtime.memcpyAsync, *pointers, size, kind, lane.stream.ptr)),
     }
     rates = {name: nbytes / _seconds(gpu, lane, call) for name, (nbytes, call) in moved.items()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import math
 import re
 import sys
 import time
@@ -28,7 +27,7 @@ from perf.limits import interrupt_on_sigterm, parse_minutes
 from perf.peers import find_peers
 from perf.peers.base import Peer
 from perf.report import table
-from perf.results import OURS, LineResult, Result
+from perf.results import NAN, OURS, LineResult, Result
 from perf.timing import ceilings, environment
 from perf.timing.contender import describe, no_time
 from perf.timing.gpu import Gpu
@@ -40,10 +39,6 @@ if TYPE_CHECKING:
 
     from perf.cases.base import Case, Line
 
-NO_GPU = (
-    "a CUDA GPU is needed, with its driver and CuPy; "
-    "--engine simulator checks every case without measuring anything"
-)
 SAMPLES, QUICK_SAMPLES = 30, 10
 MINUTES, QUICK_MINUTES = 12, 4
 
@@ -79,10 +74,7 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
 def choose(
     peers: Sequence[Peer], missing: dict[str, str], names: str | None
 ) -> tuple[list[Peer], dict[str, str]]:
-    """Return the peers that are asked for, and why others of them are absent.
-
-    A name stands for all variants of a library: ``torch`` for ``torch.compile``, too.
-    """
+    """Return the peers, all variants of a library, of these names, and why others are absent."""
     if names is None:
         return list(peers), missing
     wanted = [name.strip() for name in names.split(",") if name.strip()]
@@ -220,7 +212,7 @@ def begin(options: argparse.Namespace, deadline: Deadline, count: int) -> Sessio
         gpu=environment.describe_gpu(cupy, nvml),
         versions=environment.versions(cupy),
         ceilings=ceilings.measure(gpu),
-        drift=math.nan,
+        drift=NAN,
         incomplete=f"ended after 0 of {count} lines",
     )
     named = environment.default_path(result.gpu["name"], result.date, result.commit)
@@ -268,5 +260,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.engine == "simulator":
         return main_simulator(cases, options.minutes, options.output)
     if device_count() == 0:
-        return _fail(NO_GPU)
+        need = "a CUDA GPU is needed, with its driver and CuPy; "
+        return _fail(f"{need}--engine simulator checks every case without measuring anything")
     return run_cuda(options, cases)

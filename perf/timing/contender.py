@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf.peers.base import join_notes
-from perf.results import Timing
+from perf.results import NAN, Timing
 from perf.timing.gpu import FLUSH_FACTOR
 
 if TYPE_CHECKING:
@@ -37,11 +37,7 @@ class Ring:
 
 
 def plan_ring(touched: float, nbytes: int, l2_bytes: int, free: int) -> Ring:
-    """Return how many sets of data leave nothing in L2 that a call reads.
-
-    A set has `nbytes` bytes, of which a call reads or writes `touched`. A third of the `free` bytes
-    may be used.
-    """
+    """Return how many sets of so many bytes leave in L2 nothing that a call touches."""
     sets = int(FLUSH_FACTOR * l2_bytes // max(1.0, touched)) + 1
     fits = sets == 1 or 3 * sets * nbytes <= free
     return Ring(sets, flushed=False) if sets <= CALLS and fits else Ring(1, flushed=True)
@@ -55,8 +51,7 @@ def describe(error: BaseException) -> str:
 
 def no_time(note: str) -> Timing:
     """Return the timing of a contender without a time, and why."""
-    nan = float("nan")
-    return Timing(nan, nan, nan, 0, "", cold=False, note=note)
+    return Timing(NAN, NAN, NAN, 0, "", cold=False, note=note)
 
 
 class Flush:
@@ -82,11 +77,7 @@ class Flush:
 
 
 class Contender:
-    """A library and its calls for the sets of a workload.
-
-    `prepare` returns a call for each set, for the stream that is current. The ring says how the
-    sets are used. Whatever the library raises is passed on.
-    """
+    """A library; `prepare` returns its calls for the sets of a workload, on the current stream."""
 
     def __init__(
         self, gpu: Gpu, name: str, prepare: Callable[[], Sequence[Prepared]], ring: Ring
@@ -97,18 +88,17 @@ class Contender:
         self._warm: list[float] = []
         self._host: list[float] = []
         self.notes: list[str] = []  # remarks on the time
+        self.method = ""
         self._turn = 0
         self._prepared: list[Prepared] = []
         self._replay: Any = None
         self._warm_up(replace=False)
         self.notes.append(self._prepared[0].note)
-        self.method = ""
 
     def start(self) -> None:
         """Capture the graphs, if that can be done, and take a sample that does not count.
 
-        It is a step of its own: a library that runs short of memory while others get ready may give
-        back what its graphs use.
+        First all get ready: a library that is short of memory may give back what its graphs use.
         """
         sets = self._ring.sets  # all equally often, so that a replay begins where one ends
         single_us = max(0.1, self._gpu.elapsed_us(self.lane, self._flush, self._next))

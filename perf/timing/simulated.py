@@ -1,7 +1,4 @@
-"""Every benchmark case once in the simulator, small and checked; nothing is timed.
-
-``python -m perf run --engine simulator`` ends here.
-"""
+"""Every benchmark case once in the simulator, small and checked; nothing is timed."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from perf.timing.environment import commit, now
 from perf.timing.gpu import POISON
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from perf.cases.base import Case, Workload
@@ -29,29 +26,42 @@ if TYPE_CHECKING:
 ELEMENTS = 2**14
 SEED = 1
 
-NO_MEASUREMENT = (
-    "This is no measurement: the simulator runs small versions of the workloads on the host, and "
-    "says nothing about the speed of a GPU."
-)
 
+def main_simulator(cases: Sequence[Case], minutes: float | None, output: Path | None) -> int:
+    """Run the cases in the simulator, print what is right, write a file if one is named.
 
-def run(cases: Sequence[Case], minutes: float, done: Callable[[str], None]) -> Result:
-    """Run each line of the cases once in the simulator, within so many minutes, and check it.
-
-    The result has no times and no ceilings; the note of a wrong line is its error. `done` is called
-    with the case of each line that has run.
+    Return 1 if a result is wrong or missing or the simulator cannot run, else 0.
     """
     versions = {"cudakern": ck.__version__, "numpy": np.__version__}
     result = Result("simulator", now(), commit(), {}, versions, {}, 0.0)
     lines = [(case.name, line.workload) for case in cases for line in case.lines]
-    end = time.monotonic() + 60 * minutes
-    for number, (name, workload) in enumerate(lines):
-        if time.monotonic() >= end:
-            result.incomplete = f"time limit: ended after {number} of {len(lines)} lines"
-            break
-        result.lines.append(_run_one(name, workload.shrink(ELEMENTS)))
-        done(name)
-    return result
+    count, end = len(lines), time.monotonic() + 60 * (minutes or math.inf)
+    try:
+        with console.progress("simulating", count, "lines") as done:
+            for number, (name, workload) in enumerate(lines):
+                if time.monotonic() >= end:
+                    result.incomplete = f"time limit: ended after {number} of {count} lines"
+                    break
+                result.lines.append(_run_one(name, workload.shrink(ELEMENTS)))
+                done(name)
+    except EngineUnavailableError as error:
+        console.show(f"{error}")
+        return 1
+    console.show("benchmark cases in the simulator, at reduced size")
+    rows = []
+    for line in result.lines:
+        verdict = "right" if line.checked else line.timings[OURS].note
+        rows.append((line.case, line.line, line.kernel, f"{line.size}", verdict))
+    console.show_table(rows, ("case", "line", "kernel", "elements", "result"))
+    right = sum(line.checked for line in result.lines)
+    console.show(f"{right} of {count} results are right.")
+    console.show(
+        "This is no measurement: the simulator runs small versions of the workloads on the host, "
+        "and says nothing about the speed of a GPU."
+    )
+    if output is not None:
+        result.save(output)
+    return int(right < count)
 
 
 def _run_one(case: str, workload: Workload) -> LineResult:
@@ -79,29 +89,3 @@ def _run_one(case: str, workload: Workload) -> LineResult:
         kernel=", ".join(kernel.kernel for kernel in report.kernels),
         timings={OURS: no_time(f"WRONG: {error}")} if error else {},
     )
-
-
-def main_simulator(cases: Sequence[Case], minutes: float | None, output: Path | None) -> int:
-    """Run the cases in the simulator, print what is right, write a file if one is named.
-
-    Return 1 if a result is wrong or missing or the simulator cannot run, else 0.
-    """
-    count = sum(len(case.lines) for case in cases)
-    try:
-        with console.progress("simulating", count, "lines") as done:
-            result = run(cases, minutes or math.inf, done)
-    except EngineUnavailableError as error:
-        console.show(f"{error}")
-        return 1
-    console.show("benchmark cases in the simulator, at reduced size")
-    rows = []
-    for line in result.lines:
-        verdict = "right" if line.checked else line.timings[OURS].note
-        rows.append((line.case, line.line, line.kernel, f"{line.size}", verdict))
-    console.show_table(rows, ("case", "line", "kernel", "elements", "result"))
-    right = sum(line.checked for line in result.lines)
-    console.show(f"{right} of {count} results are right.")
-    console.show(NO_MEASUREMENT)
-    if output is not None:
-        result.save(output)
-    return int(right < count)

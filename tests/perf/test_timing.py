@@ -240,14 +240,14 @@ BLOCKS = 2
 
 
 def test_each_kernel_moves_every_word():
-    kernels = ceilings.Kernels(RawModule, BLOCKS)
+    launch = ceilings.load_kernels(RawModule, BLOCKS)
     words = np.random.default_rng(1).integers(0, 2**32, 4 * COUNT, np.uint32)
     with checked():
         copied, written = empty(words.shape, np.uint32), empty(words.shape, np.uint32)
         sums = empty(BLOCKS, np.uint64)
-        kernels.copy(words, copied)
-        kernels.read(words, sums)
-        kernels.write(written, 0x9E3779B9)
+        launch("copy", words, copied)
+        launch("read", words, sums)
+        launch("write", written, np.uint32(0x9E3779B9))
     np.testing.assert_array_equal(copied, words)
     assert sum(map(int, sums)) == sum(map(int, words))
     np.testing.assert_array_equal(written, np.full(words.shape, 0x9E3779B9, np.uint32))
