@@ -21,18 +21,7 @@ from cudakern.engines.kernel_text import kernel_folder
 from cudakern.errors import CudakernError
 from perf.cases.nonzero_coordinates import NonzeroWorkload
 from perf.engines import kernel_traffic, launch_of
-from perf.nsight.tools import (
-    NsightError,
-    RefusedError,
-    Tool,
-    check_cases,
-    execute,
-    print_commands,
-    profile,
-    report_path,
-    share_time,
-    target,
-)
+from perf.nsight import tools
 from perf.results import write_json
 
 if TYPE_CHECKING:
@@ -41,7 +30,7 @@ if TYPE_CHECKING:
 
     from perf.cases.base import Case, Workload
 
-NCU = Tool(
+NCU = tools.Tool(
     "ncu",
     "NVIDIA's apt packages nsight-compute-* bring it, to /opt/nvidia/nsight-compute; "
     "nvidia/cuda:*-devel containers have it",
@@ -58,7 +47,6 @@ _REASONS = {
     "(--cap-add=PERFMON from driver R565 on), or load the host's driver with "
     "NVreg_RestrictProfilingToAdminUsers=0"
 }
-_NO_BENCHMARK = "Kernels were replayed with flushed caches: these are no benchmark times."
 #: Blocks of a launch that the simulator runs, spread over the grid; it scales their sectors.
 BLOCKS = 64
 #: Elements of a search in the simulator: its blocks wait for each other, so that all must run.
@@ -158,14 +146,11 @@ class ReplayedKernel:
 
 
 def read(text: str) -> list[ReplayedKernel]:
-    """Return the kernels of a raw page in CSV: a row of names, one of units, one of each kernel.
-
-    Raises NsightError if the page is of another form.
-    """
+    """Return the kernels of a raw page in CSV: a row of names, one of units, one of each kernel."""
     rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
     if len(rows) < 2 or _NAME not in rows[0] or len(set(map(len, rows))) > 1:  # noqa: PLR2004
         message = f"ncu prints no raw page but {text[:500]!r}"
-        raise NsightError(message)
+        raise tools.NsightError(message)
     names, units, *kernels = rows
     return [
         ReplayedKernel(dict(zip(names, zip(row, units, strict=True), strict=True)))
@@ -181,21 +166,18 @@ def profile_command(ncu: str, report: Path, case: str) -> list[str]:
     metrics = ",".join((*(counter for _, counter, _ in _COLUMNS), *_SECTORS.values()))
     options += ["--metrics", metrics, "--source-folders", str(kernel_folder())]
     options += ["--kernel-name", "regex:^ck_", "--export", str(report)]
-    return [ncu, *options, *target([case], "--repeats", "1")]
+    return [ncu, *options, *tools.target([case], "--repeats", "1")]
 
 
 def profile_case(program: str, report: Path, case: Case, seconds: float) -> list[ReplayedKernel]:
-    """Profile a case; return its kernels, each with its line where it is the one that is planned.
-
-    Raises NsightError if there is none, or if they cannot be read.
-    """
+    """Profile a case; return its kernels, each with its line if it is the one that is planned."""
     command = profile_command(program, report, case.name)
-    path = profile(NCU, command, report, seconds, _REASONS)
+    path = tools.profile(NCU, command, report, seconds, _REASONS)
     page = ("--page", "raw", "--csv", "--print-units", "base")
-    kernels = read(execute([program, "--import", str(path), *page], _READING).printed)
+    kernels = read(tools.execute([program, "--import", str(path), *page], _READING).printed)
     if not kernels:
         message = f"{path} has no kernel"
-        raise NsightError(message)
+        raise tools.NsightError(message)
     for kernel in kernels:
         kernel.case = case.name
     for kernel, line in zip(kernels, case.lines, strict=False):  # a launch each, in this order
@@ -205,16 +187,13 @@ def profile_case(program: str, report: Path, case: Case, seconds: float) -> list
 
 
 def simulated_sectors(workload: Workload) -> tuple[float, float] | None:
-    """Return the sectors of loads and of stores that the simulator counts for the full size.
-
-    None for a search whose results do not grow with the size.
-    """
+    """Return the sectors of loads and of stores that the simulator counts for the full size."""
     if not isinstance(workload, NonzeroWorkload):
         kernel = kernel_traffic(workload, BLOCKS)
         return kernel.loads.sectors, kernel.stores.sectors
     small = workload.shrink(SEARCHED)
     scale = workload.size / small.size
-    if scale > 1 and workload.pattern == "last":
+    if scale > 1 and workload.pattern == "last":  # its results do not grow with the size
         return None
     kernel = kernel_traffic(small)
     return kernel.loads.sectors * scale, kernel.stores.sectors * scale
@@ -248,7 +227,7 @@ def show(kernels: Sequence[ReplayedKernel], reports: str) -> None:
     rows = [kernel.row() for kernel in kernels]
     console.show("Nsight Compute: kernels, replayed")
     console.show_table([tuple(row.values()) for row in rows], tuple(rows[0]))
-    console.show(_NO_BENCHMARK)
+    console.show("Kernels were replayed with flushed caches: these are no benchmark times.")
     console.show("sectors that ncu counted, and those that simulator.traffic() counts")
     headings = [f"{kind}: {count}" for kind in _SECTORS for count in ("ncu", "traffic", "ratio")]
     table = []
@@ -264,25 +243,25 @@ def show(kernels: Sequence[ReplayedKernel], reports: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Profile, simulate and print the tables; return the exit status."""
-    cases, program = check_cases(options.cases), NCU.find(dry_run=options.dry_run)
-    base = report_path(options.output, options.tool)
-    reports = [Path(f"{base}-{case.name}") for case in cases]
+    cases, program = tools.check_cases(options.cases), NCU.find(dry_run=options.dry_run)
+    base = tools.report_path(options.output, options.tool)
+    reports = {case: Path(f"{base}-{case.name}") for case in cases}
     if options.dry_run:
-        pairs = zip(cases, reports, strict=True)
-        return print_commands(*(profile_command(program, path, case.name) for case, path in pairs))
+        commands = (profile_command(program, reports[case], case.name) for case in cases)
+        return tools.print_commands(*commands)
     kernels: list[ReplayedKernel] = []
     path = base.with_suffix(".json")
     end = time.monotonic() + 60 * options.minutes
-    limits = share_time(options.minutes, len(cases))
+    limits = tools.share_time(options.minutes, len(cases))
     failed = False
     try:
-        for case, report, seconds in zip(cases, reports, limits, strict=True):
+        for case, seconds in zip(cases, limits, strict=True):
             try:
-                kernels += profile_case(program, report, case, seconds)
+                kernels += profile_case(program, reports[case], case, seconds)
                 save(kernels, path)
-            except RefusedError:
+            except tools.RefusedError:
                 raise
-            except NsightError as error:  # the others are still worth profiling
+            except tools.NsightError as error:  # the others are still worth profiling
                 failed = True
                 sys.stderr.write(f"perf nsight compute: {case.name}: {error}\n")
         simulate(kernels, cases, end)

@@ -13,22 +13,12 @@ from typing import TYPE_CHECKING
 
 from cudakern._commands import console
 from perf.cases import CASES
-from perf.nsight.tools import (
-    Tool,
-    check_cases,
-    execute,
-    print_commands,
-    report_path,
-    share_time,
-    target,
-)
+from perf.nsight import tools
 
 if TYPE_CHECKING:
     import argparse
 
-    from perf.nsight.tools import Ended
-
-SANITIZER = Tool(
+SANITIZER = tools.Tool(
     "compute-sanitizer",
     "NVIDIA's apt packages cuda-sanitizer-* bring it, to /usr/local/cuda/bin; "
     "nvidia/cuda:*-devel containers have it",
@@ -44,7 +34,7 @@ FOUND = 86
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+ .*)$", re.MULTILINE)
 
 
-def judge(ended: Ended, seconds: float) -> tuple[bool, str]:
+def judge(ended: tools.Ended, seconds: float) -> tuple[bool, str]:
     """Return whether a tool's end and its output say that all is clean, and what they say."""
     summaries = _SUMMARY.findall(ended.printed)
     text = summaries[-1] if summaries else "no summary"
@@ -57,24 +47,24 @@ def judge(ended: Ended, seconds: float) -> tuple[bool, str]:
 
 def run(options: argparse.Namespace) -> int:
     """Run the tools and print what they found; return the exit status."""
-    tools = [name for name in options.cases if name in TOOLS] or TOOLS
+    chosen = [name for name in options.cases if name in TOOLS] or TOOLS
     cases = [name for name in options.cases if name not in TOOLS]
-    check_cases(cases)
+    tools.check_cases(cases)
     cases = cases or [case.name for case in CASES]
     program = SANITIZER.find(dry_run=options.dry_run)
-    work = target(cases, "--repeats", "1", "--elements", str(options.elements), "--no-pool")
+    work = tools.target(cases, "--repeats", "1", "--elements", str(options.elements), "--no-pool")
     status = ("--error-exitcode", str(FOUND))
-    commands = [[program, "--tool", tool, *status, *work] for tool in tools]
+    commands = [[program, "--tool", tool, *status, *work] for tool in chosen]
     if options.dry_run:
-        return print_commands(*commands)
+        return tools.print_commands(*commands)
     rows, failed = [], False
     options.output.mkdir(parents=True, exist_ok=True)
-    limits = share_time(options.minutes, len(tools))
+    limits = tools.share_time(options.minutes, len(chosen))
     try:
-        for tool, command, seconds in zip(tools, commands, limits, strict=True):
-            path = report_path(options.output, tool).with_suffix(SANITIZER.suffix)
+        for tool, command, seconds in zip(chosen, commands, limits, strict=True):
+            path = tools.report_path(options.output, tool).with_suffix(SANITIZER.suffix)
             with path.open("w", encoding="utf-8") as log:
-                clean, text = judge(execute(command, seconds, log, sys.stdout), seconds)
+                clean, text = judge(tools.execute(command, seconds, log, sys.stdout), seconds)
             rows.append((tool, "clean" if clean else "NOT CLEAN", text, str(path)))
             failed |= not clean
     finally:

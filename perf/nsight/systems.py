@@ -10,23 +10,13 @@ import re
 from typing import TYPE_CHECKING
 
 from cudakern._commands import console
-from perf.nsight.tools import (
-    NsightError,
-    Tool,
-    check_cases,
-    execute,
-    print_commands,
-    profile,
-    report_path,
-    share_time,
-    target,
-)
+from perf.nsight import tools
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-NSYS = Tool(
+NSYS = tools.Tool(
     "nsys",
     "NVIDIA's apt package nsight-systems-cli brings it, to /opt/nvidia/nsight-systems-cli",
     (
@@ -54,25 +44,28 @@ def show_table(path: Path, title: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Profile, summarise and print; return the exit status."""
-    check_cases(options.cases)
-    program, base = NSYS.find(dry_run=options.dry_run), report_path(options.output, options.tool)
+    tools.check_cases(options.cases)
+    program, base = (
+        NSYS.find(dry_run=options.dry_run),
+        tools.report_path(options.output, options.tool),
+    )
     capture = ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
     command = [program, "profile", "--trace=cuda,nvtx,osrt", *capture, "--output", str(base)]
-    command += target(options.cases, "--repeats", str(options.repeats))
+    command += tools.target(options.cases, "--repeats", str(options.repeats))
     if options.dry_run:
-        return print_commands(command)
-    limits = share_time(options.minutes, 2)
-    report = profile(NSYS, command, base, next(limits), {})
+        return tools.print_commands(command)
+    limits = tools.share_time(options.minutes, 2)
+    report = tools.profile(NSYS, command, base, next(limits), {})
     reports = [option for name in SUMMARIES for option in ("--report", name)]
     options_of_stats = ["--format", "csv", "--force-export=true", "--output", str(base)]
     command = [program, "stats", *reports, *options_of_stats, str(report)]
-    ended = execute(command, next(limits))
+    ended = tools.execute(command, next(limits))
     summaries = {name: report.with_name(f"{report.stem}_{name}.csv") for name in SUMMARIES}
     absent = [name for name, path in summaries.items() if not path.exists()]
     if ended.status or SUMMARIES[0] in absent:
         how = f"nsys stats ended with {ended.status} and summed up no kernels"
         message = f"{how}:\n{ended.printed.rstrip()}"
-        raise NsightError(message)
+        raise tools.NsightError(message)
     for name, path in summaries.items():
         if name in absent:
             console.show(f"{name}: nsys has nothing to sum up")

@@ -20,18 +20,11 @@ from perf.nsight.tools import NsightError, check_cases
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from perf.cases.base import Module, Workload
+    from perf.cases.base import Module
 
 SEED = 0
-
-
-def prepare(workload: Workload, xp: Module) -> Callable[[], object]:
-    """Make the data of a workload, call it once, and return the call."""
-    call = workload.call(workload.inputs(xp, SEED), workload.outputs(xp))
-    call()
-    return call
 
 
 @contextmanager
@@ -65,7 +58,9 @@ def run(options: argparse.Namespace) -> int:
     if options.elements is not None:
         lines = [(name, workload.shrink(options.elements)) for name, workload in lines]
     try:
-        calls = [prepare(workload, xp) for _, workload in lines]
+        calls = [w.call(w.inputs(xp, SEED), w.outputs(xp)) for _, w in lines]
+        for call in calls:
+            call()
     except MemoryError as error:  # CuPy's is one, too
         message = f"the data of all lines must fit into memory at once, name fewer cases ({error})"
         raise NsightError(message) from error

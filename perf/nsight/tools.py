@@ -48,10 +48,7 @@ class Tool:
     suffix: str = ".txt"  # of its reports
 
     def find(self, *, dry_run: bool) -> str:
-        """Return the path of the program, or its name for a dry run without it.
-
-        NsightError is raised if the program is absent and has to run.
-        """
+        """Return the path of the program, or its name for a dry run without it."""
         on_path = shutil.which(self.program)
         if on_path is not None:
             return on_path
@@ -106,11 +103,7 @@ class Ended(NamedTuple):
 
 
 def execute(command: Sequence[str], seconds: float, *outputs: TextIO) -> Ended:
-    """Run a command in the repository's root, at most so many seconds, and end all that it started.
-
-    Kernels are compiled with source lines. What the command prints is written to the outputs as it
-    comes.
-    """
+    """Run a command, at most so many seconds; what it prints is written to outputs as it comes."""
     printed: list[str] = []
     began = time.monotonic()
     limit = ("timeout", "--signal=INT", f"--kill-after={GRACE}", f"{seconds}")
@@ -146,11 +139,7 @@ def _pass_on(process: subprocess.Popen[str], printed: list[str], outputs: Sequen
 def profile(
     tool: Tool, command: Sequence[str], report: Path, seconds: float, reasons: Mapping[str, str]
 ) -> Path:
-    """Run a profiler and return its report, which lies at a path with the tool's suffix.
-
-    `reasons` explain words that a profiler prints where it fails. Raises NsightError if it prints
-    one of them or leaves no report.
-    """
+    """Run a profiler and return its report; `reasons` explain what it prints where it fails."""
     report.parent.mkdir(parents=True, exist_ok=True)
     ended = execute(command, seconds, sys.stdout)
     for word, reason in reasons.items():

@@ -18,7 +18,7 @@ from cudakern.operators import nvtx_ranges
 from perf.cases import CASES, find
 from perf.cases.gather import GatherWorkload
 from perf.engines import launch_of
-from perf.nsight import command, compute, sanitizer, systems, target, tools
+from perf.nsight import command, compute, target, tools
 from perf.nsight.tools import Ended
 from tests.helpers.rows import each
 from tests.perf.results import rows
@@ -76,8 +76,7 @@ def nsight(tmp_path, monkeypatch):
             printed = program(arguments) or ""
             return printed if isinstance(printed, Ended) else Ended(0, printed, late=False)
 
-        for module in (tools, compute, sanitizer, systems):
-            monkeypatch.setattr(module, "execute", execute)
+        monkeypatch.setattr(tools, "execute", execute)
         return command.main([*words.split(), "--output", str(folder)])
 
     return run, ran, folder
