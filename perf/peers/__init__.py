@@ -21,11 +21,7 @@ _MODULES = {
 
 
 def find_peers() -> tuple[list[Peer], dict[str, str]]:
-    """Return the peers that can be used here, and why others cannot, by name.
-
-    A reason is one line that says what to install. Errors of a library that is imported or started
-    become reasons, too.
-    """
+    """Return the peers that can be used here, and, in a line each, why others cannot, by name."""
     peers: list[Peer] = []
     missing: dict[str, str] = {}
     for name, module in _MODULES.items():

@@ -35,8 +35,7 @@ class Peer:
     """A library with the operators that its methods of these names prepare.
 
     Such a method takes a workload and its inputs. It returns the call, or None where the library
-    has no such operator. The result is allocated there wherever the library can write into a given
-    array. What is compiled or tuned at the first call is done by that call.
+    has no such operator. It allocates the result if the library can write into a given array.
     """
 
     name: str  # as results call it: ``"cupy"``, ``"torch"``, ``"cub"``,
@@ -47,12 +46,9 @@ class Peer:
         return True
 
     def prepare(self, workload: Workload, inputs: Sequence[Array]) -> Prepared | None:
-        """Return the call for a workload's inputs, or None where it has no such operator.
-
-        The call works on the stream that is current now, and is made while it still is. Workloads
-        with indices out of range have no peer: no other library takes the nearest valid index.
-        """
+        """Return the call, on the current stream, or None where it has no such operator."""
         method = getattr(self, workload.operator, None)
+        # No other library takes the nearest valid index.
         if method is None or getattr(workload, "pattern", "") == "out_of_range":
             return None
         prepared: Prepared | None = method(workload, *inputs)

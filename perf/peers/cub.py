@@ -1,7 +1,4 @@
-"""CUB in device code: perf/peers/cub.cu, compiled by nvcc, called through ctypes.
-
-nvcc takes half a minute. Meanwhile others are timed, on lines that CUB has no part in.
-"""
+"""CUB in device code: perf/peers/cub.cu, compiled by nvcc, called through ctypes."""
 
 from __future__ import annotations
 

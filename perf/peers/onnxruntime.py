@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern.operators.arrays.native import address_of
-from perf.peers.base import (
-    ALLOCATES,
-    MissingPeerError,
-    Peer,
-    Prepared,
-    join_notes,
-    note_type,
-    require_cupy,
-)
+from perf.cases.base import Module
+from perf.peers import base
+from perf.peers.base import MissingPeerError, Peer, Prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from perf import cases
-    from perf.cases.base import Array, Module, Workload
+    from perf.cases.base import Array, Workload
 
 #: Of the models; every operator here has had its present form since.
 OPSET = 18
@@ -62,20 +57,16 @@ class Node:
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
 
+@dataclass(frozen=True)
 class RuntimePeer(Peer):
-    """ONNX Runtime.
-
-    Arrays are from `xp`, cupy or numpy, on the device ``"cuda"`` or ``"cpu"``. `session` returns a
-    session for a model, or None where the provider has no such node.
-    """
+    """ONNX Runtime."""
 
     name = "onnxruntime"
 
-    def __init__(
-        self, xp: Module, session: Callable[[bytes], Any], device: str, version: str
-    ) -> None:
-        self._xp, self._session, self._device = xp, session, device
-        self.version = version
+    xp: Module  # CuPy or NumPy
+    session: Callable[[bytes], Any]  # of a model; None where the provider has no such node
+    device: str  # of the arrays: ``"cuda"`` or ``"cpu"``
+    version: str
 
     def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare ReduceSum, ReduceMax, ReduceLogSumExp or ArgMax."""
@@ -92,8 +83,8 @@ class RuntimePeer(Peer):
 
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare NonZero."""
-        different = note_type(workload.result, "int64")
-        note = join_notes(different, "a row for each axis", ALLOCATES)
+        different = base.note_type(workload.result, "int64")
+        note = base.join_notes(different, "a row for each axis", base.ALLOCATES)
         return self._prepare(workload, Node("NonZero", {}, {}, "int64"), (x,), note)
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared | None:
@@ -123,15 +114,15 @@ class RuntimePeer(Peer):
         """Return the call of a session whose inputs and output are bound."""
         if not all(array.flags.c_contiguous for array in inputs):
             return None
-        session = self._session(node.model(inputs).SerializeToString())
+        session = self.session(node.model(inputs).SerializeToString())
         if session is None:
             return None
-        binding, device = session.io_binding(), self._device
+        binding, device = session.io_binding(), self.device
         for k, array in enumerate(inputs):
             binding.bind_input(
                 f"input{k}", device, 0, array.dtype.type, array.shape, address_of(array)
             )
-        out = None if node.operator == "NonZero" else workload.outputs(self._xp)[0]
+        out = None if node.operator == "NonZero" else workload.outputs(self.xp)[0]
         if out is None:
             binding.bind_output("output", device, 0)
         else:
@@ -141,7 +132,7 @@ class RuntimePeer(Peer):
             session.run_with_iobinding(binding)
             return binding.get_outputs()[0] if out is None else out
 
-        return Prepared(call, join_notes(note, _WAITS), captures=False)
+        return Prepared(call, base.join_notes(note, _WAITS), captures=False)
 
 
 def sessions(runtime: Module, provider: str, options: Callable[[], dict[str, str]]) -> Any:  # noqa: ANN401
@@ -169,7 +160,7 @@ def find() -> list[Peer]:
     except ImportError as error:
         message = f"{error.name} is not installed; run: pip install onnx onnxruntime-gpu"
         raise MissingPeerError(message) from error
-    cupy = require_cupy()
+    cupy = base.require_cupy()
     if "CUDAExecutionProvider" not in runtime.get_available_providers():
         message = "this onnxruntime has no CUDA; run: pip install onnxruntime-gpu"
         raise MissingPeerError(message)

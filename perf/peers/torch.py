@@ -6,16 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perf.peers.base import (
-    ALLOCATES,
-    WAITS,
-    MissingPeerError,
-    Peer,
-    Prepared,
-    join_notes,
-    note_type,
-    require_cupy,
-)
+from perf.peers import base
+from perf.peers.base import MissingPeerError, Peer, Prepared
 from perf.peers.cupy import fancy_key
 
 if TYPE_CHECKING:
@@ -87,7 +79,7 @@ class TorchPeer(TorchBase):
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
         """Prepare torch.nonzero."""
         torch = self._torch
-        note = join_notes(note_type(workload.result, "int64"), WAITS, ALLOCATES)
+        note = base.join_notes(base.note_type(workload.result, "int64"), base.WAITS, base.ALLOCATES)
         return Prepared(lambda: torch.nonzero(x), note, captures=False)
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
@@ -98,14 +90,14 @@ class TorchPeer(TorchBase):
     def gather_nd(self, _: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with a tensor for each axis, of which one is for batches."""
         key = fancy_key(partial(self._torch.arange, device=x.device), indices)
-        return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=key[0].nbytes)
+        return Prepared(lambda: x[key], base.ALLOCATES, scratch_bytes=key[0].nbytes)
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare torch.nn.functional.one_hot, which has int64 along the last axis alone."""
         one_hot, depth = self._torch.nn.functional.one_hot, workload.depth
         if workload.axis != indices.ndim:
             return None
-        note = join_notes(note_type(workload.dtype, "int64"), ALLOCATES)
+        note = base.join_notes(base.note_type(workload.dtype, "int64"), base.ALLOCATES)
         return Prepared(lambda: one_hot(indices, depth), note)
 
 
@@ -122,8 +114,8 @@ class TorchStatic(TorchBase):
         torch = self._torch
         count = max(1, int(torch.count_nonzero(x)))
         out = torch.empty((count, x.ndim), dtype=torch.int64, device=x.device)
-        different = note_type(workload.result, "int64")
-        note = join_notes(different, "is told the true count beforehand, returns none")
+        different = base.note_type(workload.result, "int64")
+        note = base.join_notes(different, "is told the true count beforehand, returns none")
         return Prepared(lambda: torch.nonzero_static(x, size=count, out=out), note)
 
 
@@ -171,7 +163,7 @@ class TorchCompiled(TorchBase):
             self._function = self._torch.compile(function, dynamic=False)
             self._workload = workload
         compiled = self._function
-        return Prepared(lambda: compiled(x), ALLOCATES)
+        return Prepared(lambda: compiled(x), base.ALLOCATES)
 
 
 def find() -> list[Peer]:
@@ -181,7 +173,7 @@ def find() -> list[Peer]:
     except ImportError as error:
         message = "PyTorch is not installed; run: pip install torch"
         raise MissingPeerError(message) from error
-    cupy = require_cupy()
+    cupy = base.require_cupy()
     if not torch.cuda.is_available():
         raise MissingPeerError("this PyTorch has no CUDA; install one from download.pytorch.org")
     kinds = (TorchPeer, TorchStatic, TorchGather, TorchScatter, TorchCompiled)
