@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
 from perf.results import NAN, OURS
 
@@ -122,12 +122,10 @@ def growth(result: Result) -> Figure | None:
         ordered = sorted((x for x in swept if x.case == case), key=lambda line: line.size or 0)
         for number, name in enumerate(names):
             _draw_curve(axes, ordered, name, number)
-        axes.set(xlabel="elements (K = 1024)", ylabel="microseconds", title=case, yscale="log")
+        axes.set(xlabel="elements", ylabel="microseconds", title=case, yscale="log")
         axes.set_xscale("log", base=2)
         _label_plainly(axes.yaxis)
         axes.xaxis.set_major_locator(LogLocator(base=16, numticks=15))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _shorten_number(value)))
-        axes.xaxis.set_minor_locator(NullLocator())
         _draw_least_times(axes, result, ordered)
         axes.grid(visible=True, color=INK, alpha=0.15)
     for axes in panels[len(cases) :]:
@@ -168,14 +166,5 @@ def _label_plainly(axis: Axis) -> None:
     low, high = axis.get_view_interval()
     steps = (1, 2, 5) if high < 1000 * low else (1,)
     axis.set_major_locator(LogLocator(subs=steps, numticks=15))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.12g}"))
+    axis.set_major_formatter("{x:.12g}")
     axis.set_minor_locator(NullLocator())
-
-
-def _shorten_number(value: float) -> str:
-    """Return a number with 1024 as K: 16, 256, 4K, 64K, 1M."""
-    for unit in ("", "K", "M"):
-        if value < 1024:  # noqa: PLR2004
-            return f"{value:g}{unit}"
-        value /= 1024
-    return f"{value:g}G"
