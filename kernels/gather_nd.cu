@@ -79,15 +79,11 @@ struct TupleRows {
 #pragma unroll
       for (int r = 0; r < kReads; ++r) {
         const uint32 k = first + r * kThreads;
-        if (k < components) {
-          index[r] = load(component(row, k, slot[r]));
-        }
+        if (k < components) index[r] = load(component(row, k, slot[r]));
       }
 #pragma unroll
       for (int r = 0; r < kReads; ++r) {
-        if (first + r * kThreads < components) {
-          tuples[slot[r]] = index[r];
-        }
+        if (first + r * kThreads < components) tuples[slot[r]] = index[r];
       }
     }
   }

@@ -37,9 +37,7 @@ struct Counts {
 
 CK_DEVICE void store_count(uint32* counts, uint32 count) {
   count = sum_of_warp(count);
-  if (threadIdx.x % 32 == 0) {
-    counts[threadIdx.x / 32] = count;
-  }
+  if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
 }
 
 CK_DEVICE Counts sum_counts(const uint32* counts) {
@@ -57,14 +55,10 @@ CK_DEVICE void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
                               const NonzeroArguments& a, uint64* prefix) {
   const Offset before = tile == 0 ? Offset{0} : tiles.template sum_before<Offset>(tile);
   const uint64 all = static_cast<uint64>(before) + total;
-  if (tile != 0) {
-    tiles.publish(tile, tiles.kPrefix, all);
-  }
+  if (tile != 0) tiles.publish(tile, tiles.kPrefix, all);
   if (threadIdx.x % 32 == 0) {
     *prefix = before;
-    if (tile == a.tiles - 1) {
-      store_total(a.count, a.count_bytes, all);
-    }
+    if (tile == a.tiles - 1) store_total(a.count, a.count_bytes, all);
   }
 }
 
@@ -84,9 +78,7 @@ CK_DEVICE void write_coordinates(const Input& input, char* memory) {
   const CoordinateWriter writer(a.coordinates, a.table, a.sizes, s.stage);
   if (scouts) {
     const uint32 drawn = alone ? 0 : tiles.begin();
-    if (lane == 0) {
-      s.ticket[1] = drawn;
-    }
+    if (lane == 0) s.ticket[1] = drawn;
   }
   __syncthreads();
   // While a tile is written, the next one is loaded. There are two of everything, so a warp that is
@@ -99,22 +91,16 @@ CK_DEVICE void write_coordinates(const Input& input, char* memory) {
     if (scouts) {
       const bool draws = has_next && !alone;
       const uint64 drawn = draws ? tiles.draw() : 0;
-      if (has_tile) {
-        find_first_row(tiles, tile, counts.total, a, &s.prefix[turn]);
-      }
+      if (has_tile) find_first_row(tiles, tile, counts.total, a, &s.prefix[turn]);
       const uint32 upcoming = draws ? tiles.settle(drawn) : a.tiles;
-      if (lane == 0) {
-        s.ticket[turn] = upcoming;
-      }
+      if (lane == 0) s.ticket[turn] = upcoming;
     } else if (has_next) {
       store_count(s.counts[other], input.load(next, s.masks[other]));
     }
     __syncthreads();
     const uint32 upcoming = s.ticket[turn];
     const Counts now = counts;
-    if (has_next) {
-      counts = sum_counts(s.counts[other]);
-    }
+    if (has_next) counts = sum_counts(s.counts[other]);
     if (!scouts) {
       const Offset row = has_tile ? static_cast<Offset>(s.prefix[turn]) : Offset{0};
       writer.write_and_place(
@@ -128,15 +114,11 @@ CK_DEVICE void write_coordinates(const Input& input, char* memory) {
     next = has_next ? upcoming : next;
   }
   if (a.fills != 0) {
-    if (scouts && lane == 0) {
-      s.total = alone ? counts.total : tiles.total();
-    }
+    if (scouts && lane == 0) s.total = alone ? counts.total : tiles.total();
     __syncthreads();
     fill_rows(a.coordinates, a.table, s.total);
   }
-  if (scouts && !alone) {
-    tiles.finish();
-  }
+  if (scouts && !alone) tiles.finish();
 }
 
 #if defined(CK_VARIANT_STREAM)

@@ -42,15 +42,11 @@ CK_DEVICE void read_ahead(uint32 count, const Read& read, const Use& use, uint32
     decltype(read(first)) value[kReads];
     unrolled<kReads>([&](uint32 r) {
       const uint32 k = first + r * kThreads - skew;  // a number before 0 wraps
-      if (k < count) {
-        value[r] = read(k);
-      }
+      if (k < count) value[r] = read(k);
     });
     unrolled<kReads>([&](uint32 r) {
       const uint32 k = first + r * kThreads - skew;
-      if (k < count) {
-        use(k, value[r]);
-      }
+      if (k < count) use(k, value[r]);
     });
   }
 }
@@ -75,9 +71,7 @@ CK_DEVICE void mark_indices(const OneHotArguments& a, uint32 count, PlaceOf plac
       [&](uint32, const Labelled& read) {
         const Position<Offset> position =
             resolve_index<IndexMode::kFill, Offset>(read.index, a.depth);
-        if (position.valid) {
-          mark(read.label, position.value);
-        }
+        if (position.valid) mark(read.label, position.value);
       },
       skew);
 }
@@ -125,9 +119,7 @@ CK_DEVICE void write_stream(const StreamArguments& a, char* shared) {
         },
         [&](Offset label, Offset position) {
           const Offset element = label + position * a.inner.value;
-          if (element < length) {
-            set_bit(bits, lead + static_cast<uint32>(element));
-          }
+          if (element < length) set_bit(bits, lead + static_cast<uint32>(element));
         });
     __syncthreads();
     const Palette palette = palette_of(stage);
@@ -216,9 +208,7 @@ CK_DEVICE void write_planes(const PlanesArguments& a, char* shared) {
       run.write_vector(first + part.remainder * run.kPieces, palette);
     }
     run_of(0).write_ends(palette);
-    if (planes > 1) {
-      run_of(planes - 1).write_ends(palette);
-    }
+    if (planes > 1) run_of(planes - 1).write_ends(palette);
     __syncthreads();  // the next tile takes the same bits
   }
 }

@@ -68,9 +68,7 @@ CK_DEVICE Offsets<O, kOperands> offsets_of(O item,
   for (int d = kRank - 1; d >= 0; --d) {
     // What is left for the outermost dimension is its coordinate: no division.
     const Division<O> part = d == 0 ? Division<O>{O{0}, item} : divide(item, dimensions[d].size);
-    if (d == kRank - 1) {
-      result.last = part.remainder;
-    }
+    if (d == kRank - 1) result.last = part.remainder;
 #pragma unroll
     for (int k = 0; k < kOperands; ++k) {
       result.value[k] += part.remainder * dimensions[d].stride[k];

@@ -77,12 +77,8 @@ CK_DEVICE void check_indices(const CheckArguments<kRank, kComponents>& a) {
     const uint64 extent = a.extent[kComponents == 1 ? 0 : offset.last];
     const I index = __ldg(at<I>(a.indices, offset.value[0]));
     uint64 position = static_cast<uint64>(index);
-    if (kIsSigned<I> && index < 0) {
-      position += extent;
-    }
-    if (position >= extent) {
-      atomicMin(a.first_bad, item);
-    }
+    if (kIsSigned<I> && index < 0) position += extent;
+    if (position >= extent) atomicMin(a.first_bad, item);
   }
 }
 

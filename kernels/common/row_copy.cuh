@@ -66,12 +66,8 @@ CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& sh
   unrolled<kSlots>([&](int k) { value[k] = load(source[k]); });
   unrolled<kSlots>([&](int k) {
     const O slot = first + k * kThreads;
-    if (Rows::kFills && !valid[k]) {
-      value[k] = fill_piece<uint4>(rows.fill(), 0);
-    }
-    if (kFull || slot < shape.pieces) {
-      store_streaming(out + slot, value[k]);
-    }
+    if (Rows::kFills && !valid[k]) value[k] = fill_piece<uint4>(rows.fill(), 0);
+    if (kFull || slot < shape.pieces) store_streaming(out + slot, value[k]);
   });
 }
 

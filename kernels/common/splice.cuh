@@ -117,9 +117,7 @@ CK_DEVICE void stage_words(const Rows& rows, const SpliceShape& shape, uint32 co
                                 fill_piece<uint4>(rows.fill(), 0));
     });
     unrolled<kSpliceLoads>([&](uint32 k) {
-      if (put[k]) {
-        words[turn + k * kThreads] = value[k];
-      }
+      if (put[k]) words[turn + k * kThreads] = value[k];
     });
     if (parts) {
 #pragma unroll 1
@@ -219,9 +217,7 @@ CK_DEVICE void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
         Packed<uint4, T> word;
         unrolled<kPieces>([&](int k) {
           word.piece[k] = cursor.piece();
-          if (k + 1 < kPieces) {
-            cursor.advance();
-          }
+          if (k + 1 < kPieces) cursor.advance();
         });
         store_streaming(reinterpret_cast<uint4*>(target), word.vector);
       } else {
@@ -229,9 +225,7 @@ CK_DEVICE void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
 #pragma unroll 1
         for (O k = from; k < to; k += static_cast<O>(sizeof(T))) {
           reinterpret_cast<T*>(target)[(k - from) / sizeof(T)] = cursor.piece();
-          if (k + sizeof(T) < to) {
-            cursor.advance();
-          }
+          if (k + sizeof(T) < to) cursor.advance();
         }
       }
     }

@@ -48,9 +48,7 @@ using Bytes = decltype(bytes_of<width>());
 template <uint32 kCount, typename Act>
 CK_DEVICE void unrolled(const Act& act) {
 #pragma unroll
-  for (uint32 k = 0; k < kCount; ++k) {
-    act(k);
-  }
+  for (uint32 k = 0; k < kCount; ++k) act(k);
 }
 
 /// An offset as the kernels compute it: modulo 2^32 or 2^64. The host chose 32 bits only when every

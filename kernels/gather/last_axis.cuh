@@ -188,9 +188,7 @@ struct RowStage {
 #pragma unroll
     for (uint32 k = 0; k < kLoads; ++k) {
       const uint32 slot = turn + k * kThreads + threadIdx.x;
-      if (slot < slots()) {
-        words[slot] = value[k];
-      }
+      if (slot < slots()) words[slot] = value[k];
     }
   }
 
@@ -218,9 +216,7 @@ struct RowStage {
       fetch(turn, value);
       put(turn, value);
     }
-    if (a.ragged != 0 && !surrounded) {
-      put_edges();
-    }
+    if (a.ragged != 0 && !surrounded) put_edges();
   }
 
   /// A thread has a vector of the output in a group of rows: the entries of a vector are the same

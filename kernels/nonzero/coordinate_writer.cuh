@@ -79,9 +79,7 @@ class CoordinateWriter {
     const uint32* masks = tile.masks;
     if (tile.total <= kPlaces) {
       word = words;
-      if (tile.total != 0) {
-        run = share_of(tile.row, tile.total, warp);
-      }
+      if (tile.total != 0) run = share_of(tile.row, tile.total, warp);
     }
     for (;;) {
       if (run.count != 0) {
@@ -91,9 +89,7 @@ class CoordinateWriter {
       const bool ends = word >= words;
       if (ends) {
         if (next.total == 0 || next.total > kPlaces) return;
-        if (tile.total != 0) {
-          sync_first_threads<32 * kWarps>();
-        }
+        if (tile.total != 0) sync_first_threads<32 * kWarps>();
         masks = next.masks;
         word = 0;
         run.places = places_ + next.before;
@@ -131,9 +127,7 @@ class CoordinateWriter {
 
   CK_DEVICE Chunk chunk_of(const uint32* masks, uint32 words) const {
     const uint32 mask = lane_ < words ? masks[lane_] : 0;
-    if (__all_sync(kAllLanes, mask == 0)) {
-      return {0, 0, 0};
-    }
+    if (__all_sync(kAllLanes, mask == 0)) return {0, 0, 0};
     const uint32 count = static_cast<uint32>(__popc(mask));
     uint32 inclusive = count;
 #pragma unroll

@@ -109,9 +109,7 @@ CK_DEVICE void store_bits(uint32* masks, uint32 bits) {
         word |= __shfl_xor_sync(kAllLanes, word, step);
       }
     }
-    if (lane % kVectors == 0) {
-      masks[lane / kVectors] = word;
-    }
+    if (lane % kVectors == 0) masks[lane / kVectors] = word;
   }
 }
 
@@ -197,12 +195,8 @@ struct StreamInput {
     // The first and the last vector may lie in x in part.
     const bool ends = end >= start && end - start < vectors && elements % kOfVector != 0;
     __syncwarp();
-    if (lane == 0 && from != 0) {
-      count += add_part(masks, 0, 0);
-    }
-    if (lane == 0 && ends && (from == 0 || end != 0)) {
-      count += add_part(masks, to, end);
-    }
+    if (lane == 0 && from != 0) count += add_part(masks, 0, 0);
+    if (lane == 0 && ends && (from == 0 || end != 0)) count += add_part(masks, to, end);
     return count;
   }
 

@@ -147,9 +147,7 @@ struct LookBack {
     const bool last = __shfl_sync(kAllLanes, before, 0) == gridDim.x - 1;
     if (last) {
 #pragma unroll 1
-      for (uint32 k = lane; k < slots; k += 32) {
-        words[kHeaderWords + k] = 0;
-      }
+      for (uint32 k = lane; k < slots; k += 32) words[kHeaderWords + k] = 0;
     }
   }
 

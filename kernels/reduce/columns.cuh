@@ -181,9 +181,7 @@ CK_DEVICE void fold_columns(const ColumnArguments& a, State* tree, uint32 width,
       }
     }
     fold_groups(state, tree, place.remainder, part, a.across.value, a.parts);
-    if (part == 0 && column < width) {
-      put(column, state[0]);
-    }
+    if (part == 0 && column < width) put(column, state[0]);
   }
 }
 
@@ -234,9 +232,7 @@ CK_DEVICE typename F::State staged_state(const ColumnStage<kItems>& stage, const
   Offset row = share.from + m;
   if (a.period != 0) {
     element = column + phase_of_item<kWidth>(share.begin);
-    for (; element >= share.width; element -= share.width) {
-      --row;
-    }
+    for (; element >= share.width; element -= share.width) --row;
     element += m * share.width;
     turn_rows *= a.period;
   } else {
@@ -262,9 +258,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   State state[kColumns];
   clear(state);
   ColumnWalk walk;
-  if (find_walk<kWidth>(walk, a, x, share)) {
-    take_walk<kWidth>(state, walk, a.step);
-  }
+  if (find_walk<kWidth>(walk, a, x, share)) take_walk<kWidth>(state, walk, a.step);
   unrolled<kColumns>([&](int i) { stage.at(threadIdx.x, i) = state[i]; });
   __syncthreads();
   const auto from_threads = [&](uint32 m, uint32 column) {

@@ -108,9 +108,7 @@ class Terms<double, kIsRough> {
     const double r = fma(exponent, -kLog2Low, fma(exponent, -kLog2, d));
     double q = exponential_coefficients[0];
 #pragma unroll
-    for (int k = 1; k < 10; ++k) {
-      q = fma(q, r, exponential_coefficients[k]);
-    }
+    for (int k = 1; k < 10; ++k) q = fma(q, r, exponential_coefficients[k]);
     const double scale = __hiloint2double(__double2loint(biased) << 20, 0);
     return fma(fma(fma(q, r, 1.0), r, 1.0), scale, sum);
   }

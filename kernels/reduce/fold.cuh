@@ -61,9 +61,7 @@ struct Extent {
 template <int kCount>
 CK_DEVICE void clear(State (&state)[kCount]) {
 #pragma unroll
-  for (int k = 0; k < kCount; ++k) {
-    state[k] = Function::identity();
-  }
+  for (int k = 0; k < kCount; ++k) state[k] = Function::identity();
 }
 
 CK_DEVICE State shuffle_down(const State& state, uint32 distance) {
@@ -89,9 +87,7 @@ CK_DEVICE State fold_lanes(State state, uint32 lanes) {
 CK_DEVICE State fold_block(State state, State* shared) {
   constexpr uint32 kWarps = kThreads / 32;
   state = fold_lanes(state, 32);
-  if (threadIdx.x % 32 == 0) {
-    shared[threadIdx.x / 32] = state;
-  }
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = state;
   __syncthreads();
   if (threadIdx.x < 32) {
     state = threadIdx.x < kWarps ? shared[threadIdx.x] : Function::identity();

@@ -262,9 +262,7 @@ struct LogSumExp : Defaults {
     const TermsOf terms(maximum);
     T sum{0};
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      sum = terms.with(sum, lesser[k]);
-    }
+    for (int k = 0; k < kCount; ++k) sum = terms.with(sum, lesser[k]);
     state = {maximum, terms.with(sum, state.sum, state.maximum)};
   }
   CK_DEVICE static State combine(State a, State b) {
@@ -379,16 +377,12 @@ struct ExtremePlace : Defaults {
     // A state without a place has the worst value. If no element beats it, all elements are equal
     // to it (there is no NaN then), and finish makes the missing place 0.
     const bool later = kLast && !Ordered::beats(state.value, x) && (!kIgnore || !is_nan(x));
-    if (later || Ordered::beats(x, state.value)) {
-      state = {x, place};
-    }
+    if (later || Ordered::beats(x, state.value)) state = {x, place};
   }
   /// Takes an element whose place may be below those that the state has.
   CK_DEVICE static void take_anywhere(State& state, In element, P place) {
     const T x = convert<T>(element);
-    if (!kIgnore || !is_nan(x)) {
-      state = combine(state, {x, place});
-    }
+    if (!kIgnore || !is_nan(x)) state = combine(state, {x, place});
   }
   CK_DEVICE static State combine(State a, State b) {
     const bool better = Ordered::beats(b.value, a.value);
@@ -460,9 +454,7 @@ CK_DEVICE void take_numbers(typename F::State& state, const typename F::Number (
   for (int first = 0; first < kCount; first += kMany) {
     typename F::Number group[kMany];
 #pragma unroll
-    for (int k = 0; k < kMany; ++k) {
-      group[k] = x[first + k];
-    }
+    for (int k = 0; k < kMany; ++k) group[k] = x[first + k];
     F::take_many(state, group);
   }
 }
@@ -473,9 +465,7 @@ CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCoun
   if constexpr ((F::kTakesBytes || F::kAddsWords) && kCount == 16) {
     Packed<uint4, In> items;
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      items.piece[k] = x[k];
-    }
+    for (int k = 0; k < kCount; ++k) items.piece[k] = x[k];
     const uint4 vector[] = {items.vector};
     if constexpr (F::kTakesBytes) {
       BytePlaces<F, In>::take(state[0], vector, P{1}, place, P{0});
@@ -489,15 +479,11 @@ CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCoun
   } else if constexpr (F::kTakesMany > 0) {
     typename F::Number numbers[kCount];
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      numbers[k] = convert<typename F::Number>(x[k]);
-    }
+    for (int k = 0; k < kCount; ++k) numbers[k] = convert<typename F::Number>(x[k]);
     take_numbers<F>(state[0], numbers);
   } else {
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      F::take(state[k % kStates], x[k], place + k);
-    }
+    for (int k = 0; k < kCount; ++k) F::take(state[k % kStates], x[k], place + k);
   }
 }
 

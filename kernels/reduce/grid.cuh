@@ -76,9 +76,7 @@ CK_DEVICE void take_units(typename F::State (&state)[kItems],
       typename F::State turn = begun_turn<F>(state[i]);
 #pragma unroll
       for (uint32 k = 0; k < kLoads; ++k) {
-        if (exists(k)) {
-          take<F, (kItems > 1)>(turn, unit[k].piece[i], place[k]);
-        }
+        if (exists(k)) take<F, (kItems > 1)>(turn, unit[k].piece[i], place[k]);
       }
       state[i] = ended_turn<F>(state[i], turn);
     }
@@ -144,9 +142,7 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
   const auto put = [&](State* all) {
     if (g == 0) {
 #pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        all[i * width + q] = state[i];
-      }
+      for (int i = 0; i < kItems; ++i) all[i * width + q] = state[i];
     }
   };
   const auto get = [&](const State* all, uint32 count) {

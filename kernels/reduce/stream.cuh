@@ -64,19 +64,13 @@ CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vect
   } else {
     typename F::State turn[kChains];
 #pragma unroll
-    for (int c = 0; c < kChains; ++c) {
-      turn[c] = begun_turn<F>(state[c]);
-    }
+    for (int c = 0; c < kChains; ++c) turn[c] = begun_turn<F>(state[c]);
 #pragma unroll
     for (int k = 0; k < kLoads; ++k) {
-      if (k < exist) {
-        take_vector<F, Input>(turn, vector[k], place + k * kStep);
-      }
+      if (k < exist) take_vector<F, Input>(turn, vector[k], place + k * kStep);
     }
 #pragma unroll
-    for (int c = 0; c < kChains; ++c) {
-      state[c] = ended_turn<F>(state[c], turn[c]);
-    }
+    for (int c = 0; c < kChains; ++c) state[c] = ended_turn<F>(state[c], turn[c]);
   }
 }
 
@@ -93,9 +87,7 @@ CK_DEVICE void take_range(State (&state)[kChains], const void* base, const Input
   const uint32 misaligned =
       static_cast<uint32>(sector - reinterpret_cast<uint64>(x)) % kSectorBytes / sizeof(Input);
   const uint32 head = misaligned < count ? misaligned : static_cast<uint32>(count);
-  if (thread < head) {
-    Function::take(state[0], load(x + thread), place + thread);
-  }
+  if (thread < head) Function::take(state[0], load(x + thread), place + thread);
   const Offset vectors = (count - head) / kItems;
   const uint4* const source = reinterpret_cast<const uint4*>(x + head);
   Offset first = thread;
@@ -104,9 +96,7 @@ CK_DEVICE void take_range(State (&state)[kChains], const void* base, const Input
     for (; first < vectors && vectors - first > (kLoads - 1) * kTeam; first += kLoads * kTeam) {
       uint4 value[kLoads];
 #pragma unroll
-      for (int k = 0; k < kLoads; ++k) {
-        value[k] = load_once(source + first + k * kTeam);
-      }
+      for (int k = 0; k < kLoads; ++k) value[k] = load_once(source + first + k * kTeam);
       take_turn<Function, kTeam>(state, value, Offset{kLoads}, place + head + first * kItems);
     }
   }
@@ -145,9 +135,7 @@ CK_DEVICE void reduce_stream(const StreamArguments<kRank>& a, char* shared) {
   const Offsets<Offset, 2> offset = offsets_of(row, a.kept);
   State state[kChains];
 #pragma unroll
-  for (int c = 0; c < kChains; ++c) {
-    state[c] = Function::identity();
-  }
+  for (int c = 0; c < kChains; ++c) state[c] = Function::identity();
   const Offset from = split * a.share, left = a.units - from;
   const Offset to = from + (left < a.share ? left : a.share);
 #pragma unroll 1
@@ -160,17 +148,13 @@ CK_DEVICE void reduce_stream(const StreamArguments<kRank>& a, char* shared) {
                       piece.quotient * a.length + start);
   }
 #pragma unroll
-  for (int c = 1; c < kChains; ++c) {
-    state[0] = Function::combine(state[0], state[c]);
-  }
+  for (int c = 1; c < kChains; ++c) state[0] = Function::combine(state[0], state[c]);
   if constexpr (kTeam == kThreads) {
     State* const folded = reinterpret_cast<State*>(shared);
     state[0] = fold_block(state[0], folded);
     const uint32 splits = static_cast<uint32>(a.splits.value);
     const auto put = [&](State* states) {
-      if (threadIdx.x == 0) {
-        *states = state[0];
-      }
+      if (threadIdx.x == 0) *states = state[0];
     };
     const auto get = [&](const State* states, uint32 count) {
       state[0] = threadIdx.x < count ? states[threadIdx.x] : Function::identity();
