@@ -17,9 +17,7 @@ __device__ __forceinline__ uint64 sum_of(const uint4& vector) {
 
 __device__ __forceinline__ void load_tile(uint4 (&vector)[kInFlight], const uint4* in) {
 #pragma unroll
-  for (int i = 0; i < kInFlight; ++i) {
-    vector[i] = __ldg(in + i * kThreads);
-  }
+  for (int i = 0; i < kInFlight; ++i) vector[i] = __ldg(in + i * kThreads);
 }
 
 PERF_KERNEL ceiling_copy(const uint4* in, uint4* out, uint64 count) {
@@ -29,13 +27,9 @@ PERF_KERNEL ceiling_copy(const uint4* in, uint4* out, uint64 count) {
       uint4 vector[kInFlight];
       load_tile(vector, in + first);
 #pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        __stcs(out + first + i * kThreads, vector[i]);
-      }
+      for (int i = 0; i < kInFlight; ++i) __stcs(out + first + i * kThreads, vector[i]);
     } else {
-      for (uint64 i = first; i < count; i += kThreads) {
-        __stcs(out + i, __ldg(in + i));
-      }
+      for (uint64 i = first; i < count; i += kThreads) __stcs(out + i, __ldg(in + i));
     }
   }
 }
@@ -49,26 +43,18 @@ PERF_KERNEL ceiling_read(const uint4* in, uint64* sums, uint64 count) {
       uint4 vector[kInFlight];
       load_tile(vector, in + first);
 #pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        sum += sum_of(vector[i]);
-      }
+      for (int i = 0; i < kInFlight; ++i) sum += sum_of(vector[i]);
     } else {
-      for (uint64 i = first; i < count; i += kThreads) {
-        sum += sum_of(__ldg(in + i));
-      }
+      for (uint64 i = first; i < count; i += kThreads) sum += sum_of(__ldg(in + i));
     }
   }
   __shared__ uint64 shared[kThreads];
   shared[threadIdx.x] = sum;
   for (int half = kThreads / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.x < half) {
-      shared[threadIdx.x] += shared[threadIdx.x + half];
-    }
+    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
   }
-  if (threadIdx.x == 0) {
-    sums[blockIdx.x] = shared[0];
-  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = shared[0];
 }
 
 PERF_KERNEL ceiling_write(uint4* out, uint32 value, uint64 count) {
@@ -77,13 +63,9 @@ PERF_KERNEL ceiling_write(uint4* out, uint32 value, uint64 count) {
     const uint64 first = tile * kTile + threadIdx.x;
     if ((tile + 1) * kTile <= count) {
 #pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        __stcs(out + first + i * kThreads, vector);
-      }
+      for (int i = 0; i < kInFlight; ++i) __stcs(out + first + i * kThreads, vector);
     } else {
-      for (uint64 i = first; i < count; i += kThreads) {
-        __stcs(out + i, vector);
-      }
+      for (uint64 i = first; i < count; i += kThreads) __stcs(out + i, vector);
     }
   }
 }
