@@ -40,12 +40,6 @@ def loads_of(kernel: BudgetedKernel) -> int:
     return SLOTS if keeps_loads_in_flight(kernel) else 0
 
 
-def stores_vectors(kernel: BudgetedKernel) -> bool:
-    """Return whether this is a variant that writes 16 bytes at a time."""
-    strided = kernel.label in {"strided_r2", "strided_r4"} and kernel.width == VECTOR_BYTES
-    return strided or kernel.variant in STREAMS or kernel.operator == NONZERO
-
-
 def keeps_loads_in_flight(kernel: BudgetedKernel) -> bool:
     """Return whether this is a variant that copies 16-byte slots, several at a time."""
     return kernel.variant in {"rows", "planes"} and kernel.operator.startswith("gather")
@@ -53,10 +47,8 @@ def keeps_loads_in_flight(kernel: BudgetedKernel) -> bool:
 
 def reads_index_vectors(kernel: BudgetedKernel) -> bool:
     """Return whether this is the variant scalars with 16 bytes of indices to an output vector."""
-    if kernel.variant != "scalars":
-        return False
-    index_bytes = 8 if "64" in kernel.macros["CK_INDEX_T"] else 4
-    return VECTOR_BYTES // kernel.width * index_bytes >= VECTOR_BYTES
+    index_bytes = 8 if "64" in kernel.macros.get("CK_INDEX_T", "") else 4
+    return kernel.variant == "scalars" and index_bytes >= kernel.width
 
 
 def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
@@ -66,7 +58,9 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     others = [line for line in stores if not matches(line, "STG", "E", "EF", "128")]
     if kernel.macros.get("CK_OFFSET_T") == "ck::uint32":
         wrong += [Fault(Kind.DIVISION, line) for line in code if divides(line)]
-    if stores_vectors(kernel) and others == stores:
+    is_strided = kernel.label in {"strided_r2", "strided_r4"} and kernel.width == VECTOR_BYTES
+    is_stream = kernel.variant in STREAMS or kernel.operator == NONZERO
+    if (is_strided or is_stream) and others == stores:
         wrong.append(Fault(Kind.NO_VECTOR_STORE))
     if (keeps_loads_in_flight(kernel) or reads_index_vectors(kernel)) and not any(
         matches(line, "LDG", "E", "128") for line in code

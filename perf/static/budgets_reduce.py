@@ -76,9 +76,8 @@ def flushes(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
     # Divisions of integers have a conversion that does.
     wrong = [o for o in map(opcode, code) if ".FTZ" in o and not o.startswith("F2I.")]
     reduction = _reduction_of(kernel)
-    if reduction.function not in ROOTED | (
-        ROOTED_COMPLEX if _is_complex(reduction.kind) else set()
-    ):
+    rooted = ROOTED | ROOTED_COMPLEX if _is_complex(reduction.kind) else ROOTED
+    if reduction.function not in rooted:
         return wrong
     additions = [name for name in wrong if name.startswith("FADD.")]
     others = [name for name in wrong if name.split(".")[0] not in {"FADD", "FMUL", "FSETP"}]
