@@ -154,7 +154,7 @@ def reduce_kernel(
 ) -> BudgetedKernel:
     """Return the kernel of a variant of reduce, by the names of function and data types."""
     which, x = ReduceFunction[function], DataType[kind]
-    written = result_type(which, x, DataType[result] if result else None)
+    written = DataType[result] if result else result_type(which, x)
     reduction = Reduction(which, x, written, **options)
     return BudgetedKernel(
         reduction.specialise(variant, wide=wide, rank=rank, width=width), reduction

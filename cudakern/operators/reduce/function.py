@@ -57,13 +57,10 @@ _OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
 class ReduceCall:
     """The meaning of a call's arguments for x of a dtype and shape."""
 
-    reduction: Reduction  # what is computed
+    reduction: Reduction
     axes: tuple[int, ...]  # the axes that are reduced, ascending
-    #: Of the result; an initial value has this dtype, too.
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    #: Each element of the result if x is empty and there is no initial value.
-    constant: complex | None
+    shape: tuple[int, ...]  # of the result
+    dtype: np.dtype[Any]  # of the result and of an initial value
 
     @property
     def function(self) -> ReduceFunction:
@@ -167,15 +164,14 @@ def _new_call(
     shape = _shape_of(x, axes, keepdims=keepdims)
     kind = known_dtypes()[x.dtype]
     result = _result_of(function, kind, dtype, count, of_out=of_out)
-    constant = types.of_nothing(function, result)
     native.require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
-    has_value = constant is not None or initial is not None
+    has_value = initial is not None or types.of_nothing(function, result) is not None
     if not has_value and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
         hint = "; give initial" if function in types.INITIAL_FUNCTIONS else ""
         raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
     reduction = Reduction(function, kind, result, ignored, last_index, initial is not None)
-    return ReduceCall(reduction, axes, shape, result.numpy, constant)
+    return ReduceCall(reduction, axes, shape, result.numpy)
 
 
 def _shape_of(x: Array, axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:
@@ -193,21 +189,17 @@ def _result_of(
     *,
     of_out: bool,
 ) -> DataType:
-    """Return the data type of results of ``count`` elements each.
-
-    Raises DTypeError if the function does not take such elements or give such results,
-    BindingError if its results cannot have the dtype of out.
-    """
-    requested = None if dtype is None or of_out else DataType.from_numpy(dtype)
-    result = types.result_type(function, kind, requested)
-    if dtype is not None and of_out:
+    """Return the data type of results of ``count`` elements each, or raise if it is not legal."""
+    result = types.result_type(function, kind)
+    if dtype is not None:
         words, allowed = types.result_types(function, kind)
         result = known_dtypes().get(dtype, DataType.UNKNOWN)
+        wanted = f"{words} for {function.label} of {kind.name.lower()}; got {dtype}"
+        if result not in allowed and of_out:
+            hint = way_out("out", dtype, [d for d, k in known_dtypes().items() if k in allowed])
+            raise BindingError(NAME, "out", f"must have dtype {wanted}{hint}")
         if result not in allowed:
-            requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
-            legal = [own for own, data_type in known_dtypes().items() if data_type in allowed]
-            hint = way_out("out", dtype, legal)
-            raise BindingError(NAME, "out", f"{requirement}; got {dtype}{hint}")
+            raise dtype_error(NAME, "dtype", f"must be {wanted}")
     if not types.holds_indices(function, result, count):
         requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
         if of_out:
@@ -229,7 +221,8 @@ def _bind(
     if not out.size:
         return Work()
     if not x.size:
-        element = np.array(call.constant, call.dtype).tobytes() if initial is None else initial
+        constant = types.of_nothing(call.function, call.reduction.result)
+        element = np.array(constant, call.dtype).tobytes() if initial is None else initial
         return Work(before=lambda arrays: native.fill_elements(arrays[1], element))
     source, result = layouts
     return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
@@ -247,9 +240,8 @@ def run_reduction(
     key = (reduction, axes, keepdims, x.shape)
     call = _calls.find(key)
     if call is None:
-        shape, dtype = _shape_of(x, axes, keepdims=keepdims), reduction.result.numpy
-        constant = types.of_nothing(reduction.function, reduction.result)
-        call = _calls.add(key, ReduceCall(reduction, axes, shape, dtype, constant))
+        shape = _shape_of(x, axes, keepdims=keepdims)
+        call = _calls.add(key, ReduceCall(reduction, axes, shape, reduction.result.numpy))
     out = native.empty(call.shape, call.dtype, native.device_of(x))
     _run(call, (x, out))
     return out

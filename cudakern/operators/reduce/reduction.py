@@ -226,7 +226,7 @@ def reductions() -> Iterator[Reduction]:
     """Yield each function of each data type, with its default result."""
     for function, kind in product(ReduceFunction, INPUT_TYPES):
         if types.takes(function, kind):
-            yield Reduction(function, kind, types.result_type(function, kind, None))
+            yield Reduction(function, kind, types.result_type(function, kind))
 
 
 def specialisations() -> Iterator[KernelSpec]:

@@ -147,14 +147,11 @@ _COUNTING = frozenset({ReduceFunction.SUM, ReduceFunction.L1, ReduceFunction.SUM
 #: Functions of complex numbers that give real ones, if asked for.
 NORMS = frozenset({ReduceFunction.L1, ReduceFunction.L2})
 _OF_NOTHING = {
+    **dict.fromkeys(_COUNTING | NORMS, 0),
+    ReduceFunction.MULTIPLY: 1,
     ReduceFunction.AVERAGE: nan,
-    ReduceFunction.L1: 0,
-    ReduceFunction.L2: 0,
     ReduceFunction.LOG_SUM: -inf,
     ReduceFunction.LOG_SUM_EXP: -inf,
-    ReduceFunction.MULTIPLY: 1,
-    ReduceFunction.SUM: 0,
-    ReduceFunction.SUM_SQUARE: 0,
 }
 
 
@@ -169,10 +166,7 @@ def function_of(value: object) -> ReduceFunction | None:
 
 
 def as_function(value: object, x: object = None) -> ReduceFunction:
-    """Return a function given by name, as a member or by its value, or raise ArgumentError.
-
-    ``x`` is the argument in front of it.
-    """
+    """Return the function that a value stands for, or raise ArgumentError; x is in front of it."""
     function = function_of(value)
     if function is None:
         require_order(x, value)
@@ -237,23 +231,14 @@ def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozens
     return words, frozenset().union(*(_CATEGORIES[name] for name in allowed))
 
 
-def result_type(
-    function: ReduceFunction, kind: DataType, requested: DataType | None = None
-) -> DataType:
-    """Return the data type of a function's result: the requested one, or the function's choice.
+def result_type(function: ReduceFunction, kind: DataType) -> DataType:
+    """Return the data type of a function's result unless another one is asked for.
 
-    Raises DTypeError if the function has no meaning for inputs of this kind, or if the requested
-    type holds less than the input's.
+    Raises DTypeError if the function has no meaning for inputs of this kind.
     """
     if not takes(function, kind):
         required = f"must be real for {function.label}"
         raise dtype_error(NAME, "x.dtype", f"{required}; got {kind.name.lower()}")
-    if requested is not None:
-        words, allowed = result_types(function, kind)
-        if requested not in allowed:
-            required = f"must be {words} for {function.label} of {kind.name.lower()}"
-            raise dtype_error(NAME, "dtype", f"{required}; got {requested.name.lower()}")
-        return requested
     if function in ARG_FUNCTIONS:
         return DataType.INT64
     if function in FLOAT_FUNCTIONS and kind not in _FLOATS | _COMPLEX:

@@ -36,7 +36,7 @@ def problem(shape, axes=None, kind="FLOAT32", function="SUM", *, strides=None, p
     """
     axes = tuple(range(len(shape))) if axes is None else axes
     kind, function = DataType[kind], ReduceFunction[function]
-    result = result_type(function, kind, dtype and DataType[dtype])
+    result = DataType[dtype] if dtype else result_type(function, kind)
     x = Layout(shape, strides or packed_strides(shape, kind.itemsize), kind.itemsize, phase)
     sizes = tuple(1 if k in axes else size for k, size in enumerate(shape))
     written = Layout(sizes, out or packed_strides(sizes, result.itemsize), result.itemsize)
