@@ -197,26 +197,20 @@ class _Values(_States):
         """Return the result."""
         call = self.call
         state = concatenate(states, call.axes[0])
-        if call.function in {_AVERAGE, _L2}:
-            return self._average_or_root(state)
-        function = _SUM if call.function in _ADDED - {*_PARTIAL} else call.function
-        return self.result(state, function)
-
-    def _average_or_root(self, state: Array) -> Array:
-        """Return sums divided by the number of elements, or their square roots.
-
-        In float64, as CuPy treats subnormal float32 as zero; kernels of this package convert.
-        """
+        if call.function not in {_AVERAGE, _L2}:
+            function = _SUM if call.function in _ADDED - {*_PARTIAL} else call.function
+            return self.result(state, function)
+        # In float64, as CuPy treats subnormal float32 as zero; kernels of this package convert.
         total = self.reduce(state, _SUM, dtype=self.dtype, keepdims=self.keepdims)
         widest = np.complex128 if self.dtype.kind == "c" else np.float64
         wide = eager.reduce(total, _SUM, (), dtype=widest)
         numbers = wide.reshape(-1).view(np.float64)
         with use_device(device_of(state)), np.errstate(all="ignore"):
-            if self.call.function is _L2:
+            if call.function is _L2:
                 np.sqrt(numbers, out=numbers)
             else:
-                numbers /= prod(self.shape[d] for d in self.call.axes)
-        return eager.reduce(wide, _SUM, (), dtype=self.call.dtype)
+                numbers /= prod(self.shape[d] for d in call.axes)
+        return eager.reduce(wide, _SUM, (), dtype=call.dtype)
 
 
 class _Exponentials(_Values):

@@ -69,12 +69,6 @@ class _ReducingDesc(OperatorDesc):
         expected = tuple(1 if d in axes else n for d, n in enumerate(x.sizes))
         requirement = f"must be {expected} for axes={axes}"
         self.require_sizes("R8", "output_tensor", out.sizes == expected, requirement)
-        self._check_output_type(function, level)
-        legal = 0 not in x.sizes or 0 in out.sizes or self.constant() is not None
-        self.require_sizes("T4", "input_tensor", legal, f"must be at least 1 for {function.label}")
-
-    def _check_output_type(self, function: ReduceFunction, level: FeatureLevel) -> None:
-        x, out = self.input_tensor, self.output_tensor
         field, kind, result = "output_tensor.data_type", x.data_type, out.data_type
         if level is FeatureLevel.EXTENDED:
             words, allowed = types.result_types(function, kind)
@@ -82,9 +76,11 @@ class _ReducingDesc(OperatorDesc):
             self.require("R9", field, result in allowed, requirement)
         elif function not in types.ARG_FUNCTIONS:
             self.require_data_type_of("R9", "input_tensor")
-        count = prod(x.sizes[axis] for axis in self.axes)
+        count = prod(x.sizes[axis] for axis in axes)
         requirement = f"must hold indices up to {count - 1}; got {result.name}"
         self.require("R9", field, types.holds_indices(function, result, count), requirement)
+        legal = 0 not in x.sizes or 0 in out.sizes or self.constant() is not None
+        self.require_sizes("T4", "input_tensor", legal, f"must be at least 1 for {function.label}")
 
     @property
     def type_tables(self) -> tuple[tuple[str, str, TypeTable], ...]:

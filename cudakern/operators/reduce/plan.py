@@ -7,7 +7,7 @@ for the bits of the result.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,35 +37,33 @@ PIECE = (Dimension(1, (0,)),)
 class ReduceProblem:
     """A function of x over some of its axes."""
 
-    reduction: Reduction  # what is computed
-    #: The operands. Out lacks the axes that are reduced, or has size 1 along them.
+    reduction: Reduction
     x: Layout
-    out: Layout
+    out: Layout  # lacks the axes that are reduced, or has size 1 along them
     axes: tuple[int, ...]  # those axes, ascending
     initial: bytes | None = None  # the initial value, of out's type; None if there is none
-    #: The dimensions that are kept, with the strides of x and out, in the best order for x.
-    kept: tuple[Dimension, ...] = field(init=False)
-    #: The dimensions that are reduced, with the strides of x and of places: in the order of places,
-    #: and in the best order for x.
-    logical: tuple[Dimension, ...] = field(init=False)
-    along: tuple[Dimension, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        x, out, axes = self.x, self.out, self.axes
-        rest = [k for k in range(len(x.shape)) if k not in axes]
+    @cached_property
+    def kept(self) -> tuple[Dimension, ...]:
+        """The dimensions that are kept, with the strides of x and out, in the best order for x."""
+        x, out = self.x, self.out
+        rest = [k for k in range(len(x.shape)) if k not in self.axes]
         written = out.strides if len(out.shape) == len(rest) else [out.strides[k] for k in rest]
-        kept = [
-            Dimension(x.shape[k], (x.strides[k], stride))
-            for k, stride in zip(rest, written, strict=True)
-        ]
-        shape = [x.shape[k] for k in axes]
-        has_places = self.reduction.has_places
-        places = layout.packed_strides(shape, 1) if has_places else [0] * len(shape)
-        strides = [x.strides[k] for k in axes]
-        logical = merge(map(Dimension, shape, zip(strides, places, strict=True)))
-        object.__setattr__(self, "kept", merge(layout.sort_for_walk(kept)))
-        object.__setattr__(self, "logical", logical)
-        object.__setattr__(self, "along", merge(layout.sort_for_walk(logical)))
+        pairs = zip([x.strides[k] for k in rest], written, strict=True)
+        return merge(layout.sort_for_walk(map(Dimension, [x.shape[k] for k in rest], pairs)))
+
+    @cached_property
+    def logical(self) -> tuple[Dimension, ...]:
+        """The dimensions that are reduced, with the strides of x and of places, in their order."""
+        shape = [self.x.shape[k] for k in self.axes]
+        places = layout.packed_strides(shape, 1) if self.reduction.has_places else [0] * len(shape)
+        pairs = zip([self.x.strides[k] for k in self.axes], places, strict=True)
+        return merge(map(Dimension, shape, pairs))
+
+    @cached_property
+    def along(self) -> tuple[Dimension, ...]:
+        """The dimensions that are reduced in the best order for x."""
+        return merge(layout.sort_for_walk(self.logical))
 
     @property
     def rest(self) -> bytes:
@@ -154,17 +152,16 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         return None
     slabs, rows, columns = slab
     slab_bytes = rows * columns * item
-    phase = problem.x.phase
+    of_vectors = columns == 1 and alignment(problem.x.phase, slab_bytes) == VECTOR_BYTES
     if columns == 1:
-        aligned = alignment(phase, slab_bytes) == VECTOR_BYTES and slab_bytes % SECTOR_BYTES == 0
+        aligned = of_vectors and slab_bytes % SECTOR_BYTES == 0
         most = tuning.ALIGNED_TILE_ROW_BYTES if aligned else tuning.TILE_ROW_BYTES
         fits = rows > 1 and slab_bytes <= most and slabs > 1
     else:
         fits = slab_bytes <= tuning.TILE_SLAB_BYTES and not problem.takes_vectors
     if not fits:
         return None
-    by_vectors = columns == 1 and alignment(phase, slab_bytes) == VECTOR_BYTES
-    by_vectors = by_vectors and not problem.reduction.is_long
+    by_vectors = of_vectors and not problem.reduction.is_long
     width = VECTOR_BYTES if by_vectors else item
     units = slab_bytes // width if columns == 1 else rows
     room = min(tuning.STAGE_ROOM, max(tuning.MIN_STAGE_BYTES, slabs * slab_bytes // tuning.BLOCKS))
@@ -173,7 +170,8 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
     if of_sector * slab_bytes > tuning.STAGE_ROOM:
         room, of_sector = tuning.STAGE_ROOM, 1
     tile_slabs = min(slabs, max(of_sector, room // slab_bytes // of_sector * of_sector))
-    lanes = min(WARP, power_below(max(1, THREADS // (tile_slabs * columns))))
+    spare = max(1, THREADS // (tile_slabs * columns))
+    lanes = min(WARP, 1 << (spare.bit_length() - 1))
     if columns == 1:  # lanes that read a row together use different banks
         step = slab_bytes // (VECTOR_BYTES if by_vectors else BANK_BYTES)
         lanes = max(lanes, min(step & -step, tuning.MOST_LANES) if step else 1)
@@ -369,11 +367,6 @@ def _column_threads(columns: int, item: int, vector: int) -> _ColumnThreads:
 def rank_of(*lists: Sequence[Dimension]) -> int:
     """Return the rank of the kernel that takes lists of dimensions."""
     return next(r for r in tuning.RANKS if r >= max(map(len, lists)))
-
-
-def power_below(value: int) -> int:
-    """Return the greatest power of two that is at most a value."""
-    return 1 << (value.bit_length() - 1)
 
 
 def power_above(value: int) -> int:

@@ -48,8 +48,13 @@ def row_splits(rows: int, row_bytes: int) -> int:
     if row_bytes <= tuning.ONE_BLOCK_BYTES or rows > tuning.MOST_ROWS:
         return 1
     parts = (min(n // rows, row_bytes // tuning.MIN_SHARE_BYTES) for n in tuning.PARTS)
-    counts = sorted({1, *parts} - {0})
-    return min(counts, key=lambda splits: _cost(rows, row_bytes, splits))
+
+    def cost(splits: int) -> int:  # few blocks do not reach the rate of memory
+        share = -(-row_bytes // splits)
+        exchanges = (splits > 1) + (splits > THREADS)
+        return max(rows * splits, tuning.FULL) * share + exchanges * tuning.EXCHANGE
+
+    return min(sorted({1, *parts} - {0}), key=cost)
 
 
 def warps_are_faster(rows: int, row_bytes: int) -> bool:
@@ -61,10 +66,3 @@ def warps_are_faster(rows: int, row_bytes: int) -> bool:
         return True
     by_warps = -(-rows * 32 // (tuning.BLOCKS * THREADS)) * -(-row_bytes // tuning.WARP_TURN)
     return by_warps < -(-rows // tuning.BLOCKS) * -(-row_bytes // tuning.BLOCK_TURN)
-
-
-def _cost(rows: int, row_bytes: int, splits: int) -> int:
-    """Return the cost of ``splits`` blocks a row: few blocks do not reach the rate of memory."""
-    share = -(-row_bytes // splits)
-    exchanges = (splits > 1) + (splits > THREADS)
-    return max(rows * splits, tuning.FULL) * share + exchanges * tuning.EXCHANGE
