@@ -103,10 +103,9 @@ def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa
     """Return the count and the rows that are defined, as far as they can be read at once."""
     if any(map(is_cupy, (count, coordinates))):
         return "<on the device>", None
-    if not (isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)):
-        return f"<{foreign.kind_of(count)}>", None
-    if count.shape != (1,) or count.dtype.kind != "u" or coordinates.ndim != len("ij"):
-        return f"<{foreign.kind_of(count)}>", None  # of somebody's own
+    are_arrays = isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)
+    if not are_arrays or (*count.shape, count.dtype.kind, coordinates.ndim) != (1, "u", 2):
+        return f"<{foreign.kind_of(count)}>", None  # such as a pair of somebody's own
     rows = coordinates[: int(count[0])]
     if len(rows) <= _SHOWN:
         return str(count[0]), rows.tolist()
@@ -400,17 +399,15 @@ def _find_all(x: Array, *, by_axis: bool = False) -> Array:
         return native.empty((rows, columns), _INT64, device)
 
     count, request = new_count(x), (_INT64, None, None)
-    if x.size * columns * _INT64.itemsize > plan.UNCOUNTED_BYTES:
-        _find(request, (x, count, table(0)))
-        rows = table(int(count[0]))
-        if rows.size:
-            _find(request, (x, count, rows))
-        return rows
-    rows = table(x.size)
+    counts_first = x.size * columns * _INT64.itemsize > plan.UNCOUNTED_BYTES
+    rows = table(0 if counts_first else x.size)
     _find(request, (x, count, rows))
     nonzeros = int(count[0])
-    if 2 * nonzeros > x.size:
+    if 2 * nonzeros > x.size and not counts_first:
         return rows[:nonzeros]
     exact = table(nonzeros)  # so the memory of the other rows becomes free
-    native.copy_elements(exact, rows[:nonzeros])
+    if counts_first and nonzeros:
+        _find(request, (x, count, exact))
+    else:
+        native.copy_elements(exact, rows[:nonzeros])
     return exact

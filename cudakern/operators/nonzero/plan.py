@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -103,9 +104,8 @@ def _plan_stream(problem: NonzeroProblem) -> Launch:
     vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
     wide = x.size >= layout.MAX_ITEMS_32
     turns, tiles = _tiling(problem, vectors, VECTOR_BYTES, 1)
-    spec = specialise("stream", x.itemsize, problem.coordinates.itemsize, wide=wide)
-    arguments = _common(problem, turns, tiles, lead, wide=wide)
-    return _plan("stream", problem, spec, tiles, arguments)
+    packer = _common(problem, turns, tiles, lead, wide=wide)
+    return _launch("stream", problem, packer, wide=wide)
 
 
 def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch | None:
@@ -130,7 +130,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     tiles = planes * groups
     turns = -(-group * padded // (_WARP * _WARPS))
     point = (Dimension(1, (0,)),)
-    arguments = (
+    packer = (
         _common(problem, turns, tiles, 0, wide=wide)
         .dimensions(COLUMN_RANK, outer=outer or point, inner=inner)
         .divisor(groups=groups)
@@ -139,8 +139,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
         .divisor(strips=padded // _WARP, padded=padded, wide=False)
     )
     variant = "columns" if group % (VECTOR_BYTES // item) == 0 else "parts"
-    spec = specialise(variant, item, problem.coordinates.itemsize, wide=wide)
-    return _plan(variant, problem, spec, tiles, arguments)
+    return _launch(variant, problem, packer, wide=wide)
 
 
 def _rows_of_tile(
@@ -169,10 +168,9 @@ def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     turns, tiles = _tiling(problem, x.size, x.itemsize, STRIDED_TURN_WORDS)
     wide = _is_wide(x, dimensions)
     rank = next(r for r in RANKS if r >= len(dimensions))
-    spec = specialise("strided", x.itemsize, problem.coordinates.itemsize, wide=wide, rank=rank)
-    arguments = _common(problem, turns, tiles, 0, wide=wide)
-    arguments.dimensions(rank, dimensions=dimensions or (Dimension(1, (0,)),))
-    return _plan("strided", problem, spec, tiles, arguments)
+    packer = _common(problem, turns, tiles, 0, wide=wide)
+    packer.dimensions(rank, dimensions=dimensions or (Dimension(1, (0,)),))
+    return _launch("strided", problem, packer, wide=wide, rank=rank)
 
 
 def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
@@ -254,13 +252,15 @@ def slots_for(tiles: int) -> int:
     return 0 if tiles == 1 else max(MIN_SLOTS, 1 << (tiles - 1).bit_length())
 
 
-def _plan(
-    variant: str, problem: NonzeroProblem, spec: KernelSpec, tiles: int, arguments: ArgumentPacker
+def _launch(
+    variant: str, problem: NonzeroProblem, packer: ArgumentPacker, *, wide: bool, rank: int = 0
 ) -> Launch:
-    shared = shared_bytes(variant, problem.x.itemsize)
-    slots = slots_for(tiles)
+    width, arguments = problem.x.itemsize, packer.done()
+    spec = specialise(variant, width, problem.coordinates.itemsize, wide=wide, rank=rank)
+    grid, slots = (arguments["tiles"], 1, 1), arguments["slots"]
     workspace = 8 * (HEADER_WORDS + slots) if slots else 0
-    return Launch(spec, (tiles, 1, 1), shared, 4, arguments.done(), TILE_BLOCKS, workspace)
+    shared = shared_bytes(variant, width)
+    return Launch(spec, grid, shared, 4, arguments, TILE_BLOCKS, workspace)
 
 
 def shared_bytes(variant: str, width: int) -> int:
@@ -295,14 +295,12 @@ def specialise(
 
 def specialisations() -> Iterator[KernelSpec]:
     """Yield every kernel that `plan_nonzero` can ask for."""
-    for width in WIDTHS:
-        for coordinate_bytes in COORDINATE_TYPES:
-            for wide in (False, True):
-                if coordinate_bytes == 8 or not wide:  # noqa: PLR2004  64-bit coordinates
-                    yield specialise("stream", width, coordinate_bytes, wide=wide)
-                if width < VECTOR_BYTES:
-                    yield specialise("columns", width, coordinate_bytes, wide=wide)
-                if width < VECTOR_BYTES // 2:  # of several elements, parts are less than all
-                    yield specialise("parts", width, coordinate_bytes, wide=wide)
-                for rank in RANKS:
-                    yield specialise("strided", width, coordinate_bytes, wide=wide, rank=rank)
+    for width, coordinate_bytes, wide in product(WIDTHS, COORDINATE_TYPES, (False, True)):
+        if coordinate_bytes == 8 or not wide:  # noqa: PLR2004  64-bit coordinates
+            yield specialise("stream", width, coordinate_bytes, wide=wide)
+        if width < VECTOR_BYTES:
+            yield specialise("columns", width, coordinate_bytes, wide=wide)
+        if width < VECTOR_BYTES // 2:  # of several elements, parts are less than all
+            yield specialise("parts", width, coordinate_bytes, wide=wide)
+        for rank in RANKS:
+            yield specialise("strided", width, coordinate_bytes, wide=wide, rank=rank)

@@ -58,11 +58,7 @@ class OffOn:
 
 
 def off_on(values: object, dtype: object) -> OffOn:
-    """Return the values that were given, in a dtype or in their own.
-
-    Raises ArgumentError unless there are two; DTypeError for a dtype that is not supported, and
-    unless each value is a scalar that fits.
-    """
+    """Return the values that were given, in a dtype or in their own; raise unless they fit."""
     wanted = None if dtype is None else as_dtype(NAME, dtype, copyable_dtypes())
     if isinstance(values, list | tuple):
         if len(values) != _COUNT:

@@ -36,6 +36,8 @@ MIN_RUN_BYTES = 128  # bytes of a tile in a plane at least: a line; limit
 RUN_BYTES = 256  # bytes of a tile in a plane at best; estimate
 LINE_BYTES = 128  # bytes that tiles of the output begin at; limit
 _WORD_BITS = 32
+#: For no dimensions.
+POINT = Dimension(1, (0, 0, 0, 0))
 _WIDTHS = (1, 2, 4, 8, 16)
 
 #: Returns a variant's kernel, by width in bytes, index type and offset width.
@@ -102,17 +104,10 @@ def plan_one_hot(problem: OneHotProblem) -> Launch | None:
     if problem.out.size == 0:
         return None
     outer, depth, inner = problem.parts()
-    itemsize = problem.out.itemsize
-    columns = inner[0].size if inner else 1
-    row = columns * depth.size
-    is_flat = len(outer) <= 1 and len(inner) <= 1
-    packed = (
-        (not inner or inner[0].strides[1] == itemsize)
-        and (depth.size == 1 or depth.strides[1] == columns * itemsize)
-        and (not outer or outer[0].strides[1] == row * itemsize)
-    )
-    if is_flat and packed and problem.out.phase % itemsize == 0:
-        return _plan_packed(problem, outer, inner, row)
+    out = problem.out
+    is_packed = out.dense_bytes == out.size * out.itemsize and out.phase % out.itemsize == 0
+    if is_packed and len(outer) <= 1 and len(inner) <= 1:
+        return _plan_packed(problem, outer[0] if outer else POINT, inner[0] if inner else POINT)
     return _plan_strided(problem, (*outer, depth, *inner))
 
 
@@ -136,21 +131,17 @@ def _common(problem: OneHotProblem, *, wide: bool) -> ArgumentPacker:
     )
 
 
-def _plan_packed(
-    problem: OneHotProblem, outer: tuple[Dimension, ...], inner: tuple[Dimension, ...], row: int
-) -> Launch:
+def _plan_packed(problem: OneHotProblem, outer: Dimension, inner: Dimension) -> Launch:
     """Return the plan for out as (outer, depth, inner), packed in this order."""
     size, itemsize = problem.out.size, problem.out.itemsize
-    rows = outer[0].size if outer else 1
-    columns = inner[0].size if inner else 1
-    strides = (outer[0].strides[0] if outer else 0, inner[0].strides[0] if inner else 0)
-    wide = _is_wide(problem, size + TILE_BITS, (*outer, *inner))
+    columns, row = inner.size, problem.depth * inner.size
+    wide = _is_wide(problem, size + TILE_BITS, (outer, inner))
     target = max(MIN_TILE_BYTES, min(TILE_BYTES, size * itemsize // TILES)) // itemsize
     margin = 2 * LINE_BYTES // itemsize  # bits of a tile beyond its elements
     most = TILE_BITS - margin
-    whole_rows = row <= target or (row <= most and rows >= TILES)
+    whole_rows = row <= target or (row <= most and outer.size >= TILES)
     if columns * itemsize >= MIN_PLANE_BYTES and not whole_rows:
-        return _plan_planes(problem, rows, columns, strides, target, wide=wide)
+        return _plan_planes(problem, outer, inner, target, wide=wide)
     if whole_rows:
         tile = _whole_rows(problem, row, columns, target)
     else:
@@ -162,11 +153,11 @@ def _plan_packed(
     arguments = (
         _common(problem, wide=wide)
         .offset(elements=size, tile=tile, tiles=tiles, clears=clears)
-        .offset(outer_stride=strides[0], inner_stride=strides[1])
+        .offset(outer_stride=outer.strides[0], inner_stride=inner.strides[0])
         .divisor(row=row, inner=columns)
         .done()
     )
-    return _plan_tiles("stream", problem, tiles, clears, arguments, wide=wide)
+    return _plan_tiles("stream", problem, arguments, wide=wide)
 
 
 def _whole_rows(problem: OneHotProblem, row: int, columns: int, target: int) -> int:
@@ -182,15 +173,9 @@ def _whole_rows(problem: OneHotProblem, row: int, columns: int, target: int) -> 
 
 
 def _plan_planes(
-    problem: OneHotProblem,
-    rows: int,
-    columns: int,
-    strides: tuple[int, int],
-    target: int,
-    *,
-    wide: bool,
+    problem: OneHotProblem, outer: Dimension, inner: Dimension, target: int, *, wide: bool
 ) -> Launch:
-    depth, itemsize = problem.depth, problem.out.itemsize
+    depth, columns, itemsize = problem.depth, inner.size, problem.out.itemsize
     sector = layout.SECTOR_BYTES // itemsize
     margin = 2 * sector  # bits of a run beyond its columns: up to a sector before and behind
     # First as many planes as make it cheap to read indices again, then as many columns as fit.
@@ -209,32 +194,26 @@ def _plan_planes(
     planes = min(depth, TILE_BITS // run, max(min(cheap, larger // part), target // part, 1))
     groups = -(-depth // planes)
     planes = -(-depth // groups)
-    tiles = rows * groups * chunks
+    tiles = outer.size * groups * chunks
     clears = -(-planes * run // CLEARED_BITS)
     arguments = (
         _common(problem, wide=wide)
-        .offset(inner=columns, tiles=tiles, outer_stride=strides[0], inner_stride=strides[1])
+        .offset(inner=columns, tiles=tiles)
+        .offset(outer_stride=outer.strides[0], inner_stride=inner.strides[0])
         .divisor(chunks=chunks, groups=groups)
         .divisor(vectors=(part + sector) * itemsize // VECTOR_BYTES, wide=False)
         .uint32(planes=planes, columns=part, run=run, clears=clears)
         .done()
     )
-    return _plan_tiles("planes", problem, tiles, clears, arguments, wide=wide)
+    return _plan_tiles("planes", problem, arguments, wide=wide)
 
 
 def _plan_tiles(
-    variant: str,
-    problem: OneHotProblem,
-    tiles: int,
-    clears: int,
-    arguments: Arguments,
-    *,
-    wide: bool,
+    variant: str, problem: OneHotProblem, arguments: Arguments, *, wide: bool
 ) -> Launch:
     spec = specialise(variant, problem.out.itemsize, problem.index_type, wide=wide)
-    shared = STAGED_BYTES + clears * CLEARED_BITS // 8
-    grid = (blocks_for(tiles, 1), 1, 1)
-    return Launch(spec, grid, shared, 3, arguments)
+    shared = STAGED_BYTES + arguments["clears"] * CLEARED_BITS // 8
+    return Launch(spec, (blocks_for(arguments["tiles"], 1), 1, 1), shared, 3, arguments)
 
 
 def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> Launch:
@@ -256,12 +235,11 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
     arguments = (
         _common(problem, wide=wide)
         .offset(items=items)
-        .dimensions(rank, dimensions=dimensions or (Dimension(1, (0, 0, 0, 0)),))
+        .dimensions(rank, dimensions=dimensions or (POINT,))
         .done()
     )
     spec = specialise("strided", width, problem.index_type, wide=wide, rank=rank)
-    grid = (blocks_for(items, per_block), 1, 1)
-    return Launch(spec, grid, 0, 3, arguments)
+    return Launch(spec, (blocks_for(items, per_block), 1, 1), 0, 3, arguments)
 
 
 def specialisations() -> Iterator[KernelSpec]:
