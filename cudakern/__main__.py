@@ -52,10 +52,8 @@ def parser() -> argparse.ArgumentParser:
         for name, text in COMMANDS.items()
     }
     _add_check(parsers["check"])
-    parsers["info"].add_argument("--json", action="store_true", help="print one JSON object")
-    parsers["info"].add_argument(
-        "--check", action="store_true", help="exit with 1 unless a GPU runs a kernel correctly"
-    )
+    _add_flag(parsers["info"], "--json", "print one JSON object")
+    _add_flag(parsers["info"], "--check", "exit with 1 unless a GPU runs a kernel correctly")
     for name in ("demo", "warmup"):
         parsers[name].add_argument(
             "--engine",
@@ -63,9 +61,7 @@ def parser() -> argparse.ArgumentParser:
             default="auto",
             help="where to run; auto takes a GPU if there is one",
         )
-    parsers["warmup"].add_argument(
-        "--all", action="store_true", help="every specialisation, not the common ones only"
-    )
+    _add_flag(parsers["warmup"], "--all", "every specialisation, not the common ones only")
     parsers["warmup"].add_argument(
         "--arch",
         metavar="SM",
@@ -82,6 +78,10 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _add_flag(command: argparse.ArgumentParser, name: str, text: str) -> None:
+    command.add_argument(name, action="store_true", help=text)
+
+
 def _add_check(check: argparse.ArgumentParser) -> None:
     """Add the options of ``check``."""
     check.usage = (
@@ -96,11 +96,8 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     )
     rest.required = False
     check.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m")
-    check.add_argument(
-        "--cupy",
-        action="store_true",
-        help="have `import cupy` give NumPy's arrays, and kernels that run in the simulator",
-    )
+    cupy = "have `import cupy` give NumPy's arrays, and kernels that run in the simulator"
+    _add_flag(check, "--cupy", cupy)
     check.add_argument(
         "--seeds",
         type=_integers,
@@ -109,14 +106,8 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         help="run the script once for each, in a process of its own, with threads and blocks in "
         "another order; default: 0",
     )
-    check.add_argument(
-        "--strict",
-        action="store_true",
-        help="report what PTX allows and what often is a mistake, too",
-    )
-    check.add_argument(
-        "--traffic", action="store_true", help="print the memory traffic of each line, too"
-    )
+    _add_flag(check, "--strict", "report what PTX allows and what often is a mistake, too")
+    _add_flag(check, "--traffic", "print the memory traffic of each line, too")
     check.add_argument(
         "--html",
         metavar="PATH",

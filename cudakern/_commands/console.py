@@ -39,7 +39,7 @@ def show(text: str, style: str = "") -> None:
     """Print a text as it is; ``style`` is one of rich's, such as ``"bold"``."""
     console = _rich_console()
     if console is None:
-        _write(text)
+        sys.stdout.write(f"{_encodable(text)}\n")
     else:
         console.print(Text(_encodable(text), style), soft_wrap=True)
 
@@ -48,14 +48,10 @@ def show_lines(lines: Iterable[Line]) -> None:
     """Print lines of text with styles, which a terminal shows."""
     console = _rich_console()
     if console is None:
-        _write(as_text(lines))
+        show(as_text(lines))
     else:
         encodable = [tuple(Span(_encodable(text), style) for text, style in line) for line in lines]
         console.print(as_rich(encodable), soft_wrap=True)
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(f"{_encodable(text)}\n")
 
 
 def _encodable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from cudakern.operators.tensor import TensorDesc
 from cudakern.values.dtypes import DataType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Sizes = tuple[int, ...]
 
@@ -62,9 +63,14 @@ def _example(
     return Example(title, desc, tuple(arrays[:-1]), (arrays[-1],), remark, rejected)
 
 
-def _gather(x: Sizes, indices: Sizes, out: Sizes, axis: int, dimensions: int) -> GatherOperatorDesc:
-    tensors = _tensor(x), _tensor(indices, DataType.UINT32), _tensor(out)
-    return GatherOperatorDesc(*tensors, axis, dimensions)
+def _indexed(
+    desc_type: Callable[..., OperatorDesc], x: Sizes, indices: Sizes, out: Sizes, *options: int
+) -> OperatorDesc:
+    return desc_type(_tensor(x), _tensor(indices, DataType.UINT32), _tensor(out), *options)
+
+
+_gather = partial(_indexed, GatherOperatorDesc)
+_gather_nd = partial(_indexed, GatherND1OperatorDesc)
 
 
 def _number(operator: str, *rows: tuple[Any, ...]) -> Iterator[Example]:
@@ -75,7 +81,8 @@ def _number(operator: str, *rows: tuple[Any, ...]) -> Iterator[Example]:
 
 def _gather_examples() -> Iterator[Example]:
     """Return the examples of ``DML_GATHER_OPERATOR_DESC``."""
-    six, nine = range(1, 7), range(1, 10)
+    six, nine, tens = range(1, 7), range(1, 10), range(11, 15)
+    indices, pairs = [0, 1, 1, 2], [1, 2, 3, 4, 3, 4, 5, 6]
     remark = (
         "printed with IndexDimensions = 2, for which the output would be {3,1,2}; "
         "IndexDimensions = 1 gives the printed output"
@@ -83,25 +90,12 @@ def _gather_examples() -> Iterator[Example]:
     third, printed = (_gather((3, 2), (1, 2), (3, 2), 1, dimensions) for dimensions in (1, 2))
     return _number(
         "gather",
-        (
-            _gather((4,), (5,), (5,), 0, 1),
-            ([11, 12, 13, 14], [3, 1, 3, 0, 2]),
-            [14, 12, 14, 11, 13],
-        ),
-        (_gather((3, 2), (1, 4), (4, 2), 0, 1), (six, [0, 1, 1, 2]), [1, 2, 3, 4, 3, 4, 5, 6]),
+        (_gather((4,), (5,), (5,), 0, 1), (tens, [3, 1, 3, 0, 2]), [14, 12, 14, 11, 13]),
+        (_gather((3, 2), (1, 4), (4, 2), 0, 1), (six, indices), pairs),
         (third, (six, [1, 0]), [2, 1, 4, 3, 6, 5], remark, printed),
         (_gather((1, 3, 3), (1, 1, 2), (3, 1, 2), 2, 2), (nine, [0, 2]), [1, 3, 4, 6, 7, 9]),
-        (
-            _gather((1, 3, 2), (1, 2, 2), (2, 2, 2), 1, 2),
-            (six, [0, 1, 1, 2]),
-            [1, 2, 3, 4, 3, 4, 5, 6],
-        ),
+        (_gather((1, 3, 2), (1, 2, 2), (2, 2, 2), 1, 2), (six, indices), pairs),
     )
-
-
-def _gather_nd(x: Sizes, indices: Sizes, out: Sizes, *counts: int) -> GatherNDOperatorDesc:
-    tensors = _tensor(x), _tensor(indices, DataType.UINT32), _tensor(out)
-    return (GatherND1OperatorDesc if len(counts) > 2 else GatherNDOperatorDesc)(*tensors, *counts)  # noqa: PLR2004  with batches
 
 
 def _gather_nd_examples() -> Iterator[Example]:
@@ -117,7 +111,7 @@ def _gather_nd_examples() -> Iterator[Example]:
     )
     yield _example(
         "gather_nd without batches, example 2",
-        _gather_nd((1, 2, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2), 3, 2),
+        _indexed(GatherNDOperatorDesc, (1, 2, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2), 3, 2),
         (range(8), [0, 1, 1, 0]),
         [2, 3, 4, 5],
     )
@@ -153,17 +147,12 @@ def _one_hot_examples() -> Iterator[Example]:
     """Return the examples of ``DML_ONE_HOT_OPERATOR_DESC``."""
     three, four, two, out = (1, 1, 3, 1), (1, 1, 1, 4), (1, 1, 1, 2), (1, 1, 3, 4)
     signed = _one_hot(three, two, out, 3, DataType.INT32)
-    unused = "the third value is not used"
+    of_three = ([0, 3, 2], [4, 2, 9]), [2, 4, 4, 4, 4, 4, 4, 2, 4, 4, 2, 4]
     return _number(
         "one_hot",
         (_one_hot(three, two, out, 3), ([0, 3, 2], [0, 1]), [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0]),
         (_one_hot(four, two, out, 2), ([0, 2, 1, 0], [0, 1]), [1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]),
-        (
-            _one_hot(three, three, out, 3),
-            ([0, 3, 2], [4, 2, 9]),
-            [2, 4, 4, 4, 4, 4, 4, 2, 4, 4, 2, 4],
-            unused,
-        ),
+        (_one_hot(three, three, out, 3), *of_three, "the third value is not used"),
         (signed, ([-3, 100, 3], [0, 1]), [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
     )
 
@@ -200,36 +189,38 @@ def _nonzero_examples() -> Iterator[Example]:
     )
 
 
-def _reduced_sizes(sizes: Sizes, axes: Sizes) -> Sizes:
-    return tuple(1 if axis in axes else n for axis, n in enumerate(sizes))
+def _reduced(
+    desc_type: Callable[..., OperatorDesc],
+    data_type: DataType,
+    x: list[int],
+    *rows: tuple[Any, ...],
+) -> Iterator[tuple[Any, ...]]:
+    """Yield arguments of `_number` for an x of 3 by 3; a row has axes, the result, any remark."""
+    for axes, *result in rows:
+        out = tuple(1 if axis in axes else 3 for axis in range(2))
+        yield desc_type(_tensor((3, 3)), _tensor(out, data_type), axes), (x,), *result
 
 
 def _reduce_examples() -> Iterator[Example]:
-    """Yield the examples of ``DML_REDUCE_OPERATOR_DESC``."""
-    x, sizes = [1, 2, 3, 3, 0, 4, 2, 4, 2], (3, 3)
-    results = [((0,), [6, 6, 9]), ((1,), [6, 7, 8]), ((0, 1), [21])]
-    remarks = ["", "", "the comment beside the printed result has a 5 where the input has a 4"]
-    for number, ((axes, expected), remark) in enumerate(zip(results, remarks, strict=True), 1):
-        tensors = _tensor(sizes), _tensor(_reduced_sizes(sizes, axes))
-        desc = ReduceOperatorDesc(ReduceFunction.SUM, *tensors, axes)
-        yield _example(f"reduce, example {number}", desc, (x,), expected, remark)
+    """Return the examples of ``DML_REDUCE_OPERATOR_DESC``."""
+    desc_type, x = partial(ReduceOperatorDesc, ReduceFunction.SUM), [1, 2, 3, 3, 0, 4, 2, 4, 2]
+    remark = "the comment beside the printed result has a 5 where the input has a 4"
+    rows = ((0,), [6, 6, 9]), ((1,), [6, 7, 8]), ((0, 1), [21], remark)
+    return _number("reduce", *_reduced(desc_type, DataType.FLOAT32, x, *rows))
 
 
 def _arg_examples(
     desc_type: type[ArgmaxOperatorDesc | ArgminOperatorDesc],
-    results: Iterable[tuple[Sizes, list[float]]],
-    ties: list[float],
+    ties: list[int],
+    *rows: tuple[Sizes, list[int]],
 ) -> Iterator[Example]:
     """Yield the examples of ``DML_ARGMAX_OPERATOR_DESC`` or ``DML_ARGMIN_OPERATOR_DESC``."""
-    name = desc_type.operator
-    x, sizes = [1, 2, 3, 3, 0, 4, 2, 5, 2], (3, 3)
-    for number, (axes, expected) in enumerate(results, 1):
-        tensors = _tensor(sizes), _tensor(_reduced_sizes(sizes, axes), DataType.UINT32)
-        desc = desc_type(*tensors, axes, AxisDirection.INCREASING)
-        yield _example(f"{name}, example {number}", desc, (x,), expected)
+    first = partial(desc_type, axis_direction=AxisDirection.INCREASING)
+    x = [1, 2, 3, 3, 0, 4, 2, 5, 2]
+    yield from _number(desc_type.operator, *_reduced(first, DataType.UINT32, x, *rows))
     for direction, position in ((AxisDirection.INCREASING, 0), (AxisDirection.DECREASING, 4)):
         desc = desc_type(_tensor((5,)), _tensor((1,), DataType.UINT32), (0,), direction)
-        yield _example(f"{name}, equal elements", desc, (ties,), [position])
+        yield _example(f"{desc_type.operator}, equal elements", desc, (ties,), [position])
 
 
 def examples() -> tuple[Example, ...]:
@@ -237,20 +228,14 @@ def examples() -> tuple[Example, ...]:
 
     Source: DirectML reference, the pages of the operators' descriptors.
     """
+    largest = ((0,), [1, 2, 1]), ((1,), [2, 2, 1]), ((0, 1), [7])
+    smallest = ((0,), [0, 1, 2]), ((1,), [0, 1, 0]), ((0, 1), [4])
     return (
         *_gather_examples(),
         *_gather_nd_examples(),
         *_nonzero_examples(),
         *_one_hot_examples(),
         *_reduce_examples(),
-        *_arg_examples(
-            ArgmaxOperatorDesc,
-            [((0,), [1, 2, 1]), ((1,), [2, 2, 1]), ((0, 1), [7])],
-            [3, 2, 1, 2, 3],
-        ),
-        *_arg_examples(
-            ArgminOperatorDesc,
-            [((0,), [0, 1, 2]), ((1,), [0, 1, 0]), ((0, 1), [4])],
-            [1, 2, 3, 2, 1],
-        ),
+        *_arg_examples(ArgmaxOperatorDesc, [3, 2, 1, 2, 3], *largest),
+        *_arg_examples(ArgminOperatorDesc, [1, 2, 3, 2, 1], *smallest),
     )

@@ -96,18 +96,17 @@ def _look_for(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _cuda() -> dict[str, Any]:
     """Return driver, runtime and devices."""
     runtime = import_cupy().cuda.runtime
-    devices = []
-    for ordinal in range(runtime.getDeviceCount()):
-        properties = runtime.getDeviceProperties(ordinal)
-        devices.append(
-            {
-                "ordinal": ordinal,
-                "name": properties["name"].decode(),
-                "compute_capability": f"{properties['major']}.{properties['minor']}",
-                "multiprocessors": properties["multiProcessorCount"],
-                "memory_bytes": properties["totalGlobalMem"],
-            }
-        )
+    properties = map(runtime.getDeviceProperties, range(runtime.getDeviceCount()))
+    devices = [
+        {
+            "ordinal": ordinal,
+            "name": device["name"].decode(),
+            "compute_capability": f"{device['major']}.{device['minor']}",
+            "multiprocessors": device["multiProcessorCount"],
+            "memory_bytes": device["totalGlobalMem"],
+        }
+        for ordinal, device in enumerate(properties)
+    ]
     return {
         "available": bool(devices),
         "driver": runtime.driverGetVersion(),

@@ -48,12 +48,6 @@ _COMMON_VARIANTS = {"stream", "warps", "tiles", "vectors"}
 ELSEWHERE = "there is no GPU here; for one elsewhere: python -m cudakern warmup --arch sm_90"
 
 
-def _common_reductions() -> Iterator[KernelSpec]:
-    for reduction in reductions():
-        if reduction.function.label in _COMMON_FUNCTIONS and reduction.kind in _COMMON_KINDS:
-            yield from (s for s in kernels_of(reduction) if s.variant in _COMMON_VARIANTS)
-
-
 def _is_common(spec: KernelSpec) -> bool:
     """Return whether a specialisation of another operator is one that most calls need."""
     macros = dict(spec.defines)
@@ -68,9 +62,13 @@ def _is_common(spec: KernelSpec) -> bool:
 
 def kernels(*, everything: bool) -> Iterator[KernelSpec]:
     """Yield the specialisations to compile."""
-    yield from (spec for spec in specialisations() if everything or _is_common(spec))
-    if not everything:
-        yield from _common_reductions()
+    if everything:
+        yield from specialisations()
+        return
+    yield from filter(_is_common, specialisations())
+    for reduction in reductions():
+        if reduction.function.label in _COMMON_FUNCTIONS and reduction.kind in _COMMON_KINDS:
+            yield from (s for s in kernels_of(reduction) if s.variant in _COMMON_VARIANTS)
 
 
 def run(options: argparse.Namespace) -> int:
