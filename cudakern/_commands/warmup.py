@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from cudakern._commands.console import progress, show
@@ -27,7 +26,6 @@ from cudakern.values.dtypes import DataType
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Future
     from pathlib import Path
     from types import FrameType
 
@@ -128,32 +126,20 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], str, str]:
 
 def _compile(work: Sequence[_Work], jobs: int, choice: Choice) -> int:
     """Compile until all is done or must stop; return how many kernels are compiled and cached."""
-    ended: SimpleQueue[Future[Path]] = SimpleQueue()
     pool = ThreadPoolExecutor(jobs)
-    names = {}
     with progress("compiling", len(work), "kernels") as tell:
         try:
-            for name, compile_one in work:
-                job = pool.submit(compile_one)
-                names[job] = name
-                job.add_done_callback(ended.put)
-            for job in _ended_jobs(ended, len(work)):
-                if job.result().parent not in choice.readable:
-                    raise EngineUnavailableError(choice.problem)  # it goes with this process
-                tell(names[job])
+            names = {pool.submit(compile_one): name for name, compile_one in work}
+            running = set(names)
+            while running and not stopping:
+                ended, running = wait(running, PATIENCE, FIRST_COMPLETED)
+                for job in () if stopping else ended:  # which may be why they have ended
+                    if job.result().parent not in choice.readable:
+                        raise EngineUnavailableError(choice.problem)  # it goes with this process
+                    tell(names[job])
         finally:
             pool.shutdown(cancel_futures=True)
     return sum(not job.cancelled() and job.exception() is None for job in names)
-
-
-def _ended_jobs(ended: SimpleQueue[Future[Path]], number: int) -> Iterator[Future[Path]]:
-    """Yield jobs as they end, until ``number`` have ended or all work must stop."""
-    while number and not stopping:
-        with suppress(Empty):
-            job = ended.get(timeout=PATIENCE)
-            if not stopping:  # which may be why it has ended
-                yield job
-            number -= 1
 
 
 @contextmanager

@@ -104,18 +104,16 @@ register("one_hot values", Results(_numbers))
 
 def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
     """Return the dtype of NumPy's scalars among two values; without any, of Python's numbers."""
-    numbers = [
-        isinstance(value, int | float | complex) and not isinstance(value, np.generic)
-        for value in values
+    own = [
+        v for v in values if isinstance(v, np.generic) or not isinstance(v, complex | float | int)
     ]
-    if all(numbers):
+    if not own:
         if all(isinstance(value, bool) for value in values):
             return np.dtype(np.bool_)
         some_complex = any(isinstance(value, complex) for value in values)
         return np.dtype(np.complex64 if some_complex else np.float32)
     try:
-        own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
-        dtype: np.dtype[Any] = np.result_type(*own)
+        dtype: np.dtype[Any] = np.result_type(*(np.asarray(value).dtype for value in own))
     except Exception as error:
         requirement = f"must be scalars of one dtype; got {shown(values)} ({reason(error)})"
         raise dtype_error(NAME, "values", requirement) from error
