@@ -7,10 +7,7 @@ from cudakern.errors import EngineUnavailableError
 
 
 def choose(engine: str) -> str:
-    """Return ``"cuda"`` or ``"simulator"`` for ``--engine``.
-
-    Raises EngineUnavailableError if CUDA was asked for and there is no device.
-    """
+    """Return ``"cuda"`` or ``"simulator"`` for ``--engine``; raise for CUDA without a device."""
     if engine == "auto":
         return "cuda" if device_count() else "simulator"
     if engine == "cuda" and not device_count():

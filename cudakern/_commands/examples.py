@@ -224,10 +224,7 @@ def _arg_examples(
 
 
 def examples() -> tuple[Example, ...]:
-    """Return all documented examples.
-
-    Source: DirectML reference, the pages of the operators' descriptors.
-    """
+    """Return all examples of the pages of the operators' descriptors."""
     largest = ((0,), [1, 2, 1]), ((1,), [2, 2, 1]), ((0, 1), [7])
     smallest = ((0,), [0, 1, 2]), ((1,), [0, 1, 0]), ((0, 1), [4])
     return (

@@ -1,7 +1,4 @@
-"""Nonzero-coordinates: where an array's elements are not zero, in ascending order.
-
-NumPy's names for the same are argwhere and nonzero.
-"""
+"""Nonzero-coordinates: where elements are not zero; in NumPy, this is argwhere and nonzero."""
 
 from __future__ import annotations
 
@@ -35,8 +32,7 @@ NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
 _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
 _KINDS = (_UINT32, _INT64)
-#: The most elements: more than any memory holds, and few enough for the words that blocks
-#: exchange.
+#: The most elements: more than a memory holds, few enough for the words that blocks exchange.
 MAX_COUNTED = 2**40
 #: The most rows that are shown; of more, as many at either end, as NumPy does.
 _SHOWN, _EDGE = 10, 3

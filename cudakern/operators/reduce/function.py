@@ -100,10 +100,7 @@ def call_of(
     initial: object,
     out: object = None,
 ) -> tuple[ReduceCall, bytes | None, Array | None]:
-    """Return the meaning of a call, the bytes of its initial value and its output, if any.
-
-    Its arguments are checked once for equal facts of x and out.
-    """
+    """Return a call's meaning, checked once for equal facts, its initial value, and its output."""
     if type(function) is not str:
         function = types.as_function(function, x)
     if axis is not None and type(axis) is not int:

@@ -232,10 +232,7 @@ def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozens
 
 
 def result_type(function: ReduceFunction, kind: DataType) -> DataType:
-    """Return the data type of a function's result unless another one is asked for.
-
-    Raises DTypeError if the function has no meaning for inputs of this kind.
-    """
+    """Return the data type of a result if no other is asked for; raise for an illegal input."""
     if not takes(function, kind):
         required = f"must be real for {function.label}"
         raise dtype_error(NAME, "x.dtype", f"{required}; got {kind.name.lower()}")
