@@ -79,14 +79,9 @@ class OneHotProblem:
         indices and out, its step along the depth, and its step along the bytes of an element.
         """
         out, axis = self.out, self.axis
-        others = [d for d in range(len(out.shape)) if d != axis]
-        dimensions = layout.order_by(
-            [
-                Dimension(out.shape[d], (self.indices.strides[k], out.strides[d], 0, 0))
-                for k, d in enumerate(others)
-            ],
-            1,
-        )
+        sizes, steps = (of[:axis] + of[axis + 1 :] for of in (out.shape, out.strides))
+        walked = zip(sizes, self.indices.strides, steps, strict=True)
+        dimensions = layout.order_by([Dimension(n, (i, o, 0, 0)) for n, i, o in walked], 1)
         depth = Dimension(self.depth, (0, out.strides[axis], 1, 0))
         if self.depth == 1:
             return merge(dimensions), depth, ()
@@ -221,7 +216,6 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
     dimensions = merge(layout.order_by(dimensions, 1))
     read = (problem.values.phase, problem.on_offset) if problem.values.size else ()
     width = alignment(problem.out.phase, itemsize, *read, *(d.strides[1] for d in dimensions))
-    width = min(width, itemsize)
     if width < itemsize:
         piece = Dimension(itemsize // width, (0, width, 0, width))
         dimensions = (*dimensions, piece)

@@ -119,7 +119,8 @@ class _States:
 
     def reduce(self, x: Array, function: ReduceFunction, **options: Any) -> Array:  # noqa: ANN401
         """Return x reduced along the axes of the call, which stay, with its rule for NaN."""
-        rules = {"keepdims": True, "nan": self.nan, **options}
+        nan = "ignore" if self.call.reduction.ignore_nan else "propagate"
+        rules: dict[str, Any] = {"keepdims": True, "nan": nan, **options}
         return eager.reduce(x, function, self.call.axes, **rules)
 
     def result(self, x: Array, function: ReduceFunction, **options: Any) -> Array:  # noqa: ANN401
@@ -134,11 +135,6 @@ class _States:
         return self.result(
             only_chunk(chunk), self.call.function, last_index=self.call.reduction.last_index
         )
-
-    @property
-    def nan(self) -> NanRule:
-        """The rule for NaN, as functions take it."""
-        return "ignore" if self.call.reduction.ignore_nan else "propagate"
 
     def of_nothing(self, chunk: Array, dtype: np.dtype[Any]) -> Array | None:
         """Return the state of a chunk whose results have no element; None for other chunks."""
@@ -270,24 +266,22 @@ class _Positions(_States):
 
     def combine(self, states: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Return the state of several chunks."""
-        call = self.call
-        along = call.axes[0]
+        along = self.call.axes[0]
         values, positions = (concatenate(parts, along) for parts in zip(*states, strict=True))
         if values.shape[along] <= 1:
             return values, positions
-        best = eager.reduce(values, self.extreme, along, keepdims=True, nan=self.nan)
+        best = self.reduce(values, self.extreme)
         function, beyond = (
-            (_MAX, -1) if call.reduction.last_index else (_MIN, np.iinfo(np.int64).max)
+            (_MAX, -1) if self.call.reduction.last_index else (_MIN, np.iinfo(np.int64).max)
         )
         with use_device(device_of(values)):
             chosen = values == best
             if self.dtype.kind in "fc":
                 chosen |= np.isnan(values) & np.isnan(best)
             positions = np.where(chosen, positions, beyond)
-        return best, eager.reduce(positions, function, along, keepdims=True)
+        return best, self.reduce(positions, function)
 
     def finish(self, states: list[tuple[Array, Array]]) -> Array:
         """Return the result."""
-        call = self.call
         _, positions = self.combine(states)
-        return eager.reduce(positions, _MAX, call.axes, keepdims=self.keepdims, dtype=call.dtype)
+        return self.result(positions, _MAX)

@@ -118,23 +118,16 @@ _CATEGORIES = {
 }
 _EARLY = ((FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32),)
 _FROM_2_1 = ((FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | _INT32), *_EARLY)
+_POSITIONS = (FeatureLevel.LEVEL_4_1, _SMALL | _INT64), (FeatureLevel.LEVEL_2_1, _SMALL), *_EARLY
+_EXTREMES = (FeatureLevel.LEVEL_5_0, _SMALL | _INT64), (FeatureLevel.LEVEL_3_0, _SMALL), *_FROM_2_1
+_SUMS = (FeatureLevel.LEVEL_5_0, _WIDE), *_FROM_2_1
+_NORMS = (FeatureLevel.LEVEL_5_0, _WIDE), *_EARLY
 #: Types of the input at DirectML's levels, newest first, unless these are floats at all levels.
 _INPUT_DATA_TYPES: dict[ReduceFunction, TypeTable] = {
-    **dict.fromkeys(
-        ARG_FUNCTIONS,
-        ((FeatureLevel.LEVEL_4_1, _SMALL | _INT64), (FeatureLevel.LEVEL_2_1, _SMALL), *_EARLY),
-    ),
-    **dict.fromkeys(
-        EXTREMES,
-        ((FeatureLevel.LEVEL_5_0, _SMALL | _INT64), (FeatureLevel.LEVEL_3_0, _SMALL), *_FROM_2_1),
-    ),
-    **dict.fromkeys(
-        (ReduceFunction.MULTIPLY, ReduceFunction.SUM),
-        ((FeatureLevel.LEVEL_5_0, _WIDE), *_FROM_2_1),
-    ),
-    **dict.fromkeys(
-        (ReduceFunction.L1, ReduceFunction.SUM_SQUARE), ((FeatureLevel.LEVEL_5_0, _WIDE), *_EARLY)
-    ),
+    **dict.fromkeys(ARG_FUNCTIONS, _POSITIONS),
+    **dict.fromkeys(EXTREMES, _EXTREMES),
+    **dict.fromkeys((ReduceFunction.MULTIPLY, ReduceFunction.SUM), _SUMS),
+    **dict.fromkeys((ReduceFunction.L1, ReduceFunction.SUM_SQUARE), _NORMS),
 }
 #: Types of the output of ARGMAX and ARGMIN.
 INDEX_DATA_TYPES: TypeTable = (
