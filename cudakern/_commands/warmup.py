@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from cudakern._commands.console import progress, show
@@ -106,21 +107,20 @@ def _refusal(options: argparse.Namespace) -> str:
     return f"--arch must be a GPU's, one of {names}; got {found}" if found else ""
 
 
-def _work(options: argparse.Namespace) -> tuple[list[_Work], str, str]:
+def _work(options: argparse.Namespace) -> tuple[Sequence[_Work], str, str]:
     """Return functions that compile the kernels, their target, and advice if there is no GPU."""
     specs = list(kernels(everything=options.all))
-    work: list[_Work] = []
     if options.arch:
         targets = [*dict.fromkeys(options.arch)]
-        for arch in targets:
-            work += [(spec.entry, partial(kernel_files.cached_file, spec, arch)) for spec in specs]
+        pairs = product(targets, specs)
+        work = [(spec.entry, partial(kernel_files.cached_file, spec, arch)) for arch, spec in pairs]
         return work, " and ".join(targets), ""
     name = choose(options.engine)
     device = 0 if name == "cuda" else HOST
     if device == HOST:
         find_toolchain()  # here a signal can still end it
     engine = engine_for(device)
-    work += [(spec.entry, partial(engine.compile, spec, device)) for spec in specs]
+    work = [(spec.entry, partial(engine.compile, spec, device)) for spec in specs]
     return work, f"the {name} engine", "" if device_count() else f"; {ELSEWHERE}"
 
 

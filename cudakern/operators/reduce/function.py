@@ -122,25 +122,15 @@ def call_of(
     except Exception:  # noqa: BLE001  nan is not hashable, or cannot be compared
         call = None
     if call is None:
-        call = _calls.add(key, _new_call(x, *key[:6], initial, of_out=of_out))
+        call = _calls.add(key, _new_call(x, key, initial, of_out=of_out))
     if initial is None:
         return call, None, target
     return call, validation.as_bytes(NAME, "initial", initial, call.dtype), target
 
 
-def _new_call(
-    x: Array,
-    name: str | ReduceFunction,
-    axis: int | tuple[int, ...] | None,
-    keepdims: bool,  # noqa: FBT001  as in the key
-    dtype: np.dtype[Any] | None,
-    nan: object,
-    last_index: bool,  # noqa: FBT001
-    initial: object,
-    *,
-    of_out: bool,
-) -> ReduceCall:
-    """Check the arguments of a call and return their meaning; ``of_out``: dtype is that of out."""
+def _new_call(x: Array, key: tuple[Any, ...], initial: object, *, of_out: bool) -> ReduceCall:
+    """Check the arguments in a key and return their meaning; ``of_out``: dtype is that of out."""
+    name, axis, keepdims, dtype, nan, last_index, *_ = key
     types.require_order(x, name)
     require_dtype(NAME, "x", x.dtype, known_dtypes())
     native.require_rank(NAME, "x", x, 0)

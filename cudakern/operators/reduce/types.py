@@ -183,19 +183,14 @@ def require_order(x: object, function: object) -> None:
     """Raise ArgumentError if x and the function are swapped: a name or scalar, and an array."""
     if type(x) is np.ndarray and x.ndim == 0:
         x = x.item()
-    swapped = isinstance(function, list | tuple | range) or _has_axes(function)
+    swapped = isinstance(function, list | tuple | range)
+    with suppress(Exception):  # whatever the class of a value raises
+        swapped = swapped or len(function.shape) > 0  # type: ignore[attr-defined]
     if isinstance(x, str) and x in BY_LABEL:
         swapped = not (function is None or isinstance(function, str))
     if isinstance(x, str | int) and swapped:
         requirement = f"must be an array; got {shown(x)}: x and function are swapped"
         raise ArgumentError(NAME, "x", requirement)
-
-
-def _has_axes(value: object) -> bool:
-    try:
-        return len(value.shape) > 0  # type: ignore[attr-defined]  # so AttributeError
-    except Exception:  # noqa: BLE001  whatever the class of a value raises
-        return False
 
 
 def takes(function: ReduceFunction, kind: DataType) -> bool:
