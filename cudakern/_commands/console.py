@@ -74,8 +74,7 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
     console = _rich_console()
     if console is not None:
         table = Table(show_header=bool(headings))
-        for i in range(len(widths)):
-            heading = headings[i] if headings else ""
+        for i, heading in enumerate(headings or [""] * len(widths)):
             table.add_column(Text(heading), no_wrap=i < len(widths) - 1)
         for row in rows:
             table.add_row(*(Text(_encodable(cell)) for cell in row))

@@ -81,10 +81,6 @@ class OneHotOperatorDesc(OperatorDesc):
         indices, values, out = layouts
         kind = self.indices_tensor.data_type.name.lower()
         axis = self.axis
-        dropped = Layout(
-            indices.shape[:axis] + indices.shape[axis + 1 :],
-            indices.strides[:axis] + indices.strides[axis + 1 :],
-            indices.itemsize,
-            indices.phase,
-        )
+        sizes, strides = (of[:axis] + of[axis + 1 :] for of in (indices.shape, indices.strides))
+        dropped = Layout(sizes, strides, indices.itemsize, indices.phase)
         return plan_one_hot(OneHotProblem(dropped, values, out, axis, kind))

@@ -15,7 +15,6 @@ from cudakern.operators.arrays.native import Array, device_of, empty, use_device
 from cudakern.operators.reduce import function as eager
 from cudakern.operators.reduce import types
 from cudakern.operators.reduce.function import ReduceCall, call_of
-from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, NAME, ReduceFunction
 from cudakern.values.dtypes import DataType
 
@@ -93,7 +92,7 @@ def reduce(
     meta, symbols = lazy.meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
     finds_positions = call.function in ARG_FUNCTIONS
     values = _Exponentials if call.function is ReduceFunction.LOG_SUM_EXP else _Values
-    states = (_Positions if finds_positions else values)(call, start, x.dtype, x.shape, keepdims)
+    states = (_Positions if finds_positions else values)(call, start, x.shape, keepdims)
     ones = dict.fromkeys(call.axes, 1)
     if all(x.numblocks[d] == 1 for d in call.axes):
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
@@ -113,7 +112,6 @@ class _States:
 
     call: ReduceCall
     initial: bytes | None  # one element of the result
-    kind: np.dtype[Any]  # of x
     shape: tuple[int, ...]  # of x
     keepdims: bool
 
@@ -152,13 +150,10 @@ class _Values(_States):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of values until the last step."""
-        call = self.call
-        if call.function in EXTREMES:
-            return self.kind
-        if call.dtype.kind in "iub":
-            return call.dtype
-        kinds = DataType.from_numpy(self.kind), DataType.from_numpy(call.dtype)
-        return Reduction(call.function, *kinds).accumulator.numpy
+        reduction = self.call.reduction
+        if reduction.function in EXTREMES:
+            return reduction.kind.numpy
+        return self.call.dtype if self.call.dtype.kind in "iub" else reduction.accumulator.numpy
 
     def partial(self, x: Array, function: ReduceFunction) -> Array:
         """Return x reduced to a state. Sums begin with -0.0 if that is the initial value."""
@@ -241,9 +236,10 @@ class _Positions(_States):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of values: double for floats, since CuPy treats subnormal float32 as zero."""
-        if self.kind.kind in "iub":
-            return self.kind
-        return np.dtype(np.complex128 if self.kind.kind == "c" else np.float64)
+        kind = self.call.reduction.kind.numpy
+        if kind.kind in "iub":
+            return kind
+        return np.dtype(np.complex128 if kind.kind == "c" else np.float64)
 
     def of_chunk(self, chunk: Array, *starts: int) -> tuple[Array, Array]:
         """Return the state of a chunk that begins at ``starts`` along the reduced axes."""

@@ -87,9 +87,8 @@ class _ReducingDesc(OperatorDesc):
         """The legal data types of tensors, which depend on the function."""
         function = self._function()
         of_input = ("R10", "input_tensor", types.input_data_types(function))
-        if function not in types.ARG_FUNCTIONS:
-            return (of_input,)
-        return of_input, ("R10", "output_tensor", types.INDEX_DATA_TYPES)
+        of_output = ("R10", "output_tensor", types.INDEX_DATA_TYPES)
+        return (of_input, of_output) if function in types.ARG_FUNCTIONS else (of_input,)
 
     def constant(self) -> complex | None:
         """Return the output's elements if the input is empty, and None otherwise."""
