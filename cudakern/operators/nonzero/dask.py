@@ -165,33 +165,31 @@ def _consecutive(x: Lazy) -> Lazy:
 
 def _rows(x: Lazy) -> Lazy:
     """Return the coordinates of elements that are not zero, chunk by chunk."""
-    return _of_each(x, _coordinates, "rows", (x.ndim,), lazy.meta_like(x, 2, _INT64))
+    return _of_each(x, _coordinates, "rows", lazy.meta_like(x, 2, _INT64))
 
 
 def _first(x: Lazy, wanted: int) -> Lazy:
     """Return a pair: how many elements are not zero, and their first coordinates."""
     meta, combine = lazy.meta_of_states(1), partial(_combine, wanted)
-    pairs = _of_each(x, partial(_find, wanted), "chunk", (), meta)
+    pairs = _of_each(x, partial(_find, wanted), "chunk", meta)
     return lazy.tree(eager.NAME, pairs, (0,), combine, combine, meta, keepdims=True)
 
 
-def _of_each(
-    x: Lazy, take: Callable[..., object], word: str, rest: tuple[int, ...], meta: Array
-) -> Lazy:
+def _of_each(x: Lazy, take: Callable[..., object], word: str, meta: Array) -> Lazy:
     """Return the results of a function for each consecutive chunk and its start, in order."""
-    x = _consecutive(x)
+    x, columns = _consecutive(x), ((x.ndim,),) * (meta.ndim - 1)  # of rows
     name = f"cudakern-{eager.NAME}-{word}-{tokenize(x.name, take)}"
     starts = [lazy.starts_of(sizes) for sizes in x.chunks]
     graph: dict[Any, Any] = {
-        (name, number, *[0 for _ in rest]): (
+        (name, number, *[0 for _ in columns]): (
             partial(take, lazy.start_of_block(starts, block)),
             (x.name, *block),
         )
         for number, block in enumerate(product(*map(range, x.numblocks)))
     }
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[x])
-    sizes = (nan,) * len(graph) if rest else (1,) * len(graph)
-    return da.Array(layers, name, (sizes, *[(n,) for n in rest]), meta=meta)
+    sizes = (nan if columns else 1,) * len(graph)
+    return da.Array(layers, name, (sizes, *columns), meta=meta)
 
 
 def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
