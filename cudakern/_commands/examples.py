@@ -26,7 +26,6 @@ from cudakern.values.dtypes import DataType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Numbers = Iterable[float]
     Sizes = tuple[int, ...]
 
 
@@ -50,17 +49,18 @@ def _tensor(sizes: Sizes, data_type: DataType = DataType.FLOAT32) -> TensorDesc:
 def _example(
     title: str,
     desc: OperatorDesc,
-    inputs: Iterable[Numbers],
-    expected: Numbers,
-    *notes: Any,  # noqa: ANN401  see Example
+    inputs: Iterable[Iterable[float]],
+    expected: Iterable[float],
+    remark: str = "",
+    rejected: OperatorDesc | None = None,
 ) -> Example:
-    """Return an example of one output, its values given in row-major order, and its notes."""
+    """Return an example of one output, its values given in row-major order."""
     tensors = [tensor for _, tensor in (*desc.inputs(), *desc.outputs())]
     arrays = [
         np.array(list(values), tensor.data_type.numpy).reshape(tensor.sizes)
         for values, tensor in zip((*inputs, expected), tensors, strict=True)
     ]
-    return Example(title, desc, tuple(arrays[:-1]), (arrays[-1],), *notes)
+    return Example(title, desc, tuple(arrays[:-1]), (arrays[-1],), remark, rejected)
 
 
 def _indexed(
