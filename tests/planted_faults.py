@@ -451,7 +451,7 @@ FAULTS = (
           "self.selection, self.shape§, first§§)"),
     Fault("sums of halves are halves between chunks",
           "dask/test_reduce.py::test_partial_results_wrap_and_round_as_those_of_one_array",
-          "return §Reduction(call.function, *kinds).accumulator.numpy§call.dtype§"),
+          "else §reduction.accumulator.numpy§self.call.dtype§"),
     Fault("budget of registers is ignored",
           "conformance/test_machine_code.py::test_a_register_too_many_is_seen",
           "if usage.registers > §registers§255§:"),
