@@ -9,11 +9,9 @@ import numpy as np
 
 from cudakern.simulator.cupy_stand_in.arrays import to_cupy
 from cudakern.simulator.cupy_stand_in.kernel_text import (
-    Kernels,
     Operands,
     TextKernel,
     collapse_dimensions,
-    write_preamble,
 )
 from cudakern.simulator.cupy_stand_in.parameters import (
     Types,
@@ -61,12 +59,10 @@ class ElementwiseKernel(TextKernel):
             if keyword not in _KEYWORDS:
                 message = f"cupy.ElementwiseKernel has no {keyword}; it has {', '.join(_KEYWORDS)}"
                 raise TypeError(message)
-        super().__init__(in_params, out_params)
-        self.operation, self.name, self.preamble = operation, name, preamble
-        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
-        self.kwargs = kwargs
         options = as_options("ElementwiseKernel", kwargs.get("options"))
-        self._kernels = Kernels(name, options)
+        super().__init__(in_params, out_params, name, preamble, options)
+        self.operation, self.kwargs = operation, kwargs
+        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
 
     def __call__(
         self,
@@ -136,28 +132,14 @@ class ElementwiseKernel(TextKernel):
             loop, strides = collapse_dimensions(shape, strides)
         layouts = dict(zip(looped, ((loop, s) for s in strides), strict=True))
         operands = Operands()
-        counting = operands.sizes.indexer("_ind", loop)
+        counting = operands.indexer("_ind", loop)
         for k, (parameter, value) in enumerate(zip(self.params, values, strict=True)):
-            own = (value.shape, value.strides) if isinstance(value, np.ndarray) else ((), ())
-            layout, is_output = layouts.get(k, own), k >= self.nin
-            operands.add(parameter, value, dtypes[k], layout, "_ind", is_output=is_output)
-        kernel = self._kernels.find(self._text(operands, types, counting))
-        blocks = -(-prod(shape) // block_size)
-        kernel((blocks,), (block_size,), (*operands.arguments, operands.sizes.structure()))
-
-    def _text(self, operands: Operands, types: Types, counting: str) -> str:
-        """Return the text of a kernel."""
-        own = self.preamble, *map(str, (self.operation, *self.kwargs.values()))
+            is_output = k >= self.nin
+            operands.add(parameter, value, dtypes[k], "_ind", layouts.get(k), is_output=is_output)
         start = "ptrdiff_t(blockIdx.x) * blockDim.x + threadIdx.x"
         step = "ptrdiff_t(gridDim.x) * blockDim.x"
-        lines = [
-            write_preamble(types.placeholders, operands, *own),
-            f'extern "C" __global__ void {self.name}(',
-            f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
-            *operands.pointers,
-            "{",
+        body = [
             counting,
-            *operands.arrays,
             f"{self.kwargs.get('loop_prep', '')};",
             f"for (ptrdiff_t i = {start}; i < _ind.size(); i += {step}) {{",
             "_ind.set(i);",
@@ -166,7 +148,6 @@ class ElementwiseKernel(TextKernel):
             f"{self.operation};",
             "}",
             f"{self.kwargs.get('after_loop', '')};",
-            "}",
-            "}",
         ]
-        return "\n".join(lines) + "\n"
+        texts = [*map(str, (self.operation, *self.kwargs.values()))]
+        self._run(operands, types, texts, body, -(-prod(shape) // block_size), block_size)

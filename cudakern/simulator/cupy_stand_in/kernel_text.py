@@ -24,41 +24,18 @@ from cudakern.simulator.launching.raw import RawKernel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.simulator.cupy_stand_in.parameters import Parameter
+    from cudakern.simulator.cupy_stand_in.parameters import Parameter, Types
 
 _INCLUDE = Path(__file__).resolve().parent / "include"
 #: Texts that a kernel keeps compiled at most; then the oldest goes.
 _MOST_KEPT = 64
-
-Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes, strides in bytes
-
-
-@dataclass
-class Sizes:
-    """The numbers of a launch, in one structure."""
-
-    words: list[int] = field(default_factory=list)
-
-    def put(self, *values: int) -> str:
-        """Add numbers; return the text of the pointer to the first."""
-        self.words += values
-        return f"(_sizes.words + {len(self.words) - len(values)})"
-
-    def indexer(self, name: str, shape: tuple[int, ...]) -> str:
-        """Return the declaration of an indexer, which counts through a shape."""
-        shape = shape or (1,)
-        return f"CIndexer<{len(shape)}> {name}{self.put(*shape)};"
-
-    def structure(self) -> np.ndarray:
-        """Return them as a record, which goes to the kernel by value."""
-        return np.array([(self.words,)], [("words", np.int64, (len(self.words),))])
 
 
 @dataclass
 class Operands:
     """The arrays and scalars of a launch, and how the text declares and names them."""
 
-    sizes: Sizes = field(default_factory=Sizes)
+    sizes: list[int] = field(default_factory=list)  # and strides: the numbers of the structure
     arguments: list[Any] = field(default_factory=list)
     declared: list[str] = field(default_factory=list)  # as parameters of the kernel
     pointers: list[str] = field(default_factory=list)  # their second names
@@ -66,17 +43,30 @@ class Operands:
     inputs: list[str] = field(default_factory=list)  # declarations of elements
     outputs: list[str] = field(default_factory=list)
 
+    def put(self, *sizes: int) -> str:
+        """Add numbers to the structure; return the text of the pointer to the first."""
+        self.sizes += sizes
+        return f"(_sizes.words + {len(self.sizes) - len(sizes)})"
+
+    def indexer(self, name: str, shape: tuple[int, ...]) -> str:
+        """Return the declaration of an indexer, which counts through a shape."""
+        shape = shape or (1,)
+        return f"CIndexer<{len(shape)}> {name}{self.put(*shape)};"
+
     def add(
         self,
         parameter: Parameter,
         value: Any,  # noqa: ANN401  an array or a scalar
         dtype: np.dtype[Any],
-        layout: Layout,
         index: str,
+        layout: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
         *,
         is_output: bool,
     ) -> None:
-        """Add one, which the kernel sees in a layout; its element is at the index so called."""
+        """Add one, whose element is at the index so called.
+
+        ``layout`` are the sizes and strides that the kernel sees, an array's own by default.
+        """
         name, type_ = parameter.name, parameter.ctype
         if not isinstance(value, np.ndarray):
             self.arguments.append(np.asarray(value).astype(dtype)[()])
@@ -86,9 +76,10 @@ class Operands:
         self.arguments.append(value)
         self.declared.append(f"{const}{type_}* {name}")
         self.pointers.append(f"{const}{type_}* const _{name} = {name};")
-        shape, strides = layout if layout[0] else ((1,), (value.itemsize,))
+        shape, strides = layout or (value.shape, value.strides)
+        shape, strides = (shape, strides) if shape else ((1,), (value.itemsize,))
         contiguous = str(parameter.raw and value.flags.c_contiguous).lower()
-        sizes = f"{self.sizes.put(*shape)}, {self.sizes.put(*strides)}"
+        sizes = f"{self.put(*shape)}, {self.put(*strides)}"
         array = name if parameter.raw else f"_array_{name}"
         array_type = f"{const}CArray<{type_}, {len(shape)}, {contiguous}>"
         self.arrays.append(f"{array_type} {array}(_{name}, {sizes});")
@@ -117,58 +108,22 @@ def collapse_dimensions(
     return tuple(sizes), [tuple(own) for own in steps]
 
 
-def write_preamble(
-    placeholders: Sequence[tuple[str, np.dtype[Any]]], operands: Operands, *texts: str
-) -> str:
-    """Return the text before the kernel: headers, placeholders, the user's preamble.
-
-    ``texts`` are all of the user's, the preamble first; they decide which headers are included.
-    """
-    types = [(name, c_type(dtype)) for name, dtype in placeholders]
-    seen = " ".join((*texts, *operands.declared, *(type_ for _, type_ in types)))
-    headers = ["cudakern_stand_in.cuh"]
-    headers += ["cudakern_narrow_floats.cuh"] if "float16" in seen else []  # bfloat16, too
-    headers += ["cudakern_complex.cuh"] if "complex" in seen else []
-    lines = [f"#include <{header}>" for header in headers]
-    lines += [f"typedef {type_} {name};" for name, type_ in types]
-    lines.append(f"struct _Sizes {{ ptrdiff_t words[{len(operands.sizes.words)}]; }};")
-    return "\n".join((*lines, texts[0]))
-
-
-class Kernels:
-    """The kernels that are made of one user's text, by their whole text."""
-
-    def __init__(self, name: str, options: tuple[str, ...]) -> None:
-        self._name, self._options = name, options
-        self.kept: dict[str, RawKernel] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Be made again when unpickled."""
-        return Kernels, (self._name, self._options)
-
-    def find(self, text: str) -> RawKernel:
-        """Return the kernel of a text, which is compiled if it has been called before."""
-        kernel = self.kept.get(text)
-        if kernel is None:
-            while len(self.kept) >= _MOST_KEPT:
-                self.kept.pop(next(iter(self.kept)), None)
-            options = (*self._options, f"-I{_INCLUDE}")
-            kernel = self.kept.setdefault(text, RawKernel(text, self._name, options))
-            kernel.takes_strides = True
-        return kernel
-
-
 class TextKernel:
     """What an ElementwiseKernel and a ReductionKernel have in common: parameters, kept kernels."""
 
-    name: str
-    _kernels: Kernels
-
-    def __init__(self, in_params: str, out_params: str) -> None:
+    def __init__(
+        self, in_params: str, out_params: str, name: str, preamble: str, options: tuple[str, ...]
+    ) -> None:
         self.in_params, self.out_params = map(parse_parameters, (in_params, out_params))
         self.params = (*self.in_params, *self.out_params)
         require_distinct_names(self.params)
         self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
+        self.name, self.preamble, self._options = name, preamble, options
+        self._kept: dict[str, RawKernel] = {}  # by their whole text
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what makes this again, without compiled kernels."""
+        return self.__dict__ | {"_kept": {}}
 
     def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[np.ndarray]]:
         """Return inputs and, if they are given, outputs; TypeError for a wrong number of them."""
@@ -190,10 +145,58 @@ class TextKernel:
             message = f"{self.name}: {parameter.name} must have shape {shape}; got {array.shape}"
             raise ValueError(message)
 
+    def _run(
+        self,
+        operands: Operands,
+        types: Types,
+        texts: Sequence[str],
+        body: Sequence[str],
+        blocks: int,
+        threads: int,
+    ) -> None:
+        """Launch the kernel whose function has a body.
+
+        ``texts`` are all of the user's besides the preamble; they decide which headers are
+        included.
+        """
+        names = [(name, c_type(dtype)) for name, dtype in types.placeholders]
+        seen = " ".join((self.preamble, *texts, *operands.declared, *(type_ for _, type_ in names)))
+        headers = ["cudakern_stand_in.cuh"]
+        headers += ["cudakern_narrow_floats.cuh"] if "float16" in seen else []  # bfloat16, too
+        headers += ["cudakern_complex.cuh"] if "complex" in seen else []
+        lines = [
+            *(f"#include <{header}>" for header in headers),
+            *(f"typedef {type_} {name};" for name, type_ in names),
+            f"struct _Sizes {{ ptrdiff_t words[{len(operands.sizes)}]; }};",
+            self.preamble,
+            f'extern "C" __global__ void {self.name}(',
+            f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
+            *operands.pointers,
+            "{",
+            *operands.arrays,
+            *body,
+            "}",
+            "}",
+        ]
+        sizes = np.array([(operands.sizes,)], [("words", np.int64, (len(operands.sizes),))])
+        kernel = self._find_kernel("\n".join(lines) + "\n")
+        kernel((blocks,), (threads,), (*operands.arguments, sizes))
+
+    def _find_kernel(self, text: str) -> RawKernel:
+        """Return the kernel of a text, which is compiled if it has been called before."""
+        kernel = self._kept.get(text)
+        if kernel is None:
+            while len(self._kept) >= _MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)), None)
+            options = (*self._options, f"-I{_INCLUDE}")
+            kernel = self._kept.setdefault(text, RawKernel(text, self.name, options))
+            kernel.takes_strides = True
+        return kernel
+
     @property
     def cached_codes(self) -> list[str]:
         """The texts that the simulator has run."""
-        return [*self._kernels.kept]
+        return [*self._kept]
 
     @property
     def cached_code(self) -> str:

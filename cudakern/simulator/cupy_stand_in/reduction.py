@@ -8,14 +8,8 @@ from typing import Any
 import numpy as np
 
 from cudakern.simulator.cupy_stand_in.arrays import to_cupy
-from cudakern.simulator.cupy_stand_in.kernel_text import (
-    Kernels,
-    Operands,
-    TextKernel,
-    write_preamble,
-)
+from cudakern.simulator.cupy_stand_in.kernel_text import Operands, TextKernel
 from cudakern.simulator.cupy_stand_in.parameters import (
-    Parameter,
     Types,
     as_arguments,
     broadcast_shape,
@@ -64,16 +58,14 @@ class ReductionKernel(TextKernel):
         preamble: str = "",
         options: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(in_params, out_params)
+        self.options = as_options("ReductionKernel", options)
+        super().__init__(in_params, out_params, name, preamble, self.options)
         if not self.out_params and reduce_type is None:
             message = f"{name}: must have an output, whose type is the one that is reduced"
             raise ValueError(message)
         self.reduce_expr, self.map_expr, self.post_map_expr = reduce_expr, map_expr, post_map_expr
-        self.name, self.identity = name, "" if identity is None else str(identity)
+        self.identity, self.reduce_dims = "" if identity is None else str(identity), reduce_dims
         self.reduce_type = reduce_type or self.out_params[0].ctype
-        self.reduce_dims, self.preamble = reduce_dims, preamble
-        self.options = as_options("ReductionKernel", options)
-        self._kernels = Kernels(name, self.options)
 
     def __call__(
         self,
@@ -149,36 +141,30 @@ class ReductionKernel(TextKernel):
         reduced = prod(loop[: len(axes)])
         width = min(_BLOCK, 1 << max(0, reduced - 1).bit_length())
         operands = Operands()
-        sizes = operands.sizes
         counting = [
-            sizes.indexer("_in_ind", loop),
-            sizes.indexer("_out_ind", loop[len(axes) :]),
-            f"const ptrdiff_t _reduced = *{sizes.put(reduced)}, _width = *{sizes.put(width)};",
+            operands.indexer("_in_ind", loop),
+            operands.indexer("_out_ind", loop[len(axes) :]),
+            f"const ptrdiff_t _reduced = *{operands.put(reduced)};",
+            f"const ptrdiff_t _width = *{operands.put(width)};",
         ]
         for parameter, value, dtype in zip(self.in_params, inputs, types.inputs, strict=True):
-            layout = _layout(parameter, value, shape, order, loop)
-            operands.add(parameter, value, dtype, layout, "_in_ind", is_output=False)
+            layout = None
+            if isinstance(value, np.ndarray) and not parameter.raw:
+                strides = np.broadcast_to(value, shape).strides
+                layout = loop, tuple(strides[k] for k in order)
+            operands.add(parameter, value, dtype, "_in_ind", layout, is_output=False)
         for parameter, value, dtype in zip(self.out_params, outputs, types.outputs, strict=True):
-            layout = value.shape, value.strides
-            operands.add(parameter, value, dtype, layout, "_out_ind", is_output=True)
-        kernel = self._kernels.find(self._text(operands, types, counting))
+            operands.add(parameter, value, dtype, "_out_ind", is_output=True)
         blocks = -(-prod(loop[len(axes) :]) // (_BLOCK // width))
-        kernel((blocks,), (_BLOCK,), (*operands.arguments, sizes.structure()))
+        texts = self.map_expr, self.reduce_expr, self.post_map_expr, self.reduce_type
+        self._run(operands, types, texts, [*counting, *self._body(operands)], blocks, _BLOCK)
 
-    def _text(self, operands: Operands, types: Types, counting: list[str]) -> str:
-        """Return the text of a kernel: rows of threads, one for each output, that meet in trees."""
-        own = self.preamble, self.map_expr, self.reduce_expr, self.post_map_expr, self.reduce_type
-        lines = [
-            write_preamble(types.placeholders, operands, *own),
+    def _body(self, operands: Operands) -> list[str]:
+        """Return the body of a kernel: rows of threads, one for each output, that meet in trees."""
+        return [
             f"typedef {self.reduce_type} _type_reduce;",
-            f'extern "C" __global__ void {self.name}(',
-            f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
             f"__shared__ __align__(16) char _memory[{_BLOCK} * sizeof(_type_reduce)];",
             "_type_reduce* const _partial = reinterpret_cast<_type_reduce*>(_memory);",
-            *operands.pointers,
-            "{",
-            *counting,
-            *operands.arrays,
             "const auto _reduce = [&](_type_reduce a, _type_reduce b) -> _type_reduce {",
             "return (",
             self.reduce_expr,
@@ -212,23 +198,4 @@ class ReductionKernel(TextKernel):
             self.post_map_expr,
             ");",
             "}",
-            "}",
-            "}",
         ]
-        return "\n".join(lines) + "\n"
-
-
-def _layout(
-    parameter: Parameter,
-    value: Any,  # noqa: ANN401  an array or a scalar
-    shape: tuple[int, ...],
-    order: tuple[int, ...],
-    loop: tuple[int, ...],
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return how the kernel sees an input: its reduced axes first, unless it is raw."""
-    if not isinstance(value, np.ndarray):
-        return (), ()
-    if parameter.raw:
-        return value.shape, value.strides
-    strides = np.broadcast_to(value, shape).strides
-    return loop, tuple(strides[k] for k in order)
