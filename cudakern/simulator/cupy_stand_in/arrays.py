@@ -29,13 +29,13 @@ from cudakern.simulator.cupy_stand_in.memory import (
     view_as_numpy,
 )
 from cudakern.simulator.cupy_stand_in.names import (
+    MODULES,
     NO_LISTS,
     ONLY_IN_NUMPY,
     SHAPED,
     STRICT,
     STRICT_OF_MANY,
 )
-from cudakern.simulator.cupy_stand_in.registry import MODULES
 from cudakern.simulator.launching.launch_parameters import address_of, empty
 from cudakern.values.layout import Layout
 

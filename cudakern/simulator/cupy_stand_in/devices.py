@@ -64,11 +64,6 @@ class _Properties(dict[str, Any]):
         raise KeyError(message)
 
 
-def _find_capability() -> str:
-    """Return the compute capability, such as ``"90"``."""
-    return "".join(filter(str.isdigit, target()))
-
-
 class _Current(threading.local):
     """A thread's current device, streams by device, and what blocks of both restore."""
 
@@ -114,8 +109,7 @@ def use_device(device: int) -> None:
 
 def properties(device: int = 0) -> dict[str, Any]:
     """Return what is known of the modelled GPU, as ``getDeviceProperties``."""
-    device = _check_device(device)
-    major, minor = divmod(int(_find_capability()), 10)
+    major, minor = divmod(int(Device(device).compute_capability), 10)
     known = {
         "name": b"cudakern's simulator of an H200",
         "totalGlobalMem": MODELLED_BYTES,
@@ -191,7 +185,7 @@ class Device:
     @property
     def compute_capability(self) -> str:
         """That of ``CUDAKERN_ARCH``, or ``"90"``."""
-        return _find_capability()
+        return "".join(filter(str.isdigit, target()))
 
     @property
     def mem_info(self) -> tuple[int, int]:
@@ -420,30 +414,3 @@ def get_current_stream(device_id: int = -1) -> BaseStream:
     """Return this thread's current stream of a device, by default of the current device."""
     streams = _current.streams.get(get_device_id() if device_id == -1 else _check_device(device_id))
     return streams[-1] if streams else Stream.null
-
-
-# Of cupy.cuda.runtime and its neighbours.
-
-
-def is_available() -> bool:
-    """Return True: kernels run."""
-    return True
-
-
-def synchronize(stream: object = None) -> None:
-    """Do nothing: what was launched has ended."""
-
-
-def is_capturing(stream: int) -> bool:  # noqa: ARG001
-    """Return False: there are no graphs."""
-    return False
-
-
-def memory_info() -> tuple[int, int]:
-    """Return free and all bytes of the modelled GPU."""
-    return MODELLED_BYTES, MODELLED_BYTES
-
-
-def runtime_version() -> int:
-    """Return the version of CUDA that CuPy 14 has at least."""
-    return 12090

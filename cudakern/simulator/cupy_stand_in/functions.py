@@ -21,7 +21,7 @@ from cudakern.simulator.cupy_stand_in.arrays import (
     to_numpy,
 )
 from cudakern.simulator.cupy_stand_in.devices import Device, get_device_id
-from cudakern.simulator.cupy_stand_in.registry import MODULES
+from cudakern.simulator.cupy_stand_in.names import MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -375,11 +375,7 @@ zeros_like_pinned = _make_pinned(np.zeros_like)
 
 def _call_method(name: str) -> Callable[..., None]:
     """Return a function that calls a method of an array with indices and values."""
-
-    def scatter(a: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
-        getattr(a, name)(slices, value)
-
-    return scatter
+    return lambda a, slices, value: getattr(a, name)(slices, value)
 
 
 scatter_add = _call_method("scatter_add")

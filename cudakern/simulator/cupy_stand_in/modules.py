@@ -22,10 +22,9 @@ from cudakern.simulator.cupy_stand_in.absent import absent, only_in_numpy
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
 from cudakern.simulator.cupy_stand_in.devices import there_are
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
-from cudakern.simulator.cupy_stand_in.names import NAMES, OLD
+from cudakern.simulator.cupy_stand_in.names import MODULES, NAMES, OLD
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
 from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
-from cudakern.simulator.cupy_stand_in.registry import MODULES
 from cudakern.values.validation import as_extent
 
 if TYPE_CHECKING:
@@ -53,6 +52,8 @@ _PINNED = _take(
 )
 #: What `memcpy` is told of its addresses.
 _WAYS = ("HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default")
+#: The version of CUDA that CuPy 14 has at least.
+_CUDA_VERSION = 12090
 _CAPTURE_MODES = ("Global", "ThreadLocal", "Relaxed")
 _NVTX = ("Mark", "MarkC", "RangeEnd", "RangePop", "RangePush", "RangePushC", "RangeStart")
 _OWN_FUNCTIONS = (
@@ -77,7 +78,7 @@ OWN: dict[str, dict[str, Any]] = {
         "__version__": VERSION,
         SIMULATED: True,
         "fromDlpack": functions.from_dlpack,
-        "is_available": devices.is_available,
+        "is_available": lambda: True,
         "ndarray": ndarray,
         **_take(functions, _OWN_FUNCTIONS),
         **_take(memory, "get_default_memory_pool get_default_pinned_memory_pool"),
@@ -85,7 +86,8 @@ OWN: dict[str, dict[str, Any]] = {
         **{n: getattr(np.exceptions, n) for n in NAMES["exceptions"] if hasattr(np.exceptions, n)},
     },
     "cupy.cuda": {
-        **_take(devices, "Device get_device_id is_available"),
+        **_take(devices, "Device get_device_id"),
+        "is_available": lambda: True,
         "profile": profiling.profile,
         "using_allocator": memory.using_allocator,
         **_STREAMS,
@@ -109,22 +111,22 @@ OWN: dict[str, dict[str, Any]] = {
             if not name.startswith("ComputeCapability")  # as in CuPy
         },
         "deviceGetAttribute": devices.device_attribute,
-        "deviceSynchronize": devices.synchronize,
-        "driverGetVersion": devices.runtime_version,
+        "deviceSynchronize": lambda: None,
+        "driverGetVersion": lambda: _CUDA_VERSION,
         "eventRecord": devices.record_event,
         "getDevice": devices.get_device_id,
         "getDeviceCount": devices.device_count,
         "getDeviceProperties": devices.properties,
         "is_hip": False,
-        "memGetInfo": devices.memory_info,
+        "memGetInfo": lambda: devices.Device().mem_info,
         "memcpy": memory.memcpy,
         "memcpyAsync": memory.memcpy_async,
         **{f"memcpy{way}": kind for kind, way in enumerate(_WAYS)},
-        "runtimeGetVersion": devices.runtime_version,
+        "runtimeGetVersion": lambda: _CUDA_VERSION,
         "setDevice": devices.use_device,
         **{f"streamCaptureMode{mode}": number for number, mode in enumerate(_CAPTURE_MODES)},
-        "streamIsCapturing": devices.is_capturing,
-        "streamSynchronize": devices.synchronize,
+        "streamIsCapturing": lambda stream: False,  # noqa: ARG005
+        "streamSynchronize": lambda stream: None,  # noqa: ARG005
         "streamWaitEvent": devices.wait_for_event,
     },
     "cupy.cuda.stream": _STREAMS,
@@ -139,9 +141,7 @@ OWN: dict[str, dict[str, Any]] = {
         "empty_pinned": np.empty,
         "zeros_pinned": np.zeros,
     },
-    "cupyx.profiler": {
-        **_take(profiling, "benchmark profile time_range"),
-    },
+    "cupyx.profiler": _take(profiling, "benchmark profile time_range"),
 }
 
 

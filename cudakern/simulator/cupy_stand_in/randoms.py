@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,13 +80,9 @@ def default_rng(seed: Any = None) -> Generator:  # noqa: ANN401
     return Generator(seed if is_source else np.random.PCG64(to_numpy(seed)))
 
 
-_state: list[RandomState] = []
-
-
+@cache
 def get_random_state() -> RandomState:
     """Return the generator that the module's functions draw from."""
-    if not _state:
-        state = RandomState.__new__(RandomState)
-        state._source = np.random.mtrand._rand  # noqa: SLF001
-        _state.append(state)
-    return _state[0]
+    state = RandomState.__new__(RandomState)
+    state._source = np.random.mtrand._rand  # noqa: SLF001
+    return state

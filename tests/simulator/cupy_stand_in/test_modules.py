@@ -14,7 +14,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator.cupy_stand_in import profiling
 from cudakern.simulator.cupy_stand_in.modules import OWN
-from cudakern.simulator.cupy_stand_in.registry import MODULES
+from cudakern.simulator.cupy_stand_in.names import MODULES
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
 
