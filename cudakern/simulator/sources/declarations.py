@@ -57,14 +57,7 @@ class Declaration(NamedTuple):
 
 
 def tokens_of(text: str) -> list[Token]:
-    r"""Return the tokens of a text, without comments and blanks; a directive is one token.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.sources.declarations import tokens_of
-    >>> [token.text for token in tokens_of("#define A {\nint a = '}'; // }")]
-    ['#define', 'int', 'a', '=', "'}'", ';']
-    """
+    """Return the tokens of a text, without comments and blanks; a directive is one token."""
     return [
         Token(match[0] if match["word"] is None else f"#{match['word']}", *match.span())
         for match in _TOKEN.finditer(text)

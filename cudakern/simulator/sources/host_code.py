@@ -71,6 +71,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.
 _EXTERN = re.compile(
     r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
 )
+_WORD = re.compile(r"\w+")
 _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
 #: Words that a declaration without a body must not have: they ask for a definition.
 _DEFINED_INSIDE = re.compile(r"\b(?:inline|__inline|__inline__|__forceinline__|constexpr)\b")
@@ -190,7 +191,7 @@ class _Rest:
         wanted: dict[int, Declaration] = {}
         for line in (line for line in lines if line < len(starts)):
             for one in _select_on_line(found, *starts[line - 1 : line + 1]):
-                if self._device.isdisjoint(_find_words(text[one.start : one.body])):
+                if self._device.isdisjoint(_WORD.findall(text[one.start : one.body])):
                     wanted[one.start] = one
                 else:
                     self.of_kernels.add(f"{name}({line})")
@@ -210,16 +211,12 @@ class _Rest:
 
 def _find_macros_of(words: Collection[str], macros: list[tuple[str, ...]]) -> set[str]:
     """Return some words and the macros that expand to one of them."""
-    bodies = [(name, frozenset(_find_words(body))) for name, body in macros]
+    bodies = [(name, frozenset(_WORD.findall(body))) for name, body in macros]
     result, size = set(words), 0
     while len(result) > size:
         size = len(result)
         result |= {name for name, body in bodies if not result.isdisjoint(body)}
     return result
-
-
-def _find_words(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
 
 
 def _select_on_line(found: list[Declaration], start: int, end: int) -> list[Declaration]:

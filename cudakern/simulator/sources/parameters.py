@@ -69,15 +69,7 @@ _NAME = re.compile(r"[\s*&]([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 
 
 def find_declared_parameters(text: str, kernel: str) -> str | None:
-    """Return a kernel's parameters as its text declares them; None unless one kernel is found.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.sources.parameters import find_declared_parameters
-    >>> text = "template <class T> __global__ void f(T* x, const int n) {}"
-    >>> find_declared_parameters(text, "f<int>")
-    'T* x, const int n'
-    """
+    """Return a kernel's parameters as its text declares them; None unless one kernel is found."""
     name = kernel.partition("<")[0].rpartition("::")[2].strip()
     pattern = _KERNEL.format(name=re.escape(name), nested=_NESTED)
     lists = re.findall(pattern, _COMMENT.sub(" ", text))
@@ -85,35 +77,24 @@ def find_declared_parameters(text: str, kernel: str) -> str | None:
 
 
 def find_entry_parameters(ptx: str, kernel: str) -> str | None:
-    """Return a kernel's parameters as PTX declares them; None unless one kernel is found.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.sources.parameters import find_entry_parameters
-    >>> find_entry_parameters(".visible .entry f(.param .u64 f_0, .param .f32 f_1) {}", "f")
-    '.u64 f_0, .f32 f_1'
-    """
+    """Return a kernel's parameters as PTX declares them; None unless one kernel is found."""
     lists = dict(_ENTRY.findall(_COMMENT.sub(" ", ptx)))
     symbols = find_symbols(kernel, list(lists))
     return " ".join(lists[symbols[0]].replace(".param", "").split()) if len(symbols) == 1 else None
 
 
 def find_parameter_names(text: str, kernel: str) -> tuple[str, ...]:
-    """Return the parameters' names, some of them empty; nothing unless one kernel is found.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.sources.parameters import find_parameter_names
-    >>> find_parameter_names("template <class T> __global__ void f(T* x, const int n) {}", "f<int>")
-    ('x', 'n')
-    """
-    parameters = find_declared_parameters(text, kernel)
-    if not parameters:
-        return ()
-    while _ARGUMENTS.search(parameters):
-        parameters = _ARGUMENTS.sub("", parameters)
-    names = [_NAME.search(parameter) for parameter in parameters.split(",")]
+    """Return the parameters' names, some of them empty; nothing unless one kernel is found."""
+    names = [_NAME.search(parameter) for parameter in _split_parameters(text, kernel)]
     return tuple("" if match is None or match[1].startswith("__") else match[1] for match in names)
+
+
+def _split_parameters(text: str, kernel: str) -> list[str]:
+    """Return a kernel's declared parameters, with ``!`` for the arguments of templates."""
+    parameters = find_declared_parameters(text, kernel)
+    while parameters and _ARGUMENTS.search(parameters):
+        parameters = _ARGUMENTS.sub("!", parameters)
+    return parameters.split(",") if parameters else []
 
 
 def find_pointer_targets(
@@ -123,18 +104,12 @@ def find_pointer_targets(
 
     ``text`` is CUDA C++, or empty if only the symbol is known. Types that the text itself defines
     are not known.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.sources.parameters import find_pointer_targets
-    >>> text = 'extern "C" __global__ void f(const int* x, T* y, float a) {}'
-    >>> find_pointer_targets("f", text, (), 3)
-    [Numbers(name='int', kind='i', dtype='int32'), None, None]
-    >>> find_pointer_targets("_Z1fIdEvPKT_S0_", "", (), 2)
-    [Numbers(name='double', kind='f', dtype='float64'), None]
     """
     if symbol.startswith("_Z"):
-        types = _demangle_types(symbol)
+        try:
+            types = _Symbol(symbol).parameters()
+        except (ValueError, IndexError, RecursionError):  # a symbol that is not understood
+            types = []
         names = [name[:-1] if name.endswith("*") else "" for name in types]
     else:
         names = _find_declared_types(text, symbol, options)
@@ -143,12 +118,7 @@ def find_pointer_targets(
 
 def _find_declared_types(text: str, kernel: str, options: tuple[str, ...]) -> list[str]:
     """Return the types that the parameters of an ``extern "C"`` kernel point to; or empty words."""
-    parameters = find_declared_parameters(text, kernel)
-    if not parameters:
-        return []
-    while "<" in parameters and (shorter := re.sub(r"<[^<>]*>", "<>", parameters)) != parameters:
-        parameters = shorter.replace("<>", "!")
-    names = [_read_type(parameter) for parameter in parameters.split(",")]
+    names = [_read_type(parameter) for parameter in _split_parameters(text, kernel)]
     lines = "\n".join((text, *(f"#define {_MACRO_OPTION.sub('', o, 1)}" for o in options)))
     return ["" if name is None or _is_defined(name, lines) else name for name in names]
 
@@ -177,14 +147,6 @@ def _is_defined(name: str, text: str) -> bool:
         own += rf"|\btypedef\b[^;]*\b{words}\s*[;,\[)]|\}}[\s*]*{words}\s*[;,\[]"
         own += rf"|\b(?:using|struct|class|union|enum|typename){_BETWEEN}\s+(?:[\w:]*::)?{words}\b"
     return re.search(own, text) is not None
-
-
-def _demangle_types(symbol: str) -> list[str]:
-    """Return the types of a C++ function's parameters; nothing if the symbol is not understood."""
-    try:
-        return _Symbol(symbol).parameters()
-    except (ValueError, IndexError, RecursionError):
-        return []
 
 
 class _Symbol:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,15 +26,7 @@ _ASSIGNMENT = re.compile(r"[#\s]+(?:\.\w+[#\s]*)*(?P<operation>[-+*/%&|^]|<<|>>)
 
 
 def column_of_index(code: str, name: str, access: str) -> int | None:
-    """Return where in a line an array is first indexed for an access, from 1; None if it is not.
-
-    Examples
-    --------
-    >>> from cudakern.simulator.sources.source_texts import column_of_index
-    >>> code = "s[t] = s[t + 1];"
-    >>> column_of_index(code, "s", "write"), column_of_index(code, "s", "read")
-    (1, 8)
-    """
+    """Return where in a line an array is first indexed for an access, from 1; None if it is not."""
     pattern = rf"(?<![\w.]){re.escape(name)}\s*(?=\[)"
     matches = [*re.finditer(pattern, code)] if name else []
     flat, before = code, ""
@@ -91,9 +84,7 @@ def text_of(code: str, source: str, file: str) -> str:
     if text:
         return text
     path = Path(file)
-    try:
+    with suppress(OSError, ValueError):
         if path.is_file() and path.stat().st_size <= _MOST_BYTES:
             return path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):
-        pass
     return ""

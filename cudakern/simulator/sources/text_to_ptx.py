@@ -88,10 +88,7 @@ class Code:
 
 
 def target() -> str:
-    """Return the architecture whose PTX is executed: that of ``CUDAKERN_ARCH``, or ``compute_90``.
-
-    EngineUnavailableError means that ``CUDAKERN_ARCH`` names no architecture.
-    """
+    """Return the architecture whose PTX is executed, ``CUDAKERN_ARCH`` or ``compute_90``."""
     wanted = os.environ.get("CUDAKERN_ARCH") or "90"
     match = _ARCHITECTURE.fullmatch(wanted)
     if match is None:
