@@ -146,8 +146,11 @@ class _Library:
         """Return the module for plain, large or observed launches, compiled at first use."""
         with self._lock, self._add_text_to_errors():
             if (checked, fast) not in self._modules:
-                if self._ptx is None:
-                    self._ptx = self._make_ptx()
+                if self._ptx is None and self.is_ptx:
+                    self._ptx = compiling.ptx_of_text(self.code.text, self.code.source)
+                elif self._ptx is None:
+                    self._target = compiling.target()
+                    self._ptx = compiling.ptx_of_code(self.code)
                 module = _LOADER.load(self._ptx, checked=checked, fast=fast)
                 if self._target is not None and self.code.expressions:
                     self._symbols = nvrtc.lowered_names(self._ptx.text())
@@ -162,13 +165,6 @@ class _Library:
         except KernelCompileError as error:
             error.text = self.code.text
             raise
-
-    def _make_ptx(self) -> compiling.Ptx:
-        code = self.code
-        if self.is_ptx:
-            return compiling.ptx_of_text(code.text, code.source)
-        self._target = compiling.target()
-        return compiling.ptx_of_code(code)
 
     def _any_module(self) -> LoadedModule:
         """Return a module that is loaded, or else the one that the next launch takes."""
@@ -430,8 +426,8 @@ class RawKernel(_Raw):
         _require_text("RawKernel", "name", name)
         _check_lines("RawKernel", "name", (name,))
         flags = _as_flags("RawKernel", translate_cucomplex, enable_cooperative_groups, jitify)
-        source = f"{_file_stem(name)}.cu"
-        given = _Arguments("RawKernel", source, code, None, options, backend, *flags)
+        source = re.sub(r"\W", "_", name.partition("<")[0]) or "kernel"
+        given = _Arguments("RawKernel", f"{source}.cu", code, None, options, backend, *flags)
         given.check()
         self.__setstate__((given, name, name, False))
 
@@ -444,8 +440,8 @@ class RawKernel(_Raw):
 
     def __setstate__(self, state: tuple[_Arguments, str, str, bool]) -> None:
         """Become a kernel that is not compiled yet."""
-        given, name, label, strides = state
-        self._initialise(given, given.library(), name, label, strides=strides)
+        self._given, self._name, self._label, self.takes_strides = state
+        self._library = self._given.library()
 
     def __repr__(self) -> str:
         """Show name, parameters and architecture; nothing is compiled for that."""
@@ -464,17 +460,11 @@ class RawKernel(_Raw):
     @classmethod
     def of_module(cls, given: _Arguments, library: _Library, name: str) -> Self:
         """Return a kernel of a module."""
-        symbol = library.symbol(name)
         kernel = cls.__new__(cls)
-        kernel._initialise(given, library, symbol, name)  # noqa: SLF001  of this class
+        kernel._name, kernel._label = library.symbol(name), name  # noqa: SLF001  of this class
+        kernel._given, kernel._library = given, library  # noqa: SLF001
+        kernel.takes_strides = False
         return kernel
-
-    def _initialise(
-        self, given: _Arguments, library: _Library, name: str, label: str, *, strides: bool = False
-    ) -> None:
-        """Set what the kernel consists of."""
-        self._given, self._library, self._name, self._label = given, library, name, label
-        self.takes_strides = strides
 
     def compile(self, log_stream: object = None) -> None:
         """Compile for plain launches, with the errors of a call; nothing is written to a stream."""
@@ -624,11 +614,6 @@ class RawKernel(_Raw):
         except TypeError:
             requirement = f"must be a tuple of the kernel's arguments; got {shown(args)}"
             raise dtype_error(self._label, "args", requirement) from None
-
-
-def _file_stem(name: str) -> str:
-    """Return the part of a name expression that can name a file."""
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split("<", 1)[0]) or "kernel"
 
 
 class RawModule(_Raw):
