@@ -147,11 +147,7 @@ def _is_foreign(dtype: np.dtype[Any]) -> bool:
 
 
 def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
-    """Raise an error for arrays that no kernel of CuPy's takes on the current device.
-
-    ValueError refuses arrays on another device, as without access between devices, and those of
-    8-bit floats; CUDARuntimeError, those whose elements are misaligned.
-    """
+    """Raise an error for arrays that no kernel of CuPy's takes on the current device."""
     for value in values:
         if isinstance(value, ndarray):
             require_current(value)

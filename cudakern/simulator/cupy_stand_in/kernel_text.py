@@ -93,19 +93,16 @@ def collapse_dimensions(
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Return a shape and arrays' strides, with neighbouring dimensions merged where possible."""
     sizes: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
+    axes: list[int] = []  # the last one of each merged dimension, whose strides it has
     for axis, size in enumerate(shape):
         if size == 1:
             continue
-        if sizes and all(own[-1] == s[axis] * size for own, s in zip(steps, strides, strict=True)):
-            sizes[-1] *= size
-            for own, s in zip(steps, strides, strict=True):
-                own[-1] = s[axis]
+        if sizes and all(own[axes[-1]] == own[axis] * size for own in strides):
+            sizes[-1], axes[-1] = sizes[-1] * size, axis
         else:
             sizes.append(size)
-            for own, s in zip(steps, strides, strict=True):
-                own.append(s[axis])
-    return tuple(sizes), [tuple(own) for own in steps]
+            axes.append(axis)
+    return tuple(sizes), [tuple(own[axis] for axis in axes) for own in strides]
 
 
 class TextKernel:
@@ -156,8 +153,7 @@ class TextKernel:
     ) -> None:
         """Launch the kernel whose function has a body.
 
-        ``texts`` are all of the user's besides the preamble; they decide which headers are
-        included.
+        ``texts`` are the user's besides the preamble; all of them decide which headers there are.
         """
         names = [(name, c_type(dtype)) for name, dtype in types.placeholders]
         seen = " ".join((self.preamble, *texts, *operands.declared, *(type_ for _, type_ in names)))

@@ -60,13 +60,7 @@ def device_id_of(array: np.ndarray) -> int:
 
 
 class BaseMemory:
-    """Bytes that pointers lead into.
-
-    Attributes
-    ----------
-    bytes : numpy.ndarray
-        All of them, in one dimension.
-    """
+    """Bytes that pointers lead into, in one dimension."""
 
     def __init__(self, held: np.ndarray, device_id: int = -1) -> None:
         self.bytes = held
@@ -210,12 +204,6 @@ def memcpy(dst: int, src: int, size: int, kind: int) -> None:
     ctypes.memmove(dst, src, size)
 
 
-def memcpy_async(dst: int, src: int, size: int, kind: int, stream: int) -> None:
-    """Copy bytes between addresses."""
-    del stream
-    memcpy(dst, src, size, kind)
-
-
 def alloc(size: int) -> MemoryPointer:
     """Return new memory, as ``cupy.cuda.alloc``."""
     return MemoryPointer(Memory(size), 0)
@@ -279,17 +267,7 @@ class PinnedMemoryPool(MemoryPool):
         return alloc_pinned_memory(size)
 
 
-_POOLS = MemoryPool(), PinnedMemoryPool()
-
-
-def get_default_memory_pool() -> MemoryPool:
-    """Return the pool, as ``cupy.get_default_memory_pool``."""
-    return _POOLS[0]
-
-
-def get_default_pinned_memory_pool() -> PinnedMemoryPool:
-    """Return the pool of the host's memory."""
-    return _POOLS[1]
+POOL, PINNED_POOL = MemoryPool(), PinnedMemoryPool()
 
 
 def set_allocator(allocator: object = None) -> None:
@@ -297,11 +275,6 @@ def set_allocator(allocator: object = None) -> None:
 
 
 set_pinned_memory_allocator = set_allocator
-
-
-def get_allocator() -> Callable[[int], MemoryPointer]:
-    """Return the function that allocates."""
-    return alloc
 
 
 @contextmanager

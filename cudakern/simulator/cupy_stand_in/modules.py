@@ -43,8 +43,9 @@ def _take(module: ModuleType, names: str) -> dict[str, Any]:
 _STREAMS = _take(devices, "Event ExternalStream Stream get_current_stream get_elapsed_time")
 _MEMORY = _take(
     memory,
-    "BaseMemory Memory MemoryPointer MemoryPool UnownedMemory alloc get_allocator set_allocator",
+    "BaseMemory Memory MemoryPointer MemoryPool UnownedMemory alloc set_allocator",
 )
+_MEMORY["get_allocator"] = lambda: memory.alloc
 _MEMORY["malloc_managed"] = _MEMORY["malloc_async"] = memory.alloc
 _PINNED = _take(
     memory,
@@ -81,7 +82,8 @@ OWN: dict[str, dict[str, Any]] = {
         "is_available": lambda: True,
         "ndarray": ndarray,
         **_take(functions, _OWN_FUNCTIONS),
-        **_take(memory, "get_default_memory_pool get_default_pinned_memory_pool"),
+        "get_default_memory_pool": lambda: memory.POOL,
+        "get_default_pinned_memory_pool": lambda: memory.PINNED_POOL,
         **{name: functions.from_numpy(name, getattr(np, new)) for name, new in OLD.items()},
         **{n: getattr(np.exceptions, n) for n in NAMES["exceptions"] if hasattr(np.exceptions, n)},
     },
@@ -120,7 +122,7 @@ OWN: dict[str, dict[str, Any]] = {
         "is_hip": False,
         "memGetInfo": lambda: devices.Device().mem_info,
         "memcpy": memory.memcpy,
-        "memcpyAsync": memory.memcpy_async,
+        "memcpyAsync": lambda dst, src, size, kind, stream: memory.memcpy(dst, src, size, kind),  # noqa: ARG005
         **{f"memcpy{way}": kind for kind, way in enumerate(_WAYS)},
         "runtimeGetVersion": lambda: _CUDA_VERSION,
         "setDevice": devices.use_device,

@@ -117,8 +117,7 @@ def decide_types(
 ) -> Types:
     """Return the types of parameters, from those of outputs that are given, then from inputs.
 
-    A scalar takes the type of its parameter. TypeError means that two arrays of a placeholder
-    differ, that an array has another dtype than its parameter, or that a placeholder is unknown.
+    A scalar takes the type of its parameter.
     """
     known: dict[str, np.dtype[Any]] = {}
     pairs = [*zip(outputs, given, strict=False), *zip(inputs, values, strict=True)]

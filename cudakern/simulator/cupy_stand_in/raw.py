@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 def convert_argument(value: Any) -> Any:  # noqa: ANN401  whatever a kernel is called with
     """Return an argument of a kernel as the simulator takes it.
 
-    As in CuPy, an array of NumPy's is a value if it has one element; TypeError if it has more.
-    CUDARuntimeError for memory on another device, which the current one does not reach.
+    As in CuPy, an array of NumPy's is a value, and must have one element.
     """
     if device_count() > 1 and isinstance(value, ndarray | MemoryPointer):
         there, here = value.device.id, get_device_id()

@@ -30,10 +30,7 @@ _EMPTY = "simulator.empty"
 
 
 def named(owner: str, arrays: Any) -> dict[str, np.ndarray]:  # noqa: ANN401
-    """Return arrays by the names that findings have for them.
-
-    DTypeError or BindingError, which name ``owner``, refuse anything but arrays that kernels reach.
-    """
+    """Return arrays that kernels reach, by the names that findings have for them."""
     try:
         if isinstance(arrays, np.ndarray | str):
             raise TypeError  # noqa: TRY301

@@ -237,9 +237,6 @@ def pack_arguments(
     passed by value it stands for itself: an array of one element that has the structure's size.
     ``targets`` are the types that the parameters point to, as far as they are known.
     Operands are made only if ``parameter_names`` are given, as many as are known.
-
-    BindingError means that their number is wrong or that one does not fit its parameter;
-    DTypeError, that one is neither a NumPy array nor a scalar.
     """
     sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
     if len(arguments) != len(sizes):

@@ -140,9 +140,8 @@ def observe(
 ) -> bool:
     """Run a launch for the sessions that are active; return whether it came to its end.
 
-    The kernel belongs to a library for checked launches. BindingError means that no GPU could run
-    such a launch or that the kernel has other parameters; SimulatorError, that the launch could not
-    start, or ended early and nobody checks it.
+    The kernel belongs to a library for checked launches. SimulatorError means that
+    the launch could not start, or ended early and nobody checks it.
     """
     try:
         return _observe(kernel, size, arguments, cooperative=cooperative)

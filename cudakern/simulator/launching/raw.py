@@ -172,11 +172,7 @@ class _Library:
         return module or self.module(checked=bool(observation.active))
 
     def kernel(self, name: str, *, checked: bool = False, fast: bool = False) -> LoadedKernel:
-        """Return a kernel for plain, large or observed launches, which errors call by this name.
-
-        BindingError means that there is no such kernel; KernelCompileError, that the simulator does
-        not execute it.
-        """
+        """Return a kernel for plain, large or observed launches, which errors call by this name."""
         kernel = self._kernels.get((name, checked, fast))
         if kernel is None:
             module, symbol = self.module(checked=checked, fast=fast), self.symbol(name)

@@ -37,9 +37,7 @@ def build_library(
 ) -> Path:
     """Return the library of a PTX module on a runtime, building it unless it is cached.
 
-    A plain one can be ``fast``, which takes longer to compile. KernelCompileError means that the
-    text is not PTX, or that NVRTC refused it; EngineUnavailableError, that there is no folder to
-    build in.
+    A plain one can be ``fast``, which takes longer to compile.
     """
     more = ("-DCK_SIM_CHECKED",) if checked else _choose_options(toolchain, fast=fast)
     options = (*_OPTIONS, *more, *find_features())

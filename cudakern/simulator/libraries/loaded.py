@@ -95,16 +95,12 @@ class LoadedKernel:
         """Return a function that runs the kernel on packed parameters; many threads can call it.
 
         It takes arrays to guard, too, in the form of `guarded_arrays.pack_guarded_arrays`.
-
         `shared_bytes` are those of dynamic shared memory; `offsets` are the starts of the
         parameters among the packed bytes. `resident` blocks may run side by side, by default one
         per processor, and more when all of those wait for a block that is not among them. If
         `eager`, that many start at once. Otherwise the others join when the first block waits for
         them, or runs longer than it takes to start them. If `cooperative`, all blocks must be
         resident, so that they can wait for each other.
-
-        BindingError means that no GPU could run such a launch, or that the kernel has another
-        number of parameters.
         """
         name = self.name
         workers = _RESIDENT_BLOCKS if resident is None else resident

@@ -84,8 +84,6 @@ class ModuleLoader:
         """Return a loaded PTX module, compiling it unless it is cached.
 
         It is for checked launches, for plain ones, or for plain ones of many threads.
-        KernelCompileError has NVRTC's log if NVRTC refused the text; EngineUnavailableError means
-        that NVRTC, a C++ compiler or a folder is missing.
         """
         toolchain = find_toolchain()
         runtime_path = self._runtime_path(toolchain, ptx, checked=checked)

@@ -98,8 +98,6 @@ class Toolchain:
         """Return the simulator's runtime library, or the one that checks, building it at need.
 
         ``meanwhile`` is called only while it is built.
-        EngineUnavailableError means that the compiler does not compile it, or that there is no
-        folder to build in; KernelCompileError, that Python's layout of a structure differs.
         """
         first = _CHECKED_RUNTIME if checked else _RUNTIME
         parts = runtime_parts(first)
@@ -128,9 +126,8 @@ class Toolchain:
     ) -> Path:
         """Build a shared library in the cache folder: write the parts, compile the first.
 
-        ``flags`` are further arguments of the compiler, ``links`` of the linker. KernelCompileError
-        names ``source`` and has the compiler's log; EngineUnavailableError means that there is no
-        folder to build in, or that the compiler fails.
+        ``flags`` are further arguments of the compiler, ``links`` of the linker; errors
+        name ``source``.
         """
 
         def write(folder: Path, cancelled: Cancelled) -> None:
@@ -290,11 +287,7 @@ def _ask_version(command: tuple[str, ...]) -> Toolchain | None:
 
 
 def find_toolchain() -> Toolchain:
-    """Return the first compiler of ``CUDAKERN_CXX``, ``CXX``, c++, g++, clang++, ziglang.
-
-    EngineUnavailableError means that there is none, or that the one of ``CUDAKERN_CXX`` does not
-    run.
-    """
+    """Return the first compiler of ``CUDAKERN_CXX``, ``CXX``, c++, g++, clang++, ziglang."""
     return _find(os.environ.get("CUDAKERN_CXX"), os.environ.get("CXX"), os.environ.get("PATH"))
 
 

@@ -45,10 +45,7 @@ def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a li
 
 
 def structure(header: str, name: str) -> type[ctypes.Structure]:
-    """Return a structure as a header declares it.
-
-    Its attributes are its fields. Structures that these point to must be read before.
-    """
+    """Return a structure as a header declares it; those that it points to must be read before."""
     body = _declaration(header, name, rf"\nstruct {name} \{{(.*?)\n\}};")
     declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]
     fields = [field for words in declarations for field in _fields(words, f"{header}: {name}")]

@@ -102,8 +102,7 @@ def find_pointer_targets(
 ) -> list[Numbers | None]:
     """Return what each of a kernel's parameters points to; None where that is not known.
 
-    ``text`` is CUDA C++, or empty if only the symbol is known. Types that the text itself defines
-    are not known.
+    ``text`` is CUDA C++, or empty. Types that it defines itself are not known.
     """
     if symbol.startswith("_Z"):
         try:

@@ -26,10 +26,7 @@ def stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ..
 
 
 def own_stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ...]:
-    """Return the stack of a site: the user's own lines, then those of headers.
-
-    Headers are those of CUDA, CuPy, libcu++ and CUB.
-    """
+    """Return the stack of a site: the user's own lines, then those of CUDA's and CuPy's headers."""
     return tuple(sorted(stack_of(pointer), key=lambda line: is_header(line[0])))
 
 

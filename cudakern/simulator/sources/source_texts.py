@@ -76,10 +76,7 @@ def _part_of(text: str, source: str, file: str) -> str:
 
 
 def text_of(code: str, source: str, file: str) -> str:
-    r"""Return the text of a file of a module's code, empty if it is nowhere to be found.
-
-    Its lines end in ``"\n"``.
-    """
+    r"""Return the text of a file, whose lines end in ``"\n"``; empty if it is not to be found."""
     text = _part_of(code.replace("\r\n", "\n"), source, file)
     if text:
         return text
