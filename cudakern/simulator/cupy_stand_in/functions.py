@@ -78,7 +78,6 @@ class _Indexed:
         self._maker = maker
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
-        """Return an array of the stand-in."""
         return to_cupy(self._maker[to_numpy(key)])
 
 
@@ -328,7 +327,6 @@ class _Archive(AbstractContextManager["_Archive"]):
         self.npz_file, self.files, self.close = archive, archive.files, archive.close
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
         self.close()
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401

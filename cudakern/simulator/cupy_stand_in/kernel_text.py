@@ -17,7 +17,6 @@ from cudakern.simulator.cupy_stand_in.parameters import (
     as_arguments,
     c_type,
     parse_parameters,
-    require_distinct_names,
 )
 from cudakern.simulator.launching.raw import RawKernel
 
@@ -113,7 +112,11 @@ class TextKernel:
     ) -> None:
         self.in_params, self.out_params = map(parse_parameters, (in_params, out_params))
         self.params = (*self.in_params, *self.out_params)
-        require_distinct_names(self.params)
+        names = [parameter.name for parameter in self.params]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            message = f"cupy: parameters must have names of their own; {twice!r} is there twice"
+            raise ValueError(message)
         self.nin, self.nout, self.nargs = map(len, (self.in_params, self.out_params, self.params))
         self.name, self.preamble, self._options = name, preamble, options
         self._kept: dict[str, RawKernel] = {}  # by their whole text

@@ -90,15 +90,6 @@ def _parse(declaration: str) -> Parameter:
     return Parameter(name, "", dtype, bool(keywords))
 
 
-def require_distinct_names(parameters: Sequence[Parameter]) -> None:
-    """Raise ValueError if two parameters have one name."""
-    names = [parameter.name for parameter in parameters]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        message = f"cupy: parameters must have names of their own; {twice!r} is there twice"
-        raise ValueError(message)
-
-
 @dataclass(frozen=True)
 class Types:
     """The dtypes of parameters, and of their placeholders."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -300,11 +300,9 @@ def _as_flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
 
 def _as_tuple(owner: str, argument: str, values: Any) -> tuple[Any, ...]:  # noqa: ANN401
     """Return a sequence as a tuple; DTypeError for anything else, and for a text."""
-    try:
+    with suppress(TypeError):
         if not isinstance(values, str):
             return tuple(values)
-    except TypeError:
-        pass
     raise dtype_error(owner, argument, f"must be a sequence of strings; got {shown(values)}")
 
 
@@ -334,9 +332,8 @@ def _as_extents(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
         counts = None
     if counts is None or not 1 <= len(counts) <= len("xyz"):
         requirement = f"must be a tuple of one to three integers; got {shown(sizes)}"
-        if counts is None:
-            raise dtype_error(name, argument, requirement)
-        raise BindingError(name, argument, requirement)
+        error = dtype_error if counts is None else BindingError
+        raise error(name, argument, requirement)
     x, y, z = (*counts, 1, 1)[:3]
     return x, y, z
 
@@ -593,13 +590,10 @@ class RawKernel(_Raw):
         if not shared_mem:
             return 0
         most = self.max_dynamic_shared_size_bytes
-        if shared_mem < 0:
-            requirement = f"must be at least 0; got {shown(shared_mem)}"
-            raise BindingError(self._label, "shared_mem", requirement)
-        if shared_mem > most:
+        if not 0 <= shared_mem <= most:
             requirement = f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set"
-            requirement += f"; got {shown(shared_mem)}"
-            raise BindingError(self._label, "shared_mem", requirement)
+            requirement = "must be at least 0" if shared_mem < 0 else requirement
+            raise BindingError(self._label, "shared_mem", f"{requirement}; got {shown(shared_mem)}")
         return shared_mem
 
     def _checked_arguments(self, args: Any) -> tuple[Any, ...]:  # noqa: ANN401

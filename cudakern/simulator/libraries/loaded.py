@@ -44,13 +44,8 @@ def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
     if stack:
         message = message.removeprefix(f"{stack[0][0]}:{stack[0][1]}: ")
         message = f"{describe_stack(stack)}: {message}"
-    return SimulatorError(
-        report.kind.decode(),
-        name,
-        () if report.nowhere else tuple(report.block),
-        () if report.nowhere else tuple(report.thread),
-        message,
-    )
+    place = ((), ()) if report.nowhere else (tuple(report.block), tuple(report.thread))
+    return SimulatorError(report.kind.decode(), name, *place, message)
 
 
 #: Raises an exception, given as its type, itself and its traceback.
@@ -225,11 +220,7 @@ class LoadedModule:
         self._library.ck_sim_initialise()
 
     def kernel(self, name: str, source: str) -> LoadedKernel:
-        """Return an entry; KernelCompileError if it is refused, BindingError if there is none."""
+        """Return an entry; KernelCompileError if it is refused."""
         if name in self.refused:
             raise KernelCompileError(source, (), self.refused[name])
-        if name not in self.kernels:
-            known = ", ".join(self.kernels) or "none"
-            requirement = f"must be one of the module's kernels ({known}); got {name!r}"
-            raise BindingError("RawModule", "name", requirement)
         return self.kernels[name]

@@ -46,33 +46,21 @@ typedef uint64_t uint_least64_t, uint_fast64_t, uintmax_t, uintptr_t;
 #define UINTPTR_MAX UINT64_MAX
 #endif
 
+#define CUDAKERN_INTEGERS(bits) \
+  using ::int##bits##_t; \
+  using ::int_fast##bits##_t; \
+  using ::int_least##bits##_t; \
+  using ::uint##bits##_t; \
+  using ::uint_fast##bits##_t; \
+  using ::uint_least##bits##_t
 namespace std {
-using ::int16_t;
-using ::int32_t;
-using ::int64_t;
-using ::int8_t;
+CUDAKERN_INTEGERS(8);
+CUDAKERN_INTEGERS(16);
+CUDAKERN_INTEGERS(32);
+CUDAKERN_INTEGERS(64);
 using ::intmax_t;
 using ::intptr_t;
-using ::int_fast16_t;
-using ::int_fast32_t;
-using ::int_fast64_t;
-using ::int_fast8_t;
-using ::int_least16_t;
-using ::int_least32_t;
-using ::int_least64_t;
-using ::int_least8_t;
-using ::uint16_t;
-using ::uint32_t;
-using ::uint64_t;
-using ::uint8_t;
 using ::uintmax_t;
 using ::uintptr_t;
-using ::uint_fast16_t;
-using ::uint_fast32_t;
-using ::uint_fast64_t;
-using ::uint_fast8_t;
-using ::uint_least16_t;
-using ::uint_least32_t;
-using ::uint_least64_t;
-using ::uint_least8_t;
 }  // namespace std
+#undef CUDAKERN_INTEGERS
