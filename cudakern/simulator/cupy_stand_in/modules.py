@@ -18,7 +18,7 @@ from cudakern.process.caches import clear_caches
 from cudakern.process.forks import Lock
 from cudakern.process.lazy import SIMULATED
 from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
-from cudakern.simulator.cupy_stand_in.absent import absent, only_in_numpy
+from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
 from cudakern.simulator.cupy_stand_in.devices import there_are
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
@@ -177,8 +177,10 @@ class _StandIn(ModuleType):
     def missing(self, name: str) -> str:
         """Return the message about a name that is not there."""
         full = f"{self.__name__}.{name}"
-        known = not name.startswith("_") and hasattr(self._numpy(), name)
-        return only_in_numpy(full) if known else absent(full)
+        if name.startswith("_") or not hasattr(self._numpy(), name):
+            return absent(full)
+        other = "numpy" + full.removeprefix("cupy")
+        return f"CuPy has no {full}, nor has in_place_of_cupy; {other} takes cupy.asnumpy(x)"
 
     def _numpy(self) -> Any:  # noqa: ANN401
         """Return the module of NumPy that has the names, if there is one."""

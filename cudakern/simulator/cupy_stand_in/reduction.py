@@ -107,9 +107,7 @@ class ReductionKernel(TextKernel):
         axes = tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, len(shape))))
         self._check_raw(inputs, axes)
         kept = tuple(n for k, n in enumerate(shape) if k not in axes)
-        result: tuple[int, ...] = kept
-        if keepdims:
-            result = tuple(1 if k in axes else n for k, n in enumerate(shape))
+        result = tuple(1 if k in axes else n for k, n in enumerate(shape)) if keepdims else kept
         if 0 in shape and 0 not in result and not self.identity:
             message = f"{self.name}: an empty array cannot be reduced without an identity"
             raise ValueError(message)

@@ -225,20 +225,19 @@ def operand_of(
 
 
 def pack_arguments(
-    name: str,
     kernel: LoadedKernel,
     arguments: Sequence[Any],
     targets: Sequence[Numbers | None],
     parameter_names: Sequence[str] | None = None,
 ) -> PackedArguments:
-    """Return arguments as the parameters of a kernel, which errors call ``name``.
+    """Return arguments as the parameters of a kernel.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
     ``targets`` are the types that the parameters point to, as far as they are known.
     Operands are made only if ``parameter_names`` are given, as many as are known.
     """
-    sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
+    name, sizes, kinds = kernel.name, kernel.parameter_sizes, kernel.parameter_kinds
     if len(arguments) != len(sizes):
         requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
         raise BindingError(name, "args", requirement)

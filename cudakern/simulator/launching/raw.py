@@ -573,7 +573,7 @@ class RawKernel(_Raw):
         size = (grid, block, self._checked_shared(shared_mem))
         names = self._library.parameter_names(self._label) if observed else None
         targets = self._library.pointer_targets(self._label, len(kernel.parameter_sizes))
-        packed = pack_arguments(self._label, kernel, self._checked_arguments(args), targets, names)
+        packed = pack_arguments(kernel, self._checked_arguments(args), targets, names)
         if self.takes_strides:
             operands = (replace(operand, is_strided=False) for operand in packed.operands)
             packed = replace(packed, operands=tuple(operands))

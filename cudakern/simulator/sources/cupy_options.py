@@ -47,25 +47,18 @@ def make_options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
 
 def translate_complex(text: str) -> tuple[str, str]:
     """Return what comes before a text, and the text with CuPy's complex numbers for CUDA's."""
-    lines = [
-        "#include <cupy/cuComplex_bridge.h>  // translate_cucomplex\n"
-        if _CU_COMPLEX.match(line)
-        else line
-        for line in text.splitlines(keepends=True)
-    ]
+    bridge = "#include <cupy/cuComplex_bridge.h>  // translate_cucomplex\n"
+    lines = (bridge if _CU_COMPLEX.match(line) else line for line in text.splitlines(keepends=True))
     return "".join(f"#include <cupy/{name}>\n" for name in _IN_FRONT), "".join(lines)
 
 
 def describe_headers() -> list[str]:
     """Return texts that change with CuPy's and CUDA's headers."""
     cupy = _find_cupy()
+    marks = [cupy.parents[1] / "_version.py"] if cupy else []
     parts = ("cudart",) if cupy else ("cudart", "cccl")  # which CuPy brings
-    folders = ((find_headers(part), MARKS[part]) for part in parts)
-    marks = [folder / mark for folder, mark in folders if folder]
-    return [
-        _describe_state(mark)
-        for mark in ([cupy.parents[1] / "_version.py"] if cupy else []) + marks
-    ]
+    marks += [folder / MARKS[part] for part in parts if (folder := find_headers(part))]
+    return [*map(_describe_state, marks)]
 
 
 def find_values(user_options: Sequence[str], *names: str) -> list[str]:

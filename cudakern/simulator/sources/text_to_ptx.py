@@ -182,9 +182,7 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
     if code.headers_of == "nvcc":
         head += standard_headers.AS_NVCC
     options = (*cupy_options.make_options(code.options, arch), *standard, "-lineinfo")
-    name = (
-        f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
-    )
+    name = str(code.path.absolute()) if code.path else f"{_NOWHERE}/{Path(code.source).name}"
     text = f'{head}{more}#line 1 "{source}"\n{text}'
     return nvrtc.Program(
         name, text, arch, lines=True, own_options=options, expressions=code.expressions
