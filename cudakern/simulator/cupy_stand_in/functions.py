@@ -161,9 +161,6 @@ def asarray(
     return array(a, dtype, copy, order or "K")
 
 
-asanyarray = asarray
-
-
 def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
     """Return an array in row-major order."""
     require_device("cupy.ascontiguousarray", a)
@@ -213,9 +210,6 @@ def asnumpy(
         out[...] = a
         return out
     return np.asarray(to_numpy(a), order=order)  # type: ignore[call-overload,no-any-return]
-
-
-empty = make_empty
 
 
 def empty_like(

@@ -274,9 +274,6 @@ def set_allocator(allocator: object = None) -> None:
     """Do nothing: the memory is NumPy's."""
 
 
-set_pinned_memory_allocator = set_allocator
-
-
 @contextmanager
 def using_allocator(allocator: object = None) -> Iterator[None]:
     """Do nothing: the memory is NumPy's."""

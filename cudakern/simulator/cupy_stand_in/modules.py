@@ -19,7 +19,7 @@ from cudakern.process.forks import Lock
 from cudakern.process.lazy import SIMULATED
 from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
 from cudakern.simulator.cupy_stand_in.absent import absent
-from cudakern.simulator.cupy_stand_in.arrays import ndarray
+from cudakern.simulator.cupy_stand_in.arrays import make_empty, ndarray
 from cudakern.simulator.cupy_stand_in.devices import there_are
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import MODULES, NAMES, OLD
@@ -47,10 +47,8 @@ _MEMORY = _take(
 )
 _MEMORY["get_allocator"] = lambda: memory.alloc
 _MEMORY["malloc_managed"] = _MEMORY["malloc_async"] = memory.alloc
-_PINNED = _take(
-    memory,
-    "PinnedMemoryPointer PinnedMemoryPool alloc_pinned_memory set_pinned_memory_allocator",
-)
+_PINNED = _take(memory, "PinnedMemoryPointer PinnedMemoryPool alloc_pinned_memory")
+_PINNED["set_pinned_memory_allocator"] = memory.set_allocator
 #: What `memcpy` is told of its addresses.
 _WAYS = ("HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default")
 #: The version of CUDA that CuPy 14 has at least.
@@ -58,7 +56,7 @@ _CUDA_VERSION = 12090
 _CAPTURE_MODES = ("Global", "ThreadLocal", "Relaxed")
 _NVTX = ("Mark", "MarkC", "RangeEnd", "RangePop", "RangePush", "RangePushC", "RangeStart")
 _OWN_FUNCTIONS = (
-    "array asanyarray asarray ascontiguousarray asfarray asfortranarray asnumpy clear_memo empty "
+    "array asarray ascontiguousarray asfarray asfortranarray asnumpy clear_memo "
     "empty_like from_dlpack frombuffer fuse get_array_module in1d load memoize msort show_config "
     "ufunc vectorize"
 )
@@ -78,6 +76,8 @@ OWN: dict[str, dict[str, Any]] = {
         "NINF": -np.inf,
         "__version__": VERSION,
         SIMULATED: True,
+        "asanyarray": functions.asarray,
+        "empty": make_empty,
         "fromDlpack": functions.from_dlpack,
         "is_available": lambda: True,
         "ndarray": ndarray,

@@ -11,7 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-
 #: How long `benchmark` goes on at most: on a GPU 10,000 calls, its default, take less.
 _MOST_SECONDS = 10.0
 

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from cudakern.simulator.libraries.loaded import LoadedKernel
     from cudakern.simulator.sources.parameters import Numbers
 
-
 #: What arrays made by `empty` hold: bytes that still hold it count as unwritten.
 _PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
 _MAX_ALIGNMENT = 16
 _INTEGER_BYTES = (1, 2, 4, 8)
+#: Sizes of elements, in bytes, too short for an address. One byte is missing: arrays of bytes often
+#: are memory for other types.
+_SHORT = (2, 4)
 #: Python's numbers. CuPy takes none of a class that is derived from them, such as an IntEnum.
 _SCALARS = (int, bool, float, complex)
 #: What a parameter takes, by its kind, and the kinds of dtypes that it refuses; A stands for
@@ -172,11 +174,6 @@ def span_of(array: np.ndarray) -> tuple[int, int]:
     address = address_of(array)
     low, high = Layout(array.shape, array.strides, array.itemsize).span
     return address + low, address + high
-
-
-#: Sizes of elements, in bytes, too short for an address. One byte is missing: arrays of bytes often
-#: are memory for other types.
-_SHORT = (2, 4)
 
 
 def operand_of(

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cudakern.simulator.runtime.limits import Grid
     from cudakern.simulator.sources.text_to_ptx import Ptx
 
-
 _Row = TypeVar("_Row", bound=ctypes.Structure)
 #: How many blocks run side by side: at least 2, so that one can wait for another.
 _RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)

@@ -28,7 +28,6 @@ _BELOW = ("nvidia/*", "targets/*")
 #: Seconds within which two changes of a folder may leave the same time.
 _TICK = 2.0
 
-
 #: The folders that this process knows, as `cuda.pathfinder` remembers them.
 _known: dict[str, Path] = {}
 
