@@ -298,12 +298,13 @@ def _as_flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
     return flags[0], flags[1], flags[2]
 
 
-def _as_tuple(owner: str, argument: str, values: Any) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return a sequence as a tuple; DTypeError for anything else, and for a text."""
+def _as_names(values: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    """Return name expressions as a tuple; DTypeError unless they are a sequence other than text."""
     with suppress(TypeError):
         if not isinstance(values, str):
             return tuple(values)
-    raise dtype_error(owner, argument, f"must be a sequence of strings; got {shown(values)}")
+    requirement = f"must be a sequence of strings; got {shown(values)}"
+    raise dtype_error("RawModule", "name_expressions", requirement)
 
 
 def _check_lines(owner: str, argument: str, lines: tuple[object, ...]) -> None:
@@ -665,9 +666,8 @@ class RawModule(_Raw):
         if (code is None) == (path is None):
             raise dtype_error("RawModule", "code", "must be given, or path; exactly one of them")
         flags = _as_flags("RawModule", translate_cucomplex, enable_cooperative_groups, jitify)
-        source, names = path or "module.cu", None
-        if name_expressions is not None:
-            names = _as_tuple("RawModule", "name_expressions", name_expressions)
+        source = path or "module.cu"
+        names = None if name_expressions is None else _as_names(name_expressions)
         backend = backend if path is None else "nvcc"  # as in CuPy
         given = _Arguments("RawModule", source, code, path, options, backend, *flags, names)
         given.check()
