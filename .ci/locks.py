@@ -2,7 +2,7 @@
 
 ``locks.py``: make each lock whose requirements have changed, keeping the versions that still fit.
 ``locks.py --upgrade``: make all, with the newest versions that are a week old. Both need uv.
-``locks.py --check``: fail if one was made of other requirements than now; needs no network.
+``locks.py --check``: fail if requirements have changed since a lock was made; needs no network.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ WHEEL = ("build>=1.2", *PROJECT["build-system"]["requires"])
 BUILD = (*PROJECT["build-system"]["requires"], "editables>=0.3")
 #: What PyTorch requires; its wheel without CUDA is not on PyPI, so weekly.yml names it by hash.
 TORCH = ("filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions")
-#: Its program reads machine code for sm_70, which those of later versions of CUDA do not.
+#: Triton brings a program that reads machine code for sm_70. Later versions' programs do not.
 OLD_READER = ("triton==3.4.*",)
 
 
 @dataclass(frozen=True)
 class Lock:
-    """What one lock is made of."""
+    """What one lock is made from."""
 
     extras: tuple[str, ...] = ()
     requirements: tuple[str, ...] = BUILD
     resolution: str = "highest"
 
     def inputs(self) -> list[str]:
-        """Return the requirements, those of the extras in place of their names."""
+        """Return the requirements, including those of the extras."""
         found = [*self.requirements]
         if self.extras:
             found += PROJECT["project"]["dependencies"]
@@ -53,7 +53,7 @@ class Lock:
         return sorted(set(found))
 
     def digest(self) -> str:
-        """Return a digest of all that the lock is made of."""
+        """Return a digest of all that the lock is made from."""
         python = PROJECT["project"]["requires-python"]
         text = "\n".join([python, self.resolution, *self.inputs()])
         return hashlib.sha256(text.encode()).hexdigest()
@@ -78,7 +78,7 @@ LOCKS = {
 
 
 def path(name: str) -> Path:
-    """Return where a lock lies."""
+    """Return the path of a lock."""
     return ROOT / ".ci" / "locks" / f"{name}.txt"
 
 
@@ -88,7 +88,7 @@ def head(name: str) -> str:
 
 
 def is_current(name: str) -> bool:
-    """Return whether a lock was made of the present requirements."""
+    """Return whether a lock was made from the present requirements."""
     return path(name).is_file() and path(name).read_text(encoding="utf-8").startswith(head(name))
 
 

@@ -1,8 +1,8 @@
-"""Hold the machine code that each supported NVRTC makes of the kernels to the budgets.
+"""Check the machine code that each supported NVRTC makes of the kernels against the budgets.
 
-``nvrtc.py [--thorough]``: the versions are those of pyproject.toml, each in an environment and a
-process of its own, from a lock of its own. A tenth of the kernels for sm_90, and for sm_70 where
-CUDA 12 is; with ``--thorough``, every kernel for every architecture.
+``nvrtc.py [--thorough]``: pyproject.toml names the versions; each has an environment, a process
+and a lock of its own. A tenth of the kernels is compiled for sm_90, and with CUDA 12 also for
+sm_70; with ``--thorough``, every kernel is compiled for every architecture.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """Return what a command prints; SystemExit has it if the command fails."""
+    """Return what a command prints; raise SystemExit with it if the command fails."""
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -35,14 +35,14 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def hold(version: str, environment: Path, *, thorough: bool) -> str:
-    """Compile and read kernels with a version; return a line of result."""
+    """Compile and read kernels with a version of NVRTC; return the result as a line."""
     started = time.monotonic()
     uv, python = Path(sys.executable).with_name("uv"), environment / "bin" / "python"
     run(uv, "venv", "-q", "--python", sys.executable, environment)
     archs, reader = ["sm_90"], []
     if version.startswith("12."):
         archs.append("sm_70")
-        reader.append("triton")  # its program reads machine code for sm_70
+        reader.append("triton")  # brings a program that reads machine code for sm_70
     run(".ci/install", f"nvrtc-{version}", "perf", *reader, PYTHON=str(python), UV=str(uv))
     choices = [["--all"]] if thorough else [["--cover", arch] for arch in archs]
     for choice in choices:
@@ -55,7 +55,7 @@ def hold(version: str, environment: Path, *, thorough: bool) -> str:
 
 
 def main() -> None:
-    """Check all versions, as many at once as there are cores; end with the first that fails."""
+    """Check all versions, as many at once as there are cores; end when one fails."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     versions = project["tool"]["cudakern"]["nvrtc"]
     thorough = "--thorough" in sys.argv[1:]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NO_GPU = "no CUDA device is visible: the tests ran on the simulator alone"
 HAS_GPU = device_count() > 0
 REQUIRES_GPU = os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1"
-#: What users set for themselves, and pytest has seen; a test that wants it sets it.
+#: Variables that users set for themselves. pytest has read them; a test that needs one sets it.
 OF_USERS = (
     *("CUDAKERN_ARCH", "CUDAKERN_DEBUG", "CUDAKERN_LINEINFO", "PYTEST_ADDOPTS"),
     *("COLUMNS", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
@@ -39,7 +39,7 @@ OF_USERS = (
 PLACES = [HOST, pytest.param(CUDA, marks=pytest.mark.gpu)] if HAS_GPU else [HOST]
 EVERYWHERE = [*PLACES, DEVICE]
 
-# A first example compiles its kernel, so no deadline; the seed of a failure is printed.
+# There is no deadline, since a first example compiles its kernel; the seed of a failure is printed.
 PROFILE = {
     "deadline": None,
     "print_blob": True,
@@ -49,7 +49,7 @@ PROFILE = {
 
 @pytest.fixture(scope="session", autouse=True)
 def usual_start() -> Iterator[None]:
-    """Begin tests, and programs that they start, with the usual umask and default signals.
+    """Begin tests, and the programs that they start, with the usual umask and default signals.
 
     A job in the background of a shell ignores SIGINT, for example. A handler that does nothing
     ignores a signal as well, but programs do not inherit handlers.
@@ -66,7 +66,7 @@ def usual_start() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that leave no case out, and that choose a way."""
+    """Add the options that run every case, and that choose the execution mode."""
     parser.addoption(
         "--thorough",
         action="store_true",
@@ -80,13 +80,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count what uses a GPU; have the package's own plugin also where it is not installed.
+    """Count what uses a GPU; load the package's own plugin also where it is not installed.
 
-    Programs that tests start share the folder of compiled kernels, in another home folder, too, and
-    none says that it takes long.
-    JAX takes memory of a GPU as it needs it, not three quarters at once, which CuPy wants, too.
-    What hypothesis keeps lies elsewhere where the root is read-only.
-    Until all tests are collected, none of them is garbage.
+    Programs that tests start share the folder of compiled kernels, even with another home folder,
+    and do not report that compiling takes long.
+    JAX takes a GPU's memory as it needs it, not three quarters at once: CuPy needs some, too.
+    Hypothesis keeps its examples in a temporary folder where the root is read-only.
+    Garbage collection is off until all tests are collected.
     """
     for name in OF_USERS:
         os.environ.pop(name, None)
@@ -108,7 +108,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> list[str]:
-    """Say what the kernels run on, and which compiler and CuPy are there."""
+    """Return a line about what kernels run on, and which NVRTC and CuPy are installed."""
     cupy = [
         f"{distribution.name} {distribution.version}"
         for distribution in metadata.distributions()
@@ -136,8 +136,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test that asks for a ``place`` on the simulator and, if there is one, on the GPU.
 
-    One that is marked ``device`` has arrays on a device, too, without a GPU. A test of a file that
-    is so marked says ``device(on=False)`` if it is about kernels, which are the same there.
+    A test that is marked ``device`` also runs with arrays on the stand-in's device. In a file with
+    that mark, tests of kernels have ``device(on=False)``: kernels are the same there.
     """
     if "place" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("device")
@@ -147,16 +147,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Return where the arrays of a test live; ``import cupy`` gives those of a device."""
+    """Return where the arrays of a test live; on a device, ``import cupy`` gives the stand-in."""
     with ck.simulator.in_place_of_cupy() if request.param == DEVICE else nullcontext():
         yield request.param
 
 
-@pytest.hookimpl(trylast=True)  # after -k: what it names runs
+@pytest.hookimpl(trylast=True)  # after -k, which may name spare tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked ``gpu`` where there is none; test_gpu_present says so, once.
+    """Leave out tests marked ``gpu`` where there is no GPU, which test_gpu_present reports once.
 
-    The simulator alone is the place of checked runs.
+    Checked runs have one place, the simulator.
     """
     spare = checked.spare(items)
     left_out = {item for item in items if item in spare or _is_left_out(item)}
@@ -166,7 +166,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep garbage collection from walking all tests each time."""
+    """Spare garbage collection the walk over all tests each time."""
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -2,12 +2,12 @@ r"""Faults that tests must find: each is planted in a copy of the project, and t
 
     python tests/planted_faults.py               all faults, about ten minutes
     python tests/planted_faults.py clamp race    those whose names contain one of the words
-    python tests/planted_faults.py --list        what there is
-    python tests/planted_faults.py --check       whether each has its place and its tests
+    python tests/planted_faults.py --list        print the names of all faults
+    python tests/planted_faults.py --check       check that each has its place and its tests
 
-A fault is written ``before§what stands there§the fault§after``; what it replaces stands in the
-product once, wherever its file lies. The tests that must find it are few and quick: they are part
-of every run of the tests. So who shortens the tests runs this before and after.
+A fault is written ``before§what stands there§the fault§after``; the text that it replaces occurs
+once in the product, in any file. The tests that must find it are few and quick, and part of every
+run of the tests. Whoever removes tests should therefore run this before and after.
 
 Kernels are compiled into ``CUDAKERN_CACHE_DIR``, or a temporary folder where that is not set.
 """
@@ -28,13 +28,13 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = ("cudakern", "kernels", "perf")
 SUFFIXES = {".cpp", ".cu", ".cuh", ".hpp", ".py"}
-#: Seconds for the tests of one fault; a fault that makes them hang or crash is found, too.
+#: Seconds for the tests of one fault; a fault that makes them hang or crash counts as found.
 LIMIT = 300
 FAILED, NOTHING_RAN = 1, {4, 5}
 
 
 class Fault(NamedTuple):
-    """A name, the tests below ``tests/`` that must find it, and where which text is replaced."""
+    """A name, the tests below ``tests/`` that must find the fault, and the text that it replaces."""
 
     name: str
     tests: str
@@ -469,7 +469,7 @@ def say(text: str) -> None:
 
 
 def main() -> int:
-    """Plant the faults that were asked for; return 1 unless all are found."""
+    """Plant the chosen faults; return 1 unless all are found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="parts of the names of faults; none for all")
     parser.add_argument("--list", action="store_true", help="show the faults and their tests")
@@ -501,7 +501,7 @@ def main() -> int:
 
 
 def _passes(copy: Path, faults: list[Fault]) -> bool:
-    """Return whether the tests pass as long as no fault is planted; say so if not."""
+    """Return whether the tests pass while no fault is planted; print what fails."""
     plain = [test for fault in faults if " -k " not in fault.tests for test in fault.tests.split()]
     runs = [" ".join(dict.fromkeys(plain)), *(f.tests for f in faults if " -k " in f.tests)]
     for tests in dict.fromkeys(filter(None, runs)):
@@ -514,7 +514,7 @@ def _passes(copy: Path, faults: list[Fault]) -> bool:
 
 
 def _outcome(copy: Path, fault: Fault) -> str:
-    """Plant a fault, run its tests, print and return what came of it."""
+    """Plant a fault and run its tests; print and return the outcome."""
     with _planted(copy, fault) as problem:
         status, said, seconds = (0, "", 0.0) if problem else _run(copy, fault.tests, LIMIT)
     outcome = problem or (
@@ -527,7 +527,7 @@ def _outcome(copy: Path, fault: Fault) -> str:
 
 @contextmanager
 def _planted(copy: Path, fault: Fault):
-    """Have the fault in the copy; give what is wrong with the fault itself, or nothing."""
+    """Plant a fault in the copy for a while; yield what is wrong with the fault itself, or ""."""
     texts = _product(copy)
     if problem := _unplaced(fault, texts):
         yield problem
@@ -542,13 +542,13 @@ def _planted(copy: Path, fault: Fault):
 
 
 def _product(root: Path) -> dict[Path, str]:
-    """Return the texts of the files that a fault can stand in."""
+    """Return the texts of the files in which faults can be planted."""
     files = [f for p in PRODUCT for f in sorted((root / p).rglob("*")) if f.suffix in SUFFIXES]
     return {file: file.read_text(encoding="utf-8") for file in files}
 
 
 def _unplaced(fault: Fault, texts: dict[Path, str]) -> str:
-    """Return what is wrong unless the text that a fault replaces stands in the product once."""
+    """Return an error unless the text that a fault replaces occurs once in the product."""
     text = texts_of(fault.change)[0]
     files = [file.name for file in texts for _ in range(texts[file].count(text))]
     if len(files) == 1:
@@ -557,7 +557,7 @@ def _unplaced(fault: Fault, texts: dict[Path, str]) -> str:
 
 
 def _missing(root: Path, fault: Fault) -> str:
-    """Return which of a fault's tests are not there."""
+    """Return an error if some of a fault's tests do not exist."""
     missing = []
     for test in fault.tests.partition(" -k ")[0].split():
         path, *names = test.split("::")
@@ -569,7 +569,7 @@ def _missing(root: Path, fault: Fault) -> str:
 
 
 def _check(root: Path, faults: list[Fault]) -> int:
-    """Say which faults have no place or lack tests; return 1 if any does."""
+    """Print which faults have no place or lack tests; return 1 if any does."""
     texts, wrong = _product(root), 0
     for fault in faults:
         for problem in filter(None, (_unplaced(fault, texts), _missing(root, fault))):

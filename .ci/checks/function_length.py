@@ -1,4 +1,4 @@
-"""Fail on a Python function of more than 60 lines, its docstring and functions within it aside."""
+"""Fail on a Python function of more than 60 lines, without its docstring and inner functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Return how many lines a function has of its own."""
+    """Return how many lines a function has, without its docstring and inner functions."""
     within = [node for node in function.body if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
     documented = [function.body[0]] if ast.get_docstring(function) is not None else []
     skipped = sum((n.end_lineno or 0) - n.lineno + 1 for n in (*within, *documented))

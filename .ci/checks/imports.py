@@ -1,9 +1,9 @@
 """Fail on an import that leads up, on a circle, and on a late import that has no reason.
 
-A floor of the package is a line of FLOORS, the lowest first, and has rooms: folders, and modules
-that lie in none. An import leads to a lower floor, or stays in its room. All imports count, for
-circles of files and of rooms: those of functions, those of `load`, and what only a type checker
-reads. LATE says of each import in a function why it is there.
+Each line of FLOORS is a floor of the package, the lowest first. The rooms of a floor are folders,
+and modules outside of folders. An import leads to a lower floor, or stays in its room. Imports in
+functions, by `load`, and for type checkers alone count as well, also for circles of files and of
+rooms. LATE gives a reason for each import in a function.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FLOORS = (
     ("dask", "_commands"),
     ("__main__",),
 )
-#: Modules that import others in a function, and what it spares: measured, or who needs it.
+#: Modules that import others in a function, with the reason: the time it saves, or who needs it.
 LATE = {
     ("__main__", "errors"): "NumPy comes with it: 60 ms of every command",
     ("engines", "engines.cuda.engine"): "CuPy comes with it: 300 ms, where it is at all",
@@ -53,14 +53,14 @@ LOADERS = {"load", "import_module"}
 
 
 class Import(NamedTuple):
-    """That a module imports another one."""
+    """A module that another one imports."""
 
     target: str
     is_late: bool
 
 
 def imports(node: ast.AST, *, late: bool = False) -> Iterator[Import]:
-    """Yield what a module imports, by name; of a package perhaps a name that is no module."""
+    """Yield the names of what a module imports; names in a package need not be modules."""
     for child in ast.iter_child_nodes(node):
         within = late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
         if isinstance(child, ast.Import):
@@ -76,7 +76,7 @@ def imports(node: ast.AST, *, late: bool = False) -> Iterator[Import]:
 
 
 def room_of(module: str) -> str:
-    """Return the room of a module: the longest name of FLOORS that is its own or a folder's."""
+    """Return the room of a module: the longest name in FLOORS that is its own or of its folders."""
     name = module.removeprefix(PACKAGE).removeprefix(".")
     rooms = [room for floor in FLOORS for room in floor if f"{name}.".startswith(f"{room}.")]
     if not rooms and name:

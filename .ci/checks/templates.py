@@ -1,4 +1,4 @@
-"""Fail on a form for issues that GitHub would refuse, or a report that lacks what it needs."""
+"""Fail on an issue form that GitHub would refuse, or that does not ask for what is needed."""
 
 from __future__ import annotations
 

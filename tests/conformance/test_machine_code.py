@@ -39,18 +39,18 @@ def of_each_variant(operator):
 
 
 def without_labels(code):
-    """Return the instructions without the names of jump targets, which count through a cubin."""
+    """Return the instructions without jump targets, which are numbered through a cubin."""
     return [re.sub(r"\.L_x_\d+", "", line) for line in code]
 
 
 def without_reserved(usage):
-    """Return usage without the shared memory that sm_90 takes of each kernel if one uses some."""
+    """Return usage without what sm_90 reserves for kernels once any kernel uses shared memory."""
     return replace(usage, shared=usage.shared % cubins.RESERVED_SHARED)
 
 
 @each("function", sample(sorted(INITIAL_FUNCTIONS), 4))
 def test_kernels_with_an_initial_value_keep_the_budgets(function):
-    """One for each data type, of another variant in turn."""
+    """There is one kernel for each data type; the variants take turns."""
     given = [replace(r, has_initial=True) for r in reductions() if r.function is function]
     turns = [[BudgetedKernel(spec, r) for spec in kernels_of(r)] for r in given]
     kernels = sample([turn[place % len(turn)] for place, turn in enumerate(turns)], 2)
@@ -82,7 +82,7 @@ def test_every_kernel_has_an_entry_point_of_its_own():
 
 @pytest.fixture
 def kernels(tmp_path, monkeypatch):
-    """Return a copy of the folder of the kernel sources, from which they are now loaded."""
+    """Return a copy of the folder of kernel sources, and load them from there."""
     copy = tmp_path / "kernels"
     shutil.copytree(kernel_text.kernel_folder(), copy)
     monkeypatch.setattr(kernel_text, "kernel_folder", lambda: copy)
@@ -216,7 +216,7 @@ _FOLD = "state[0] = fold_lanes(state[0], 32);"
 _ATOMIC = "atomicAdd(static_cast<float*>(a.out) + row, state[0]);"
 _TABLE = "state[kItems]; volatile int t[9]; t[q % 9] = t[q % 8];"
 _INC = "atom.{}.gpu.global.inc"
-#: A kernel, what is changed in its source, and which faults that makes.
+#: A kernel, a text of its source and what replaces it, and the fault that this makes.
 WORSE = [
     (STREAM, f"{_NO_LOADS}.L1::no_allocate", _NO_LOADS, "16-byte NA loads in flight: []"),
     (STREAM, f"{_LOADS}8", f"{_LOADS}4", "16-byte NA loads in flight: [4"),
@@ -252,7 +252,7 @@ WORSE = [
 
 @pytest.fixture
 def worse(kernels):
-    """Return a function that replaces a text in the kernel sources, which is there once."""
+    """Return a function that replaces a text that occurs once in the kernel sources."""
 
     def replace(old, new):
         texts = {path: path.read_text(encoding="utf-8") for path in kernels.rglob("*.cu*")}
@@ -311,7 +311,7 @@ SAME = [
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Return a function that compiles kernels for a target with more options of NVRTC."""
+    """Return a function that compiles kernels for a target with further options of NVRTC."""
     ours = nvrtc.Program.options.fget
 
     def of(target, kernels, *more):

@@ -1,4 +1,4 @@
-"""The node tests of the ONNX standard, from the package onnx, by the executor of the examples."""
+"""The examples' executor runs the node tests of the ONNX standard, from the package onnx."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.helpers.samples import sample
 pytestmark = pytest.mark.device
 
 OURS = re.compile("argm|gather|nonzero|onehot|reduce")
-#: How many node tests onnx 1.18 has of the operators; later ones add some.
+#: How many node tests onnx 1.18 has for the operators; later versions add some.
 KNOWN = 134
 COPIES = {"Gather", "GatherND", "NonZero", "OneHot"}
 
 
 def single_nodes():
-    """Make the tests of a single node; to make those of all of ONNX takes ten times as long."""
+    """Make the tests of single nodes of our operators; making all takes ten times as long."""
     modules = [m for m in pkgutil.iter_modules(node.__path__) if OURS.match(m.name)]
     with mock.patch("pkgutil.iter_modules", return_value=modules), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # building all models warns about some of them
@@ -37,7 +37,7 @@ def single_nodes():
 
 
 def operator(case):
-    """Return which operator a test is of."""
+    """Return the operator that a test is about."""
     return case.model.graph.node[0].op_type
 
 
@@ -47,7 +47,7 @@ REDUCING = [case for case in CASES if operator(case) not in COPIES]
 
 
 def results(place, case):
-    """Return triples: what the executor found, the test's own output, and the reference's."""
+    """Yield triples: the executor's output, the test's own, and that of ONNX's reference."""
     names = [value.name for value in case.model.graph.input]
     for inputs, outputs in case.data_sets:
         given = dict(zip(names, map(np.asarray, inputs), strict=True))
@@ -70,7 +70,7 @@ def test_reducing_node(place, case):
         for expected in others:
             epsilon = 0 if expected.dtype.kind in "bi" else np.finfo(expected.dtype).eps
             assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-            # All are sums of at most 60 elements, none of which cancel.
+            # All are sums of at most 60 elements, which do not cancel.
             np.testing.assert_allclose(get(found), expected, rtol=32 * epsilon, atol=0)
 
 

@@ -1,10 +1,10 @@
-"""Start of the test image.
+"""The entry point of the test image.
 
 gpu [OPTION ...]      show what is there, then run the tests on a GPU; fails without one (default)
-cpu [OPTION ...]      run all other tests, the kernels on the simulator
+cpu [OPTION ...]      run all other tests, with the kernels on the simulator
 COMMAND [WORD ...]    run a command instead, such as: python -m cudakern demo
 
-Options are those of pytest. A report in JUnit's format goes to /results.
+Options are pytest's. A report in JUnit's format goes to /results.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ RESULTS = Path("/results")
 #: The volume, and the variables that name folders in it.
 CACHE = Path("/cache")
 CACHES = ("CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "MPLCONFIGDIR")
-#: Memory that a worker of pytest may come to need where it compiles kernels for the simulator.
+#: Memory that a worker of pytest may need while it compiles kernels for the simulator.
 WORKER_BYTES = 3 << 30
-#: Options of pytest that take the tests on a GPU. A test that hangs or breaks the context ends its
-#: process; a kernel that does so is in many tests.
+#: Options of pytest that choose the tests on a GPU. A test that hangs or breaks the context ends
+#: its process. A kernel that does so may be in many tests, so many restarts are allowed.
 GPU_TESTS = ("-m", "gpu", "--timeout=120", "--max-worker-restart=1000", "--dist=worksteal")
 
 START = """\
@@ -44,9 +44,9 @@ The tests on the simulator need no GPU:
 
 
 def no_gpu(devices: Path, cuda_major: str) -> str:
-    """Return the reason why no GPU can be used, as far as it can be told from inside.
+    """Return the reason why no GPU can be used, as far as it can be seen from inside.
 
-    Device files are in a folder; the image is made for a major version of CUDA.
+    The folder has the device files; the image is made for a major version of CUDA.
     """
     if not any(devices.glob("nvidia*")) and not (devices / "dxg").exists():
         return "The container was started without a GPU."
@@ -74,7 +74,7 @@ def no_gpu(devices: Path, cuda_major: str) -> str:
 
 
 def workers(word: str) -> int:
-    """Return how many processes the tests of a word are to be shared among.
+    """Return how many processes are to share the tests that a word names.
 
     On a GPU the host's memory sets no limit: a virtual machine may start with little and grow.
     """
@@ -86,7 +86,7 @@ def workers(word: str) -> int:
 
 
 def refusal(folder: Path) -> str:
-    """Make a folder for this user alone; return why it cannot hold what is run, or nothing."""
+    """Make a folder for this user alone; return why it cannot hold programs to run, or ""."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         if problem := reason_not_trusted(
@@ -101,7 +101,7 @@ def refusal(folder: Path) -> str:
 
 
 def temporary_folder() -> str:
-    """Return the folder for temporary files; end if there is none."""
+    """Return the folder for temporary files; exit if there is none."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError:
@@ -109,9 +109,9 @@ def temporary_folder() -> str:
 
 
 def place_caches(user: int) -> None:
-    """Have each cache of the volume in this user's folder there, or in a temporary one.
+    """Move each cache of the volume to this user's folder there, or to a temporary one.
 
-    What is in them is run, so the package's rule of trust holds for all of them.
+    Programs run what the caches hold, so the package's rule of trust applies to all of them.
     """
     variables = {name: Path(os.environ.get(name, "/")) for name in CACHES}
     variables = {name: path for name, path in variables.items() if path.is_relative_to(CACHE)}
@@ -129,7 +129,7 @@ def place_caches(user: int) -> None:
 
 
 def pytest(name: str, options: list[str]) -> list[str]:
-    """Return the command that runs tests and writes a report of that name."""
+    """Return the command that runs tests and writes a report of this name."""
     report = RESULTS / f"{name}.xml"
     written = report if report.exists() else RESULTS
     if not os.access(written, os.W_OK):
@@ -147,7 +147,7 @@ def pytest(name: str, options: list[str]) -> list[str]:
 
 
 def gpu(options: list[str]) -> list[str]:
-    """Return the command for the tests on a GPU if a kernel runs there; else say how to get one."""
+    """Return the command for the tests on a GPU; exit with advice if no kernel runs on one."""
     information = [sys.executable, "-m", "cudakern", "info", "--check"]
     if subprocess.run(information, check=False).returncode:
         reason = no_gpu(Path("/dev"), os.environ["CUDA_MAJOR"])
@@ -157,13 +157,13 @@ def gpu(options: list[str]) -> list[str]:
 
 
 def cpu(options: list[str]) -> list[str]:
-    """Return the command for the tests on the simulator, as if there were no GPU."""
+    """Return the command for the tests on the simulator, which hides any GPU."""
     os.environ |= {"CUDAKERN_REQUIRE_GPU": "0", "CUDA_VISIBLE_DEVICES": ""}
     return pytest("cpu", ["--dist=worksteal", *options])
 
 
 def main(words: list[str]) -> None:
-    """Become what the words after the image's name say."""
+    """Become the program that the words after the image's name ask for."""
     word, *options = words
     if word in {"-h", "--help"}:
         sys.stdout.write(str(__doc__))

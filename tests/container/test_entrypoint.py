@@ -1,4 +1,4 @@
-"""What the test image does with the words after its name, and what it says without a GPU."""
+"""The words after the test image's name choose what it runs; without a GPU it says why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Driver:
 
 @pytest.fixture
 def become(monkeypatch, tmp_path):
-    """Return a function that gives the command that the entry point becomes, and its folder."""
+    """Return a function that returns the command that the entry point becomes, and its folder."""
     become = []
     monkeypatch.setattr(entrypoint.os, "execvp", lambda _, words: become.append(words))
     monkeypatch.setattr(entrypoint, "RESULTS", tmp_path)
@@ -95,7 +95,7 @@ def test_memory_limits_the_workers_of_the_simulator_alone(monkeypatch, gib, cpus
 
 @pytest.fixture
 def volume(tmp_path, monkeypatch):
-    """Return a folder for caches; there is one for temporary files, too."""
+    """Return a folder for caches; make another one for temporary files."""
     folder, temporary = tmp_path / "cache", tmp_path / "tmp"
     for path in (folder, temporary):
         path.mkdir()
@@ -109,13 +109,13 @@ def volume(tmp_path, monkeypatch):
 
 
 def placed():
-    """Return where the entry point puts the cache of compiled kernels, for the present user."""
+    """Return where the entry point puts the present user's cache of compiled kernels."""
     entrypoint.place_caches(os.getuid())
     return Path(os.environ["CUDAKERN_CACHE_DIR"])
 
 
 def assert_replaced(reason, capsys):
-    """Check that caches are in a temporary folder, where the package takes its own."""
+    """Check that caches are in a temporary folder, and that the package uses its own there."""
     reason = reason.format(own=entrypoint.CACHE / str(ME), volume=entrypoint.CACHE)
     folder = placed()
     assert folder.parents[1] == Path(tempfile.gettempdir())
@@ -160,13 +160,13 @@ def linked(own):
     os.chown(own, SOMEBODY, SOMEBODY, follow_symlinks=False)
 
 
-#: What is wrong with a volume, or with a user's folder there, and what is said of it.
+#: Messages about a volume, or a user's folder there, and what makes it wrong.
 WRONG = {
     "{volume} can be written by everybody": lambda own: own.parent.chmod(0o777),
     "{own}: File exists": Path.touch,
     "{own} can be written by everybody": writable,
 }
-if ME == 0:  # who can give files to others
+if ME == 0:  # root can give files to others
     WRONG["{volume} belongs to user 77"] = lambda own: os.chown(own.parent, SOMEBODY, SOMEBODY)
     WRONG["{own} belongs to user 77"] = linked
 

@@ -1,4 +1,4 @@
-"""Beam search: each beam goes on with the history of the beam that it extends."""
+"""Beam search: each beam continues the history of the beam that it extends."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import cudakern as ck
 
 
 def extend(histories, parents, words):
-    """Return (batch, beam, time) histories, in the order of their parents, with one word more."""
+    """Return (batch, beam, time) histories in the order of their parents, each with a new word."""
     return np.concatenate(
         [ck.gather_nd(histories, parents[..., None], batch_dims=1), words[..., None]], axis=-1
     )
 
 
 def reorder(caches, parents):
-    """Return (layer, batch, beam, ...) caches, all layers in the order of the parents."""
+    """Return (layer, batch, beam, ...) caches with the beams in the order of their parents."""
     each_layer = np.broadcast_to(parents, (len(caches), *parents.shape))
     return ck.gather_nd(caches, each_layer[..., None], batch_dims=2)
 

@@ -12,7 +12,7 @@ def boxes_of(boxes, classes, wanted):
 
 
 def first_boxes_of(boxes, classes, wanted, size):
-    """Return so many boxes of a class, without waiting for their number; zeros stand for none."""
+    """Return ``size`` boxes of a class, with zeros for missing ones; nothing waits for the count."""
     (rows,) = ck.nonzero(classes == wanted, size=size)
     return ck.gather(boxes, rows, mode="fill", negative="invalid")
 

@@ -1,4 +1,4 @@
-"""What the examples make arrays with: CuPy where there is a GPU, otherwise NumPy."""
+"""The library that the examples make arrays with: CuPy where there is a GPU, otherwise NumPy."""
 
 import numpy as np
 

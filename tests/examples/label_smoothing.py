@@ -1,4 +1,4 @@
-"""Smoothed targets of a classifier; a label to be ignored is off everywhere."""
+"""Smoothed targets of a classifier; an ignored label has zeros for all classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ IGNORED = -100
 
 
 def smooth(labels, classes, smoothing):
-    """Return targets, which spread some of each label's weight over all classes."""
+    """Return targets that spread some of each label's weight over all classes."""
     off = smoothing / classes
     return ck.one_hot(labels, classes, values=(off, off + 1 - smoothing), negative="invalid")
 

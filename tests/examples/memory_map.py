@@ -1,4 +1,4 @@
-"""Rows of a file of vectors that does not fit into memory, or should not take it."""
+"""Rows of a file of vectors that does not fit into memory, or should not be loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 256
 
 
 def read_rows(path, rows):
-    """Return rows of a file of vectors; no others are read."""
+    """Return rows of a file of vectors, without reading the others."""
     vectors = np.memmap(path, np.float32, "r").reshape(-1, WIDTH)
     return ck.gather(vectors, rows)
 
@@ -28,7 +28,7 @@ if __name__ == "__main__":
     with TemporaryDirectory() as folder:
         path = Path(folder, "vectors")
         with path.open("wb") as file:
-            file.truncate(4 * WIDTH * 3_000_000)  # 3 GB, of which nothing is on the disk
+            file.truncate(4 * WIDTH * 3_000_000)  # 3 GB, none of it on the disk
         np.memmap(path, np.float32, "r+").reshape(-1, WIDTH)[2_999_999] = 7
         print("the first elements of three rows of 3 million:")
         print(read_rows(path, [0, -1, 1_000_000])[:, 0])

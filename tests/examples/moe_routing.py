@@ -1,4 +1,4 @@
-"""A mixture of experts: each token goes to its best expert, which takes up to a capacity."""
+"""A mixture of experts: each token goes to its best expert, unless that has no room left."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import cudakern as ck
 
 
 def mixture(tokens, gates, experts, capacity):
-    """Run each token through its best expert, or drop it if that is full; return the loads, too."""
+    """Run each token through its best expert, or drop it if that is full; also return the loads."""
     gate = ck.reduce(gates, "max", axis=1)
     expert = ck.reduce(gates, "argmax", axis=1)
     chosen = ck.one_hot(expert, len(experts), dtype="int64")
     load = ck.reduce(chosen, "sum", axis=0)
     slot = ck.gather_nd(chosen.cumsum(axis=0), expert[:, None], batch_dims=1) - 1
 
-    # Tokens sorted by expert, then those in the slots of each; -1 where a slot is empty.
+    # Tokens sorted by expert, then the token in each slot of each expert, or -1 if it is empty.
     in_order = ck.nonzero(chosen.T, size=len(tokens))[1]
     slots = np.arange(capacity, like=load)
     token = ck.gather(in_order, (load.cumsum() - load)[:, None] + slots)

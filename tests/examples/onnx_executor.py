@@ -11,20 +11,20 @@ import cudakern as ck
 
 
 def one_hot(indices, depth, values, axis=-1):
-    """Turn indices, which may be floats that are whole numbers, into vectors."""
+    """Turn indices into vectors; indices may be floats with integral values."""
     if indices.dtype.kind == "f":
         indices = indices.astype(np.int64)
     return ck.one_hot(indices, int(depth.item()), axis=axis, values=values)
 
 
 def arg(function, x, axis=0, keepdims=1, select_last_index=0):
-    """Return where the largest or least elements are."""
+    """Return the positions of the largest or least elements."""
     options = {"keepdims": bool(keepdims), "last_index": bool(select_last_index)}
     return ck.reduce(x, function, axis, **options)
 
 
 def reduce(function, x, axes=(), keepdims=1, noop_with_empty_axes=0):
-    """Reduce to the type of x; axes are an attribute, or an input in later opsets."""
+    """Reduce to the dtype of x; axes are an attribute, or an input in later opsets."""
     axis = tuple(map(int, axes)) or (() if noop_with_empty_axes else None)
     of_nothing = dict(zip(("max", "min"), extremes(x.dtype), strict=True))
     options = {"keepdims": bool(keepdims), "initial": of_nothing.get(function)}
@@ -60,7 +60,7 @@ OPERATORS = {
 
 
 def run(model, inputs, asarray=np.asarray):
-    """Return the outputs of a model for inputs by name; ``asarray`` puts constants beside these."""
+    """Return a model's outputs for named inputs; ``asarray`` puts constants where the inputs are."""
     constants = {c.name: asarray(numpy_helper.to_array(c)) for c in model.graph.initializer}
     values = {"": (), **constants, **inputs}  # an input without a name is absent
     for node in model.graph.node:

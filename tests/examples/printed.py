@@ -1,4 +1,4 @@
-"""What the examples print, as scripts."""
+"""What the examples print when they run as scripts."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_label_smoothing(place, classes):
 
 
 def one_by_one(tokens, gates, factors, capacity):
-    """Return the same of experts that multiply by these factors, and what each of them gets."""
+    """Return the results of experts that multiply by these factors, and the load of each."""
     result, load = np.zeros_like(tokens), np.zeros(len(factors), np.int64)
     batches = np.zeros((len(factors), capacity, *tokens.shape[1:]), tokens.dtype)
     for token, weights, row in zip(tokens, gates, result, strict=True):
@@ -80,7 +80,7 @@ def test_moe_routing(place, capacity):
     factors = [1, -2, 3, 0.5, 7]
     tokens, gates = rng.random((67, 6), np.float32), rng.random((67, 5), np.float32)
     gates[:, 1] += 0.3
-    gates[:, 4] = 0  # nobody likes the last expert
+    gates[:, 4] = 0  # no token chooses the last expert
     batches = []
     experts = [lambda batch, by=factor: batches.append(batch) or batch * by for factor in factors]
     found = (*mixture(put(tokens, place), put(gates, place), experts, capacity), *batches)
@@ -139,7 +139,7 @@ def test_channel_statistics_of_many_pixels(values):
 
 
 def test_normalise(place):
-    # Whole numbers, 16 * 64 in a channel, with a whole mean: only the last two steps round.
+    # Each channel has 16 * 64 integers with an integral mean: only the last two steps round.
     images = np.random.default_rng(6).integers(-9, 10, (16, 3, 8, 8)).astype(np.float32)
     images[0, :, 0, 0] += 5 * 1024 - images.sum(ALL_BUT_CHANNELS)
     centred = images - 5
@@ -153,7 +153,7 @@ def test_masked_log_softmax(place, axis, dtype):
     rng = np.random.default_rng(3)
     scores = (rng.standard_normal((4, 6, 33)) * 30).astype(dtype)
     mask = rng.random(scores.shape) < 0.4
-    mask[1, 2] = mask[1, :, 2] = False  # of nothing, all are -inf
+    mask[1, 2] = mask[1, :, 2] = False  # where nothing is let through, all are -inf
     found = masked_log_softmax(put(scores, place), put(mask, place), axis)
     assert found.dtype == dtype
     found, mask, scores = (np.moveaxis(array, axis, -1) for array in (get(found), mask, scores))

@@ -1,4 +1,4 @@
-"""Rows of a file of vectors that does not fit into memory, or should not take it."""
+"""Rows of a file of vectors that does not fit into memory, or should not be loaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = np.append(np.random.default_rng(9).integers(1, COUNT - 2, 50), [0, COUNT 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Make a file in which nothing but some rows is on the disk."""
+    """Make a file of which only some rows are on the disk."""
     path = tmp_path_factory.mktemp("map") / "vectors"
     with path.open("wb") as file:
         file.truncate(4 * WIDTH * COUNT)
@@ -28,12 +28,12 @@ def path(tmp_path_factory):
 
 
 def vectors_of(rows):
-    """Return what the file has in these rows."""
+    """Return the values of these rows in the file."""
     return ((rows % COUNT)[:, None] + np.linspace(0, 1, WIDTH)).astype(np.float32)
 
 
 def most_memory():
-    """Return the most memory that this process has had, in bytes."""
+    """Return the peak memory of this process in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

@@ -1,4 +1,4 @@
-"""Graphs of several nodes, of early and late opsets, by the executor and by ONNX's own."""
+"""Graphs of several nodes, of early and late opsets, run by the executor and by ONNX's own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def assert_as_reference(place, model, inputs):
     checker.check_model(model)
     placed = {name: put(array, place) for name, array in inputs.items()}
     outputs = run(model, placed, partial(put, place=place))
-    expected = ReferenceEvaluator(model).run(None, inputs)  # makes int64 of some sums
+    expected = ReferenceEvaluator(model).run(None, inputs)  # turns some sums into int64
     for found, values, output in zip(outputs, expected, model.graph.output, strict=True):
         kind = helper.tensor_dtype_to_np_dtype(output.type.tensor_type.elem_type)
         assert (found.dtype, found.shape) == (kind, values.shape)
@@ -55,7 +55,7 @@ def test_graph(place):
 
 
 def reductions(opset):
-    """Return a model of reductions; the axes of ReduceSum were the first to become an input."""
+    """Return a model of reductions; ReduceSum was the first whose axes became an input."""
     nodes = []
     for name in FUNCTIONS:
         early = opset < (13 if name == "Sum" else 18)

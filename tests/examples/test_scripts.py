@@ -1,4 +1,4 @@
-"""The examples as scripts, as ``python tests/examples/voxel_grid.py``; the README names each."""
+"""The examples run as scripts: ``python tests/examples/voxel_grid.py``; the README names each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_example_is_here_and_in_the_readme():
 
 @each("name", PRINTED)
 def test_script_prints(name, capsys, monkeypatch):
-    """What it prints on a device is tests/test_readme.py's, among other programs."""
+    """What scripts print on a device is checked by tests/test_readme.py."""
     monkeypatch.setitem(sys.modules, "cupy_or_numpy", SimpleNamespace(xp=np))
     runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
     assert capsys.readouterr().out == PRINTED[name]

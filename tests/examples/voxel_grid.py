@@ -8,7 +8,7 @@ import cudakern as ck
 
 
 def voxels(density, features, capacity):
-    """Return cells, -1 standing for none, their features, and whether there are too many."""
+    """Return cells, with -1 for none, their features, and whether there are too many cells."""
     count, cells = ck.nonzero_coordinates(density > 0, size=capacity, dtype="int64")
     used = np.arange(capacity, like=cells) < count
     cells = np.where(used[:, None], cells, -1)

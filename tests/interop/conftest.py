@@ -1,4 +1,4 @@
-"""What launches were given: the addresses of their arrays. Tests whose library is missing go."""
+"""The addresses of the arrays of launches; tests whose library is missing are left out."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ collect_ignore = [f"test_{library}.py" for library in ABSENT]
 
 @pytest.fixture
 def addresses(monkeypatch):
-    """List the addresses that each launch of an operator was given, inputs first."""
+    """Return the list of the addresses that each launch of an operator got, inputs first."""
     return launched(monkeypatch)

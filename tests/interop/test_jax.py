@@ -21,7 +21,7 @@ NARROW = [name for name in dir(jnp) if name.startswith(("bfloat16", "float8_"))]
 
 @pytest.fixture(autouse=True)
 def wide_types():
-    """Let JAX have types of 64 bits, as the operands do."""
+    """Let JAX use types of 64 bits, as the operands do."""
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)  # noqa: FBT003  its interface
     yield
@@ -55,7 +55,7 @@ def test_every_function_reads_arrays_where_they_are(addresses, case, device):
 @each("dtype", DTYPES[:-1] + NARROW)
 def test_every_dtype(dtype, device):
     if device.platform != "cpu" and dtype.startswith("float8"):
-        return  # CuPy takes none by DLPack
+        return  # CuPy takes no such array by DLPack
     itemsize = jnp.dtype(dtype).itemsize
     base = (np.arange(24 * itemsize) % (2 if dtype == "bool" else 256)).astype(np.uint8)
     base = base.view(jnp.dtype(dtype)).reshape(4, 6)

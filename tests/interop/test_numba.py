@@ -1,4 +1,4 @@
-"""Functions that Numba compiles before and after cudakern's, and arrays of numba.cuda."""
+"""Functions that Numba compiled, before and after those of cudakern, and arrays of numba.cuda."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Arrays of libraries that nobody has: protocols alone, through every function.
+"""Arrays that have nothing but a protocol, through every function.
 
-Arrays on a device are on the second one of a stand-in for CuPy.
+Arrays on a device are on the second device of a stand-in for CuPy.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tests.helpers.refused import assert_refused, refusals
 from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES
 
-#: Ways to offer memory of the host; all but the last take any dtype and strides.
+#: Ways to offer memory of the host; all but the last one allow any dtype and strides.
 ON_HOST = {
     "DLPack": DLPackOnly,
     "DLPack before version 1": lambda a: DLPackOnly(a, version=0),
@@ -70,20 +70,20 @@ NARROW = [ml_dtypes.bfloat16, *(getattr(ml_dtypes, n) for n in dir(ml_dtypes) if
 
 
 def test_libraries_are_there():
-    """The one test that is skipped where libraries are missing."""
+    """Only this test is skipped where libraries are missing."""
     if ABSENT:
         pytest.skip(f"tests of {', '.join(ABSENT)} need the extra interop")
 
 
 @pytest.fixture
 def record(tmp_path):
-    """Put the stand-in in CuPy's place, with two devices; return what is recorded of them."""
+    """Put the stand-in in CuPy's place, with two devices; return the record of its work."""
     with recorded(tmp_path) as record:
         yield record
 
 
 def read_in_place(addresses, case, way):
-    """Run a case on operands that a way offers; return its results."""
+    """Run a case on operands offered in a way; return its results."""
     operands = [operand.copy() for operand in case.operands]
     pointers = [address_of(a) for a in operands]
     return run_in_place(case, [way(a) for a in operands], pointers, addresses)

@@ -1,4 +1,4 @@
-"""Lazy and sparse arrays have no elements at addresses: they are refused, not computed or read."""
+"""Lazy and sparse arrays have no elements in memory: they are refused, not computed or read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers.rows import each
 
 LAZY = "must be computed; got a lazy {}; use cudakern.dask"
 NO_ARRAY = "must be a numpy.ndarray or cupy.ndarray; got {}"
-#: What makes an array one of its kind, and the errors for operands and for outputs.
+#: For each kind: a function that makes one of an array, and the errors for operands and outputs.
 KINDS = {"lazy": (Lazy, *[(ck.BindingError, LAZY.format("tests.Lazy"))] * 2)}
 
 if "dask" not in ABSENT:

@@ -110,7 +110,7 @@ def test_parameters_without_gradients_and_detached_ones_are_operands():
 
 
 def fake():
-    from torch._subclasses import FakeTensorMode  # noqa: PLC0415  not of the public part
+    from torch._subclasses import FakeTensorMode  # noqa: PLC0415  not public
 
     with FakeTensorMode():
         return torch.ones(3)

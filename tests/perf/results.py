@@ -1,4 +1,4 @@
-"""Results of runs, and what is printed of them."""
+"""Results of runs, and the lines that are printed about them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_lines_are_held_against_the_memory_that_they_use_most():
 
 
 class Reserved:
-    """Stands for NumPy where memory is not touched: of any size, none of it there."""
+    """Stands for NumPy where memory is reserved but not touched, so its size has no limit."""
 
     @staticmethod
     def empty(shape, dtype):
@@ -59,7 +59,7 @@ def test_smaller_workloads(workload, elements):
         assert small == workload
 
 
-# Above 2 GB, offsets have 64 bits; otherwise these are the same kernels.
+# Above 2 GB, offsets have 64 bits; apart from that, these are the same kernels.
 WIDE = {"[2^28] f64 sum", "[2^14, 2^14] f64 sum, axis 1, transposed", "[2^17] int64 x 50257 f16"}
 
 
@@ -77,7 +77,7 @@ def test_smaller_workloads_run_the_same_kernels(workload):
     assert entry.startswith(f"ck_{workload.operator}_")
     assert entry.endswith("_o64") == (workload.title in WIDE), entry
     expected = [(entry.replace("_o64", "_o32"), is_small)] * 2
-    if workload.title.startswith("[2^16, 1024]"):  # so few of these rows get a block each
+    if workload.title.startswith("[2^16, 1024]"):  # in so small a workload, each row has a block
         expected[1] = (entry.replace("_warps_", "_stream_"), is_small)
     assert [launch(workload.shrink(elements)) for elements in (2**20, 2**18)] == expected
 
@@ -95,7 +95,7 @@ def test_inputs_are_as_blank_ones_and_differ_by_seed(workload):
 
 
 def granules_of(rows, row_bytes, granule):
-    """Return in how many granules each of some rows of a packed table lies, and all of them."""
+    """Return how many granules of a packed table each of some rows touches, and all together."""
     begin = rows * row_bytes
     first, last = begin // granule, (begin + row_bytes - 1) // granule
     change = np.zeros(int(last.max()) + 2, np.int64)
@@ -138,14 +138,14 @@ def test_traffic_is_what_the_data_says(workload, granule, cached):
         read = inputs[1].nbytes + (distinct if once else of_rows.sum()) * granule
         slack = 2.5 * of_rows.sum() * granule / len(of_rows) ** 0.5
         if cached and getattr(workload, "pattern", "") == "out_of_range":
-            slack += 0.06 * read  # those beyond the ends share two rows: not in the figure
+            slack += 0.06 * read  # indices beyond the ends share two rows; the figure ignores it
     found = workload.traffic(cached=cached)
     assert abs(found.read - read) <= slack + 0.002 * read
     assert abs(found.written - written) <= slack
 
 
 def poisoned(workload):
-    """Return outputs full of NaNs, or of numbers that are no results."""
+    """Return outputs filled with NaN, or with numbers that are never results."""
     outputs = workload.outputs(np)
     for array in outputs:
         array.reshape(-1).view(np.uint8)[...] = 0xFF if array.dtype.kind == "f" else 0xA5
@@ -153,7 +153,7 @@ def poisoned(workload):
 
 
 def corrupted(workload, outputs):
-    """Yield outputs of which one element that means something is wrong: first, any, last."""
+    """Yield outputs with one wrong element among those that count: the first, any, the last."""
     rng = np.random.default_rng(9)
     for k, array in enumerate(outputs):
         size = array.size
@@ -180,7 +180,7 @@ RUN = [
 
 @each("workload", RUN, ids=lambda workload: workload.title)
 def test_runs_and_is_checked(workload, monkeypatch):
-    monkeypatch.setattr("perf.cases.rows.CHUNK", 997)  # several pieces, the last of them smaller
+    monkeypatch.setattr("perf.cases.rows.CHUNK", 997)  # several pieces, of which the last is smaller
     monkeypatch.setattr("perf.cases.one_hot.CHUNK", 997)
     inputs, outputs = workload.inputs(np, 11), poisoned(workload)
     before = [array.copy() for array in inputs]
@@ -203,7 +203,7 @@ def test_a_lost_share_of_a_sum_is_noticed(name):
     (x,) = workload.inputs(np, 13)
     total = x.sum(workload.axes, dtype=np.float64)
     workload.check(np, (x,), (np.asarray(total, workload.dtype),))
-    lost = np.asarray(total * (1 - 1 / 2048), workload.dtype)  # one of the most blocks that share
+    lost = np.asarray(total * (1 - 1 / 2048), workload.dtype)  # without one of 2048 blocks' parts
     with pytest.raises(AssertionError, match="results are wrong"):
         workload.check(np, (x,), (lost,))
 

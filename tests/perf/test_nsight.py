@@ -1,4 +1,4 @@
-"""NVIDIA's tools over lines of the matrix: what they are told, what is made of what they say."""
+"""NVIDIA's tools over lines of the matrix: their arguments, and what their output becomes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from perf.nsight.tools import Ended
 from tests.helpers.rows import each
 from tests.perf.results import rows
 
-#: A case of two lines, which the simulator runs at full size at once.
+#: A case of two lines, small enough to run at full size in the simulator.
 SMALL = find(["G-9"])[0]
-#: Counters of a kernel on ncu's raw page, and their units.
+#: Counters of a kernel on ncu's raw page, with their units and values.
 COUNTERS = {
     "ID": ("", "0"),
     "Kernel Name": ("", ""),
@@ -42,7 +42,7 @@ COUNTERS = {
 
 
 def page(names):
-    """Return a raw page of kernels of these names, every second one without values."""
+    """Return a raw page of kernels with these names, of which every second one has no values."""
     table = [[*COUNTERS], [unit for unit, _ in COUNTERS.values()]]
     for i, name in enumerate(names):
         row = {counter: "" if i % 2 else value for counter, (_, value) in COUNTERS.items()}
@@ -58,7 +58,7 @@ def after(arguments, name):
 
 
 def target_of(arguments):
-    """Return what follows the program that is profiled, which must be ours."""
+    """Return the arguments of the profiled program, which must be ours."""
     first = arguments.index(sys.executable)
     assert arguments[first + 1 : first + 5] == ["-m", "perf", "nsight", "target"]
     return arguments[first + 5 :]
@@ -66,7 +66,7 @@ def target_of(arguments):
 
 @pytest.fixture
 def nsight(tmp_path, monkeypatch):
-    """Return a function that runs a command, the programs being a function; what ran; a folder."""
+    """Return a function that runs a command with a function for the tools, their calls, a folder."""
     ran, folder = [], tmp_path / "reports"
     monkeypatch.setattr(tools.shutil, "which", lambda name: name)
 
@@ -135,9 +135,9 @@ def test_compute_profiles_and_prints_counters(nsight, capsys):
     (path,) = folder.glob("*.json")
     found = json.loads(path.read_text())["kernels"]
     assert [one["case"] for one in found] == ["G-9", "G-9", "Z-1", "Z-1"]
-    assert [one["line"] for one in found[2:]] == ["-", "-"]  # those of another case's kernels
+    assert [one["line"] for one in found[2:]] == ["-", "-"]  # kernels of another case
     loads, stores = found[0]["sectors"].values()
-    simulated = loads["traffic"]  # of each row of 64 bytes 2, and 1 of 4 indices; a few meet
+    simulated = loads["traffic"]  # 2 for a row of 64 bytes, 1 for 4 indices; a few rows meet
     assert simulated == pytest.approx(4096 * 2.25, rel=0.01)
     assert (loads["ncu"], loads["ratio"]) == (3072, 3072 / simulated)
     assert stores == {"ncu": 2048, "traffic": 8192, "ratio": 0.25}
@@ -239,5 +239,5 @@ def test_sectors_are_those_of_the_full_size():
     loads, stores = compute.simulated_sectors(rows_of_64_bytes)
     assert loads == pytest.approx(2**19 * (2 + 1 / 8), rel=0.001)
     assert stores == 2**20
-    (one_hot,) = find(["O-1"])[0].lines  # its indices are read once, each sector by one warp
+    (one_hot,) = find(["O-1"])[0].lines  # one warp reads each sector of the indices, once
     assert compute.simulated_sectors(one_hot.workload) == (2**20 * 8 / 32, 2**20 * 1000 * 4 / 32)

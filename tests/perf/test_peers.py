@@ -1,4 +1,4 @@
-"""Peers that run without a GPU give what NumPy gives, and say where a result has another type."""
+"""Peers that run without a GPU give NumPy's results, and say where a result has another type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORKLOADS = {
     for case in CASES
     for line in case.lines
 }
-# Beyond the matrix: what somebody could take for rows, and maxima, which a library may have.
+# Beyond the matrix: columns that a peer could take for rows, and maxima, which peers may have.
 WORKLOADS |= {
     "R, rows that are columns": ReduceWorkload("sum", (32, 48), (1,), "float32", transposed=True),
     "R, maximum": ReduceWorkload("max", (100,), (0,), "float32"),
@@ -29,7 +29,7 @@ WORKLOADS |= {
 
 
 def compare(workload, prepared, inputs, rows_of):
-    """Call twice, into outputs that were written before, and check."""
+    """Call twice, so that the outputs are written over, and check the result."""
     prepared.call()
     found, outputs = prepared.call(), workload.outputs(np)
     expected = outputs[-1]
@@ -56,7 +56,7 @@ def same(found):
     return found
 
 
-#: Peers, what takes the rows out of what they find, and the operators that they have at least.
+#: Peers, the function that takes the rows out of their results, and operators that they must have.
 PEERS = {
     "cudakern, argwhere": (cupy.OwnArgwhere(), same, "Z"),
     "cupy": (cupy.CupyPeer(np), same, "RZGO"),

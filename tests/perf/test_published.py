@@ -1,4 +1,4 @@
-"""The README's table of times, and what it says of them, are what result files say."""
+"""The README's table of times, and its text about them, agree with the result files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn, and what the page has, is what is in the result; what is wrong is a sentence."""
+"""Plots and pages have what the result has; errors are sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PEERS = ("cub", "cupy", "torch")
 
 @pytest.fixture
 def result():
-    """Return a run of few lines, some of which stand for sweeps."""
+    """Return a run of few lines, some of which belong to sweeps."""
     found = newest("nvidia-h200")
     found.lines = [x for x in found.lines if x.case in ("R-1", "R-2", "R-10", "G-2", "S-3", "S-5")]
     for number, line in enumerate(found.lines):
@@ -44,7 +44,7 @@ def rows(result, before=None):
 def test_a_row_has_what_is_known_of_a_line(result):
     result.lines[1].checked = result.lines[2].checked = False
     result.lines[2].timings[OURS] = missing("WRONG: 3 elements")
-    operators = [line.operator for line in result.lines]  # lines of one stand together
+    operators = [line.operator for line in result.lines]  # the lines of an operator stand together
     grouped = sorted(result.lines, key=lambda line: operators.index(line.operator))
     for line, row in zip(grouped, rows(result), strict=True):
         ours, more = line.timings[OURS], row["more"]

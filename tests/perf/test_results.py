@@ -1,4 +1,4 @@
-"""A result file: whole at any time, and what is said of its times."""
+"""A result file is whole at any time; texts about its times are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on a stand-in for a GPU: its file, its table, what ends it early, what it is without."""
+"""A run on a stand-in for a GPU: its file, its table, what ends it early, what may be missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.helpers.timed_gpu import Increment, TimedPeer
 
 @dataclass
 class Launched(Increment):
-    """An increment that goes through the engine of operators, too."""
+    """An increment that also launches through the engine of operators."""
 
     entry: str = "ck_increment"
 
@@ -111,7 +111,7 @@ def test_a_run_is_written_and_shown(fake):
     expected = {"cuda driver": "13.2", "cuda runtime": "13.1", "cub": "1.0"}
     assert found.versions.items() >= expected.items()
     assert found.drift == pytest.approx(0, abs=1e-3)
-    # 8 KiB in 8 us are 1.024 GB/s of 10; the peer takes 5 us
+    # 8 KiB in 8 us are 1.024 GB/s of a possible 10; the peer takes 5 us
     shown = r"I-1 .* 8\.00 \(8\.00-8\.00\).*10\.2%.*1% reached +cub, 5\.00 us +0\.62"
     assert re.search(shown, fake.said)
     assert re.search("I-2 .* 1 us missed", fake.said)
@@ -153,7 +153,7 @@ def test_a_wrong_result_or_an_error_fails_the_run_which_goes_on(fake, attribute,
     assert math.isnan(first.timings[OURS].median_us)
     assert second.timings[OURS].samples == 30
     assert re.search(f"I-1 .*{note}", fake.said)
-    # The next line has all memory, though the error, while it is handled, holds the line's frames.
+    # The next line has all memory, although the error keeps the line's frames while it is handled.
     assert free[0] == before - FLUSH_FACTOR * fake.cupy.gpu.l2_bytes
 
 
@@ -179,10 +179,10 @@ def terminate(*_):
 
 def test_an_interruption_keeps_what_was_measured(fake, monkeypatch):
     def ignore(*_):
-        """Do what SIGTERM does outside of a run: a test fails in place of the process."""
+        """Stand for SIGTERM's default, so that a failure ends this test and not the process."""
 
     show = run.table.show
-    monkeypatch.setattr(run.table, "show", lambda *of: terminate() or show(*of))  # once more
+    monkeypatch.setattr(run.table, "show", lambda *of: terminate() or show(*of))  # a second signal
     fake.slow.check = terminate
     previous = signal.signal(signal.SIGTERM, ignore)
     try:
@@ -210,7 +210,7 @@ def test_the_closing_ceilings_cannot_lose_the_lines(fake, monkeypatch):
     assert result.incomplete == "the closing ceilings failed: KeyError: 'copy'"
     monkeypatch.setattr(run.ceilings, "measure", mock.Mock(side_effect=MemoryError))
     assert fake.run("I-1") == 1
-    assert fake.result.lines == result.lines  # no run: an earlier file stays
+    assert fake.result.lines == result.lines  # there was no run, so the earlier file stays
 
 
 @each("found", [[False], [False, MissingPeerError("nvcc cannot")], [False, True]])
@@ -235,7 +235,7 @@ def test_what_is_not_there_is_named(monkeypatch, capsys):
         run.main(["R-99"])
     error = capsys.readouterr().err
     assert "R-99" in error
-    assert "sweep-reduce" in error  # one that there is
+    assert "sweep-reduce" in error  # a name that exists
 
 
 def test_packages_of_the_extra_perf_are_optional():

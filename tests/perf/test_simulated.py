@@ -1,4 +1,4 @@
-"""The benchmark cases in the simulator: what is right, what is wrong, and that no time is told."""
+"""The benchmark cases in the simulator: right and wrong results, and no times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.perf.results import rows
 
 @pytest.fixture
 def run(tmp_path, capsys):
-    """Return a function that runs cases: status, what is printed, the path of the result."""
+    """Return a function that runs cases and returns status, output and the path of the result."""
     path = tmp_path / "folder" / "result.json"
 
     def run(*words):
@@ -29,7 +29,7 @@ def run(tmp_path, capsys):
 
 
 def corrupted(workload, inputs, outputs):
-    """Stand in for OneHotWorkload.call: the right result, but for one element."""
+    """Stand in for OneHotWorkload.call; one element of the result is wrong."""
 
     def call():
         ck.one_hot(inputs[0], workload.depth, axis=workload.axis, out=outputs[0])

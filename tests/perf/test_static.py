@@ -1,4 +1,4 @@
-"""What is said without a GPU: figures of machine code, budgets, what is done when one breaks."""
+"""Figures without a GPU: of machine code, against budgets, and what happens beyond a budget."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def test_the_main_loop_is_the_inner_one_that_moves_vectors():
 @each(
     ("arch", "registers", "shared", "threads", "blocks"),
     [
-        ("sm_75", 64, 0, 256, 4),  # 8 warps by 64 x 32 registers: 16 K; 1024 threads as well
+        ("sm_75", 64, 0, 256, 4),  # 8 warps of 64 x 32 registers: 16 K; the limit of 1024 threads says the same
         ("sm_90", 65, 0, 256, 3),  # 2304 registers for a warp: 7 in each quarter, 28 in all
         ("sm_86", 40, 0, 256, 6),  # 1536 threads
         ("sm_120", 255, 0, 256, 1),
         ("sm_90", 96, 0, 32, 20),  # 3072 registers for a warp: 5 in each quarter
         ("sm_75", 16, 0, 32, 16),  # by blocks
-        ("sm_75", 32, 32 * 1024, 256, 2),  # by shared memory: 64 KiB
+        ("sm_75", 32, 32 * 1024, 256, 2),  # by shared memory, of 64 KiB
         ("sm_86", 32, 33 * 1024, 256, 2),  # of 100 KiB, 34 each
         ("sm_90", 32, 113 * 1024 + 1, 256, 1),  # of 228 KiB
     ],
@@ -101,7 +101,7 @@ def test_the_rotation_covers_all_groups_and_architectures():
         assert len(archs[group]) >= min(2, count), group
     met = {(kernel.operator, kernel.variant, arch) for arch, kernel in chosen}
     wanted = {(k.operator, k.variant, arch) for k in listed for arch in architectures()}
-    assert {variant for _, variant, _ in wanted - met} <= {"check"}  # of 4 kernels
+    assert {variant for _, variant, _ in wanted - met} <= {"check"}  # which has 4 kernels
     batches = kernels.batches(chosen)
     assert sum(len(batch) for _, batch in batches) == len(chosen)
     assert all(len({kernel.operator for kernel in batch}) == 1 for _, batch in batches)
@@ -133,7 +133,7 @@ def test_the_first_allowance_that_fits_counts():
     filled = BudgetedKernel(gather("packed", 1, "int32", "fill", wide=False))
     assert allowances.allowed(SUM, "sm_90", "99.0") == (62, ())
     assert allowances.allowed(filled, "sm_90", "99.0") == (235, ())
-    of_int16 = reduce_kernel("stream", "L2", "INT16", rank=1)  # of an earlier compiler
+    of_int16 = reduce_kernel("stream", "L2", "INT16", rank=1)  # whose allowance names an earlier compiler
     most, earlier = allowances.allowed(of_int16, "sm_120", "13.2.86")
     assert (most, [a.most for a in earlier]) == (109, [109])
     assert allowances.allowed(of_int16, "sm_90", "13.2.86") == (62, ())
@@ -158,7 +158,7 @@ def test_an_earlier_compiler_is_excused_for_a_kind_of_fault_and_a_figure():
 
 @pytest.fixture
 def few(monkeypatch):
-    """Let two kernels be all there are to compile."""
+    """Leave only two kernels to compile."""
     found = [pair for pair in kernels.rotation() if pair[1].group == ("one_hot", "stream")][:2]
     monkeypatch.setattr(kernels, "rotation", lambda: found)
     monkeypatch.setattr(kernels, "everything", lambda: found * 3)
@@ -229,7 +229,7 @@ def test_host_cost_is_held_to_a_budget(row, scale, fault):
     assert row.fault(scale) == fault
     reference = host_cost.REFERENCE_YARDSTICK
     assert host_cost.scale_of(scale * reference) == pytest.approx(scale)
-    assert host_cost.scale_of(reference / 2) == 1  # budgets never shrink
+    assert host_cost.scale_of(reference / 2) == 1  # a fast machine does not shrink budgets
 
 
 def test_a_broken_host_budget_ends_with_1(monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""How times are taken: on a stand-in for a GPU that keeps time, so that each figure is known."""
+"""How times are taken, on a stand-in for a GPU with a clock of its own: each figure is known."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_sets_exceed_three_times_l2(touched, nbytes, free, ring):
     assert plan_ring(touched, nbytes, 100, free) == ring
 
 
-@each("cold_us", [80, 130, 5000])  # 20 calls, 16, 1 are long enough
+@each("cold_us", [80, 130, 5000])  # 20 calls, 16 and 1 are long enough
 def test_sets_in_turn_are_cold(cupy, take, cold_us):
     workload = Increment(cupy, nbytes=2**18, cold_us=cold_us, warm_us=20)  # 7 sets of half of L2
     ours = take(workload).timings[OURS]
@@ -66,13 +66,13 @@ def test_small_workloads_are_cold_after_writes_over_l2_and_warm_without(cupy, ta
     assert (ours.median_us, ours.warm_us) == pytest.approx((8, 3))
     assert ours.host_us == pytest.approx(7 + timed_gpu.ENQUEUE_NS / 1000)
     assert (ours.method, ours.cold, ours.note) == ("graph", True, "")
-    ours = take(Increment(cupy, cold_us=0, warm_us=3)).timings[OURS]  # lost in the writes
+    ours = take(Increment(cupy, cold_us=0, warm_us=3)).timings[OURS]  # lost among the writes that flush L2
     assert (ours.median_us, ours.cold, ours.warm_us) == (pytest.approx(3), False, None)
     assert "lost" in ours.note
 
 
 def test_median_and_percentiles(cupy, take):
-    before = (1000.0,) * 4  # a warm-up, an estimate, whether it waits, a sample that is none
+    before = (1000.0,) * 4  # a warm-up, an estimate, a test for waits, a discarded sample
     peer = TimedPeer(cupy, times_us=(*before, *range(11, 0, -1)), captures=False)
     found = take(Increment(cupy, nbytes=2**22), peer).timings["other"]
     assert (found.median_us, found.p10_us, found.p90_us) == pytest.approx((6, 2, 10))
@@ -85,7 +85,7 @@ def test_contenders_take_turns(cupy, take):
     lacks = TimedPeer(cupy, "lacks the operator", at_prepare=lambda: None)
     found = take(Increment(cupy, nbytes=2**23, begun=log), *peers, lacks).timings
     assert [*found] == [OURS, "A", "B"]
-    assert found[OURS].host_us is None  # where memory decides
+    assert found[OURS].host_us is None  # memory, not the host, sets the time
     starts = [k for k in range(1, len(log)) if log[k] == "ours" != log[k - 1]]
     between = [log[a:b] for a, b in pairwise(starts)]
     assert all(set(turn[:-2]) == {"ours"} and turn[-2:] == ["A", "B"] for turn in between)
@@ -96,7 +96,7 @@ def test_contenders_take_turns(cupy, take):
     ("error", "note"),
     [
         (RuntimeError("not permitted when stream is capturing\nsecond line"), "RuntimeError: not"),
-        (None, "CUDARuntimeError: cudaErrorStreamCaptureInvalidated"),  # found at the end
+        (None, "CUDARuntimeError: cudaErrorStreamCaptureInvalidated"),  # noticed at the end
     ],
 )
 def test_a_failed_capture_is_timed_by_events_on_a_new_stream(cupy, take, error, note):
@@ -134,7 +134,7 @@ def test_work_beside_the_stream_and_calls_that_wait_are_timed_on_the_host(
 
 
 def test_a_wrong_result_has_no_time(cupy, take):
-    workload = Increment(cupy, calls_that_work=3)  # what is right is left of an earlier call
+    workload = Increment(cupy, calls_that_work=3)  # later calls leave the earlier right result
     peer = TimedPeer(cupy)
     found = take(workload, peer)
     assert (found.failed, found.checked) == (True, True)
@@ -145,7 +145,7 @@ def test_a_wrong_result_has_no_time(cupy, take):
 
 
 def test_the_time_limit_cuts_samples_and_peers(cupy, take):
-    def at_call():  # the first one takes long
+    def at_call():  # the first call takes long
         cupy.clock.now += int(2e9)
         peers[0].at_call = None
 
@@ -184,7 +184,7 @@ def fail():
 
 
 def fails_at(number):
-    """Return what raises at the call of a number."""
+    """Return a function that raises at its call of this number, counted from 0."""
     return mock.Mock(side_effect=[None] * number + [ValueError("not today")])
 
 
@@ -206,7 +206,7 @@ def test_peers_that_raise_are_noted(cupy, take, peer, note):
 
 
 def test_a_line_leaves_no_memory_behind(cupy, take):
-    """Not even that of a peer that fails, so that the next one has all of it."""
+    """Memory of a peer that fails is free, too, so that the next peer has all of it."""
     nbytes = cupy.gpu.capacity // 3 * 2
 
     def allocate():
@@ -221,7 +221,7 @@ def test_a_line_leaves_no_memory_behind(cupy, take):
         cupy.empty(2**20, np.uint8)
         if (
             refused[-1] and sum(refused) > CALLS
-        ):  # in the second graph, while the first one has memory
+        ):  # in the second graph, while the first holds memory
             raise RuntimeError("not while capturing")
 
     before, refused = cupy.gpu.capacity, []
@@ -234,7 +234,7 @@ def test_a_line_leaves_no_memory_behind(cupy, take):
     assert cupy.gpu.capacity == before
 
 
-#: 16-byte vectors of which the last tile is not full; all blocks have several tiles.
+#: How many 16-byte vectors: the last tile is not full, and all blocks have several tiles.
 COUNT = 3 * 2 * 2048 + 777
 BLOCKS = 2
 
@@ -262,6 +262,6 @@ def test_rates_count_what_is_read_and_what_is_written(cupy):
     once = cupy.cuda.runtime.memcpyAsync
     cupy.cuda.runtime.memcpyAsync = lambda *given: (once(*given), once(*given))
     rates = ceilings.measure(Gpu(cupy, cupy.clock))
-    assert rates["copy"] == pytest.approx(2 * rates["memcpy"], rel=1e-3)  # the better one
+    assert rates["copy"] == pytest.approx(2 * rates["memcpy"], rel=1e-3)  # the better of two results
     highest, drift = ceilings.combine({"read": 3.0, "copy": 4.0}, {"read": 4.0, "copy": 3.0})
     assert (highest, drift) == ({"read": 4.0, "copy": 4.0}, pytest.approx(0.25))
