@@ -4,20 +4,20 @@
 #   docker run --rm --gpus all cudakern
 #
 # The base is Python's own slim image. CuPy, NVRTC and the CUDA headers come from PyPI, the driver from
-# the host when a container starts, so nothing would be used of nvidia/cuda's images; those are larger,
-# have one Python each, and their tags are deleted half a year after the end of a release. Any Debian
-# or Ubuntu image serves as BASE_IMAGE that has Python of PYTHON_VERSION, or packages of it.
+# the host when a container starts, so nvidia/cuda's images would add nothing; they are larger, have one
+# Python each, and their tags are deleted half a year after the end of a release. BASE_IMAGE may be any
+# Debian or Ubuntu image that has Python of PYTHON_VERSION, or packages of it.
 ARG PYTHON_VERSION=3.13
 ARG BASE_IMAGE=python${PYTHON_VERSION}
 ARG NSIGHT_REPOSITORY=https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64
 
-# By the digests of their indexes, which cover all architectures; Dependabot renews them.
+# Images are pinned by the digests of their indexes, which cover all architectures. Dependabot renews them.
 FROM python:3.11-slim-trixie@sha256:45037981b62b34b44602584fccbc4d884d5f7dc92c7ee86bb38a698a79fe1e51 AS python3.11
 FROM python:3.12-slim-trixie@sha256:f77ac9e44ae96ef2c90b8053ea08c31f8be030f824196b0ae4db6d462c84e51f AS python3.12
 FROM python:3.13-slim-trixie@sha256:bb2988715db2cf7ace7b53f38f3cffbef7c7046a656bee66245eb0ed386e2e81 AS python3.13
 FROM python:3.14-slim-trixie@sha256:51dafde81dbdb6ebde285137a295cf18a47ca95234fe388a343719cb97305b3d AS python3.14
 
-# An environment of Python, and a user. Folders are open to all, for any --user.
+# A Python environment, and a user. All users may write to the folders, so any --user works.
 # hadolint ignore=DL3006
 FROM ${BASE_IMAGE} AS base
 ARG PYTHON_VERSION
@@ -42,7 +42,7 @@ RUN --mount=type=cache,id=base-apt-archives,target=/var/cache/apt,sharing=locked
     useradd --uid 10001 --gid 0 --create-home cudakern && \
     install -d -m 1777 /cache /home/cudakern /results
 
-# The wheel, from nothing but what belongs to it; and uv, which installs what a lock has, by hash.
+# The wheel, made from its own files alone; and uv, which installs the packages of a lock by hash.
 FROM base AS build
 WORKDIR /src
 COPY .ci/locks/build.txt .ci/locks/uv.txt /locks/
@@ -53,7 +53,7 @@ COPY cudakern cudakern
 COPY kernels kernels
 RUN python -m build --wheel --no-isolation --outdir dist
 
-# NVIDIA's key for its packages, if it is the one of this fingerprint.
+# NVIDIA's key for its packages, which must have this fingerprint.
 FROM base AS nsight-key
 ARG NSIGHT_REPOSITORY
 ARG NSIGHT_FINGERPRINT=02182E60104FCDC26EAE1B8597A5D4CB8793F200
@@ -100,8 +100,8 @@ ENV CUDA_MAJOR=${CUDA_MAJOR} \
     NVIDIA_VISIBLE_DEVICES=all \
     PYTEST_ADDOPTS="-p no:cacheprovider"
 USER 10001
-# No image is made in which the package does not work: the simulator runs the examples, and NVRTC
-# compiles kernels of each variant.
+# The build fails if the package does not work: the simulator runs the examples, and NVRTC compiles
+# kernels of each variant.
 RUN CUDAKERN_CACHE_DIR=/tmp/kernels python -m cudakern demo --engine simulator && \
     python -m perf static code --cover sm_90 && \
     rm -r /tmp/kernels
@@ -118,8 +118,8 @@ LABEL org.opencontainers.image.title="cudakern" \
       org.opencontainers.image.source="${SOURCE}" \
       cudakern.cuda.major="${CUDA_MAJOR}"
 
-# Nsight Systems, Nsight Compute and compute-sanitizer; NVIDIA has them for Debian 13 on x86-64. What
-# the extra profile brings is there, since test brings it, too.
+# Nsight Systems, Nsight Compute and compute-sanitizer; NVIDIA has them for Debian 13 on x86-64. The
+# packages of the extra profile are there, since the extra test has them, too.
 FROM test AS profile
 ARG NSIGHT_REPOSITORY
 ARG NSIGHT_VERSION=13-3
@@ -138,7 +138,7 @@ RUN --mount=type=cache,id=profile-apt-archives,target=/var/cache/apt,sharing=loc
 USER 10001
 RUN nsys --version && ncu --version && compute-sanitizer --version
 
-# For work on a checkout that is mounted at /workspace, which then is the package that is used.
+# For work on a checkout that is mounted at /workspace, from which the package is then imported.
 FROM test AS dev
 USER 0
 # hadolint ignore=DL3008
@@ -157,5 +157,5 @@ HEALTHCHECK --interval=5m --timeout=1m CMD ["python", "-m", "cudakern", "info", 
 ENTRYPOINT []
 CMD ["bash"]
 
-# What is built if no stage is named.
+# The stage that is built if none is named.
 FROM test

@@ -34,7 +34,7 @@ FAILED, NOTHING_RAN = 1, {4, 5}
 
 
 class Fault(NamedTuple):
-    """A name, the tests below ``tests/`` that must find the fault, and the text that it replaces."""
+    """A name, the tests below ``tests/`` that must find the fault, and the change to a text."""
 
     name: str
     tests: str

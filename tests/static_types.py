@@ -1,7 +1,7 @@
-"""What type checkers must say about calls of the package.
+"""Calls of the package, with the errors that type checkers must report.
 
-`test_static_types.py` has mypy and pyright check this file. A line with a comment for both must be
-an error: they report a comment that silences nothing. The functions of NumPy's arrays run, too.
+`test_static_types.py` has mypy and pyright check this file. A line with a comment for both must
+have an error, since they report comments that silence nothing. Functions of NumPy arrays also run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Tensor:
-    """An array of PyTorch or JAX: of either place."""
+    """Stands for an array of PyTorch or JAX, on the host or a device."""
 
     def __dlpack__(self, stream: int | None = None) -> object:
-        """Give the memory away."""
+        """Share the memory."""
 
 
 class DeviceArray:
-    """An array of Numba."""
+    """Stands for an array of Numba."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
@@ -38,7 +38,7 @@ class DeviceArray:
 
 
 def lookups(x: NDArray[np.float16], indices: NDArray[np.int32], flags: NDArray[np.bool]) -> None:
-    """Gather keeps x's dtype; out comes back."""
+    """Gather keeps x's dtype; out is returned."""
     assert_type(ck.gather(x, indices), NDArray[np.float16])
     assert_type(ck.gather(x, [1, 2], 0, mode="fill", fill_value=np.float16(2)), NDArray[np.float16])
     assert_type(ck.gather(x, 1, mode="raise", negative="invalid", out=None), NDArray[np.float16])
@@ -63,7 +63,7 @@ def wrong_lookups(x: NDArray[np.float16]) -> None:
 
 
 def searches(x: NDArray[np.bool]) -> None:
-    """Coordinates are int64, or what was asked for."""
+    """Coordinates are int64 or of the requested dtype."""
     assert_type(ck.argwhere(x), NDArray[np.int64])
     assert_type(ck.argwhere([[0, 1]]), NDArray[np.int64])
     assert_type(ck.nonzero(x, size=3), tuple[NDArray[np.int64], ...])
@@ -106,7 +106,7 @@ def wrong_vectors(indices: NDArray[np.uint8]) -> None:
 def reductions(
     x: NDArray[np.float16], integers: NDArray[np.int8], function: ck.ReduceFunction
 ) -> None:
-    """Positions are int64; what is not whole keeps its dtype."""
+    """Positions are int64; floats keep their dtype."""
     assert_type(ck.reduce(x, "argmax"), NDArray[np.int64])
     assert_type(ck.reduce([1, 2], ck.ReduceFunction.ARGMIN), NDArray[np.int64])
     assert_type(ck.reduce(x, "log_sum", (0, 1), keepdims=True), NDArray[np.float16])
@@ -154,7 +154,7 @@ def anywhere(
     function: ck.ReduceFunction,
     op: ck.CompiledOperator,
 ) -> None:
-    """Where a tensor lies its type does not say, nor so what a result is; out comes back."""
+    """A tensor's type does not name its place, so results are Any; out is returned."""
     assert_type(ck.gather(tensor, tensor), Any)
     assert_type(ck.gather(DeviceArray(), DeviceArray()), Any)
     assert_type(ck.gather([5, 6], DeviceArray()), Any)
@@ -172,12 +172,12 @@ def anywhere(
     assert_type(ck.reduce(tensor, function, out=tensor), Tensor)
     assert_type(op(tensor, tensor, out=tensor), Tensor)
     assert_type(op(tensor, out=pair), tuple[Tensor, Tensor])
-    taken: NDArray[np.float16] = ck.gather(tensor, tensor)  # Any goes for everything
+    taken: NDArray[np.float16] = ck.gather(tensor, tensor)  # Any is compatible with every type
     assert_type(taken, NDArray[np.float16])
 
 
 def cupy_arrays(x: cupy.ndarray) -> None:
-    """CuPy has no types, so its arrays and all that is made of them are Any."""
+    """CuPy has no types, so its arrays and all results from them are Any."""
     assert_type(ck.gather(x, x), Any)
     assert_type(ck.gather([5, 6], x), Any)
     assert_type(ck.argwhere(x), Any)

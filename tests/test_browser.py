@@ -1,4 +1,4 @@
-"""The browser that tests open pages in: what it shows, what it refuses, what it hears."""
+"""The browser in which tests open pages: what it shows, refuses and reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_page_has_the_colours_and_the_size_asked_for(shown, dark, colour):
     assert page.evaluate("[innerWidth, innerHeight]") == [640, 480]
 
 
-#: What a page must not do, and what is said of it.
+#: Pages that do what they must not, and the message.
 FAULTS = {
     "<img src=https://example.com/a.png>": "asks for https://example.com/a.png",
     "<script src=other.js></script>": "asks for file:///.*/other.js",

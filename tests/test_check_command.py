@@ -1,4 +1,4 @@
-"""The command `check`: scripts run as Python runs them, and what their kernels do wrong."""
+"""The command `check`: scripts run as in Python, and their kernels' faults are reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.helpers.processes import TERMINAL
 from tests.helpers.readmes import ROOT, blocks, read, section
 from tests.helpers.rows import each
 
-#: Scripts begin with this. What `once` launches has no finding.
+#: The beginning of scripts. Launches of `once` have no findings.
 BEGIN = """\
 import os, sys
 import numpy as np
@@ -61,7 +61,7 @@ cudakern.simulator and operators on NumPy arrays run there, and with --cupy kern
 def python(*words, cwd, coding="utf-8", **options):
     """Run Python in a folder; return the finished process."""
     options = {"capture_output": True, "text": True, "timeout": 300} | options
-    path = {"PYTHONPATH": str(ROOT)}  # whatever the folder
+    path = {"PYTHONPATH": str(ROOT)}  # in any folder
     return subprocess.run(
         [sys.executable, *map(str, words)],
         check=False,
@@ -303,7 +303,7 @@ def test_a_signal_from_outside(tmp_path, number):
     assert f"with seed 0:\n\n{RACE}\ncudakern: 1 finding in 1 launch\n" in out
     assert err.endswith(f"cudakern: {number.name} ended the script\n")
     assert ("KeyboardInterrupt" in err) is (number == signal.SIGINT)
-    assert ("total: 1 launches" in out) is (number == signal.SIGINT)  # it came to its end
+    assert ("total: 1 launches" in out) is (number == signal.SIGINT)  # it ran to the end
     assert process.returncode == 128 + number
 
 
@@ -316,7 +316,7 @@ def test_ctrl_c(tmp_path):
     result = python("-c", TERMINAL, "ready", "-m", "cudakern", "check", "script.py", cwd=tmp_path)
     shown = re.sub(r"\x1b\[[0-9;]*m|\r", "", result.stdout)
     assert shown.count("KeyboardInterrupt") == 1
-    assert "128.0\nTraceback" in shown  # what the script does last is not interrupted
+    assert "128.0\nTraceback" in shown  # the end of the script is not interrupted
     assert shown.endswith("\ncudakern: 1 finding in 2 launches\n 130\n")
     assert "cudakern: SIGINT ended the script\n" in shown
 

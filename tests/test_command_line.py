@@ -1,4 +1,4 @@
-"""The command line: demo, info, what is said of wrong arguments and after Ctrl-C."""
+"""The command line: demo, info, messages about wrong arguments and after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_info_names_what_the_package_uses_and_no_tools_of_its_developers(
         for extra, brought in project["optional-dependencies"].items()
         for line in brought
     ]
-    monkeypatch.setattr(metadata, "requires", {"cudakern": lines}.get)  # of this very file
+    monkeypatch.setattr(metadata, "requires", {"cudakern": lines}.get)  # from this pyproject.toml
     assert main(["info", "--json"]) == 0
     packages = json.loads(capsys.readouterr().out)["packages"]
     assert {"numpy", "cuda-bindings", "cupy", "dask", "ziglang"} <= packages.keys()
@@ -233,7 +233,7 @@ def test_ctrl_c_ends_a_command_with_one_line(command, capsys, monkeypatch):
     assert capsys.readouterr() == ("", f"cudakern {command}: stopped\n")
 
 
-#: With SIGCHLD ignored, which a program inherits.
+#: Runs a command with SIGCHLD ignored, which programs inherit.
 IGNORING = """
 import os, signal, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

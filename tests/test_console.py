@@ -1,4 +1,4 @@
-"""What commands print on: with rich and without, on a terminal and elsewhere."""
+"""The console of the commands: with rich and without, on a terminal and elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Terminal(io.StringIO):
 
     @property
     def text(self):
-        """What was written, without colours and movements of the cursor."""
+        """Return what was written, without colours and movements of the cursor."""
         return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", self.getvalue())
 
 
@@ -60,7 +60,7 @@ def terminal(monkeypatch):
 
 @pytest.fixture
 def rich():
-    """Need the package rich."""
+    """Skip the test without the package rich."""
     return pytest.importorskip("rich", reason="rich is not installed")
 
 
@@ -81,7 +81,7 @@ def test_a_table_on_a_terminal(monkeypatch, columns, text):
     monkeypatch.setenv("COLUMNS", str(columns))
     with redirect_stdout(Terminal()) as shown:
         console.show_table(ROWS)
-    # In the end the terminal breaks what is longer.
+    # The terminal itself breaks lines that are longer.
     assert shown.text == text
 
 

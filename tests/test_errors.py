@@ -1,4 +1,4 @@
-"""The exceptions: what they are, what they say, and that they travel between processes."""
+"""The exceptions: their classes, their messages, and their pickles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples in the package's docstrings hold, and no public name lacks one."""
+"""The examples in the package's docstrings hold, and every public name has one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers.rows import each
 
 
 def modules():
-    """Yield the modules of the package; without those that need a package that is not here."""
+    """Yield the modules of the package, except those that need a package that is not installed."""
     for info in pkgutil.walk_packages(ck.__path__, "cudakern.", onerror=lambda _: None):
         if not info.name.endswith("__main__"):
             try:
@@ -33,10 +33,10 @@ EXAMPLES = {
 
 
 def is_exempt(value):
-    """Return whether a name needs no example.
+    """Return whether a name may lack an example.
 
-    An error is raised by the examples of what raises it, an enumeration lists what it has, and
-    neither is called by anybody.
+    Examples of functions raise the errors, an enumeration lists its members, and nobody calls
+    either of them.
     """
     if isinstance(value, type):
         return issubclass(value, BaseException | Enum)
@@ -46,7 +46,7 @@ def is_exempt(value):
 @each("name", EXAMPLES)
 def test_examples_hold(name):
     found, said = EXAMPLES[name], []
-    found.globs = {}  # an example brings what it needs
+    found.globs = {}  # an example imports what it needs
     doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found, out=said.append)
     assert "".join(said) == ""
 

@@ -1,4 +1,4 @@
-"""The one test skipped without a GPU; runs without tests on a GPU, or with one that breaks it."""
+"""One test is skipped without a GPU; runs fail if no test used one, or a test broke it."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_a_gpu_is_used(request):
 
 @pytest.fixture
 def outcome(pytester, monkeypatch):
-    """Return a function that runs pytest on a text: its exit status, output and report."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # texts follow each other in a second
+    """Return a function that runs pytest on a text and returns exit status, output and report."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # texts change within a second
 
     def run(text, *options, required=True):
         pytester.makeconftest(CONFTEST.format(required=required))

@@ -1,4 +1,4 @@
-"""What is imported when: nothing before its first use, on any thread, amid handlers and forks."""
+"""Modules are imported at their first use, on any thread, also amid handlers and forks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.helpers.rows import each
 
 
 def imported(program):
-    """Return the modules that a program leaves imported besides NumPy's and those of Python.
+    """Return the modules that a program imports, without NumPy's and those that NumPy imports.
 
-    Some versions of NumPy bring inspect, which brings ten more; none of these counts.
+    Some versions of NumPy import inspect, which imports ten more; these do not count.
     """
     before = "import sys, inspect, numpy\nbefore = set(sys.modules)\n"
     return set(printed(f"{before}{program}\nprint(*set(sys.modules) - before)").split())
@@ -26,7 +26,7 @@ def test_what_is_not_used_is_not_imported():
     assert len(imported("import cudakern as ck")) <= 12
     assert len(imported("from cudakern import gather")) <= 50
     call = "import cudakern as ck\nck.gather([5, 6], [1])\n"
-    printed(call)  # compiles it
+    printed(call)  # compiles the kernel
     modules = imported(call)
     libraries = {"cupy", "dask", "jax", "numba", "rich", "torch"}
     assert not {name for name in modules if name.split(".")[0] in libraries}
@@ -34,7 +34,7 @@ def test_what_is_not_used_is_not_imported():
 
 @each("package", [ck, ck.simulator], ids=["cudakern", "simulator"])
 def test_names_of_a_package(package):
-    """They are found at their first use; type checkers read imports that never run."""
+    """Names are resolved at their first use; type checkers read imports that never run."""
     assert dir(package) == package.__all__ == sorted({*package.__all__})
     assert all(hasattr(package, name) for name in package.__all__)
     with pytest.raises(AttributeError, match=f"^module '{package.__name__}' has no attribute 'no'"):
@@ -145,7 +145,7 @@ print(*seen)
 
 
 def test_a_handler_amid_the_import_of_what_the_package_imports():
-    """The thread that waited for another one would hold what that waits for."""
+    """If the thread waited for another one, it would hold a lock that the other one waits for."""
     assert printed(AMID + AMID_ANOTHER) == "[6]\n"
 
 

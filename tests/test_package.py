@@ -33,7 +33,7 @@ reduce simulator
 
 
 def compiler():
-    """Return the variable that names the simulator's compiler, which may be a Python package."""
+    """Return the variable that names the simulator's compiler, which may be in a Python package."""
     return {"CUDAKERN_CXX": shlex.join(find_toolchain().command)}
 
 
@@ -73,7 +73,7 @@ def test_public_names_are_documented():
         assert name == "__version__" or text.splitlines()[0].endswith("."), name
 
 
-#: Those of functions are in the operators' reference.
+#: Parameters or fields of public names; the operators' reference has those of functions.
 SIGNATURES = {
     ck.NonzeroCoordinates: "count, coordinates",
     ck.clear_caches: "",
@@ -100,7 +100,7 @@ def test_public_signatures_are_pinned():
 
 
 def test_hints_install_from_a_clone():
-    """No index has the package: an extra is installed from the folder that names it."""
+    """The package is not in an index: hints name the extras of a clone."""
     texts = [file.read_text(encoding="utf-8") for file in Path(ck.__file__).parent.rglob("*.py")]
     hints = re.findall(r"pip install (['\"]\S+['\"])", "\n".join(texts))
     extras = [hint.strip("'\"") for hint in hints if "cuda-toolkit" not in hint]
@@ -123,7 +123,7 @@ def test_the_citation_is_of_this_version():
 
 
 def built_wheel(folder):
-    """Build the wheel into a folder; return where it is: in ``dist`` if the source is not here."""
+    """Build the wheel in a folder; return its folder, which is ``dist`` if there are no sources."""
     if not (ROOT / "cudakern").exists():
         return ROOT / "dist"
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
@@ -149,7 +149,7 @@ print(ck.__file__)
 print(kernel_folder())
 print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
 """
-    # -S: no site-packages, where NVRTC is looked for; -P: nor is the working folder on the path.
+    # -S: without site-packages, where NVRTC is looked for; -P: without the working folder.
     libraries = str(Path(nvrtc.library_path()).parent)
     environment = {"PYTHONPATH": "", "LD_LIBRARY_PATH": libraries, **compiler()}
     lines = printed(code, flags=("-S", "-P"), **environment).splitlines()

@@ -1,6 +1,6 @@
-"""The table of other libraries' calls: each row is run, there and here, on the same data.
+"""The table of other libraries' calls: each row runs in both libraries, on the same data.
 
-NumPy and ONNX run themselves; other libraries are what their documentation says, in plain NumPy.
+NumPy and ONNX run themselves; other libraries are written in NumPy, as their documentation says.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROWS = rows(section("cudakern/operators/README.md", "## Coming from other librar
 
 
 def expressions(cell):
-    """Return the Python in a cell; what is no call takes the place of a part of the first one."""
+    """Return the calls in a cell; a text that is not a call replaces a part of the first call."""
     first, *others = re.findall(r"`([^`]+)`", cell)
     calls = [first]
     for other in others:
@@ -57,7 +57,7 @@ def embedding(count, width, padding_idx):
 
 
 def torch_gather(x, axis, indices):
-    """Return x[i, indices[i, j]] in the place of i, j if the axis is 1."""
+    """Return x[i, indices[i, j]] at i, j, along axis 1."""
     assert axis == 1
     return np.array([[row[k] for k in ks] for row, ks in zip(x, indices, strict=True)])
 
@@ -69,7 +69,7 @@ def padded_nonzero(x, size, fill_value):
 
 
 def gather_nd(x, indices, batch_dims):
-    """Return x[b, indices[b, m, 0]] in the place of b, m; zeros stand for what is not there."""
+    """Return x[b, indices[b, m, 0]] at b, m, or zero where the index is out of range."""
     assert batch_dims == 1
     result = np.zeros(indices.shape[:-1], x.dtype)
     for b, m in np.ndindex(result.shape):
@@ -79,7 +79,7 @@ def gather_nd(x, indices, batch_dims):
 
 
 def onnx_node(operator, *inputs, **attributes):
-    """Return what ONNX's own executor makes of a node."""
+    """Return the results of ONNX's own executor for a node."""
     names = [f"input{k}" for k in range(len(inputs))]
     node = helper.make_node(operator, names, ["output"], **attributes)
     operands = dict(zip(names, map(np.asarray, inputs), strict=True))
@@ -114,7 +114,7 @@ def test_row(place, there, here, difference):
         for array, values in zip(map(get, results), expected, strict=True):
             assert array.dtype == values.dtype or array.dtype.name in difference
             assert array.shape == values.shape
-            # Sums are exact; of a logarithm and its argument a few last bits may differ.
+            # Sums are exact; the last bits of a logarithm may differ.
             rtol = 16 * np.finfo(values.dtype).eps if "log" in ours else 0
             np.testing.assert_allclose(array, values, rtol=rtol, atol=0)
 

@@ -1,4 +1,4 @@
-"""Other processes: what arrives in a pickle, what a fork finds."""
+"""Other processes: pickles and forks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sent(value, protocol=pickle.HIGHEST_PROTOCOL):
 
 
 def run(program, *arguments):
-    """Run a program, whose forks are meant, in a process of its own."""
+    """Run a program that forks on purpose, in a process of its own."""
     return printed(program, *arguments, flags=("-W", "ignore"))
 
 
@@ -53,7 +53,7 @@ def test_descriptors_enumerations_and_coordinates_arrive_as_they_were(protocol):
 @each("example", examples(), ids=attrgetter("title"))
 def test_operators_do_the_same_where_they_arrive(example, protocol):
     operator = ck.compile_operator(example.desc, FeatureLevel.LEVEL_6_3)
-    operator(*example.inputs)  # has a bound launch, which stays here
+    operator(*example.inputs)  # keeps a bound launch, which pickles do not have
     arrived = sent(operator, protocol)
     assert repr(arrived) == repr(operator)
     assert (arrived.desc, arrived.feature_level) == (example.desc, operator.feature_level)
@@ -66,7 +66,7 @@ def test_operators_do_the_same_where_they_arrive(example, protocol):
 @each("protocol", PROTOCOLS)
 @each("how", ["packed", "padded", "permuted", "buffer", "read-only"])
 def test_owned_inputs_arrive_with_their_operator(how, protocol):
-    """Whatever way they were bound; NumPy's pickles do not keep strides."""
+    """Inputs arrive however they were bound, although NumPy's pickles do not keep strides."""
     strides = {"padded": (6, 1), "permuted": (1, 3)}.get(how, (4, 1))
     x = strided_view(np.zeros(16, np.float32), (3, 4), strides)
     x[...] = X
@@ -79,7 +79,7 @@ def test_owned_inputs_arrive_with_their_operator(how, protocol):
 
 
 def test_t16_owned_buffer_of_the_shape_of_a_repeated_tensor():
-    """A buffer of four elements for a tensor of four that all are its first."""
+    """A buffer of four elements is bound to a tensor whose four elements are all the first one."""
     desc = ck.GatherOperatorDesc(
         TensorDesc(ck.DataType.FLOAT32, (4,), strides=(0,), flags=OWNED),
         TensorDesc(ck.DataType.INT32, (2,)),
@@ -277,7 +277,7 @@ print("done")
 
 
 def test_kernels_are_loaded_beside_observed_launches():
-    """What runs when a library is loaded must not report to the launch of another thread."""
+    """Code that runs while a library is loaded must not report to another thread's launch."""
     assert run(FORK + LOADING) == "done\n"
 
 

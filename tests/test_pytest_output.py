@@ -1,4 +1,4 @@
-"""What pytest prints of tests that fail checked, whole: plain, short, in processes, and so on."""
+"""The whole output of pytest for tests that fail checked: plain, short, in processes, and so on."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _VARYING = re.compile(
 
 @pytest.fixture
 def printed(pytester, monkeypatch):
-    """Return a function that returns what pytest prints about a text, without what varies."""
+    """Return a function that returns pytest's output for a text, without the lines that vary."""
     for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")

@@ -1,6 +1,6 @@
 """The pytest plugin: its marker, its fixture and its options, in a few runs of pytest.
 
-Tests of those runs are named by how they must end: ``test_fails_late`` must fail.
+The names of tests in those runs say how they must end: ``test_fails_late`` must fail.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ENDS = {
 
 @pytest.fixture
 def inner(pytester, monkeypatch):
-    """Return a function that runs pytest on texts of files and returns its result."""
+    """Return a function that runs pytest on texts and returns its result."""
     for name in ("CI", "BUILD_NUMBER", "GITHUB_WORKSPACE", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
@@ -58,7 +58,7 @@ def inner(pytester, monkeypatch):
 
 
 def require_ends(result, count):
-    """Raise AssertionError unless so many tests ended as their names say."""
+    """Raise AssertionError unless ``count`` tests ended as their names say."""
     ended = re.findall(r"^\S+\.py::(\S+) ([A-Z]{5,7})\b", result.stdout.str(), re.MULTILINE)
     assert len(ended) == count
     for name, end in ended:
@@ -66,14 +66,14 @@ def require_ends(result, count):
 
 
 def failures(result):
-    """Return what is shown of each test that failed."""
+    """Return the report of each test that failed."""
     text = result.stdout.str().partition("= FAILURES =")[2].partition("\n===")[0]
     parts = re.split(r"^_{2,} (\S+) _{2,}$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def require_lines(text, *patterns):
-    """Raise AssertionError unless lines like these stand in a text in this order."""
+    """Raise AssertionError unless a text has lines that match, in this order."""
     pytest.LineMatcher(text.split("\n")).fnmatch_lines([*patterns])
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_imported_for_tests_that_do_not_ask(pytester):
 
 
 def written(start, rows):
-    """Return the text of tests; each has its name and fixtures, its decorators and its body."""
+    """Return the text of tests, of which rows give name and fixtures, decorators and body."""
     tests = (f"{marks}\ndef test_{name}:\n    {body}\n" for name, (marks, body) in rows.items())
     return textwrap.dedent(start) + "\n".join(tests)
 
@@ -448,7 +448,7 @@ def test_options_have_tests_and_doctests_checked(inner, pytester):
     require_lines(text, "Expected:", "    3", "Got:", "*- cudakern -*", "seed 6", said)
 
 
-#: Wrong arguments of the marker, and the message, where dots stand for some words.
+#: Wrong arguments of the marker, and messages, in which dots stand for some words.
 NAMES = "arguments must be seeds, resident_blocks, strict or launches"
 SEEDS = "seeds must be integers or None, at least one; got"
 WRONG = {
@@ -580,13 +580,13 @@ def test_frames_of_the_package_are_hidden(inner, pytester, monkeypatch):
     assert ("between.py", "call") in others
     named = {"test_broken.py", "test_missing.py", "between.py", "__init__.py", "raw.py"}
     assert {file for file, _ in others} <= named
-    assert [file for file, _ in others].count("raw.py") == 1  # of the bug
+    assert [file for file, _ in others].count("raw.py") == 1  # in the traceback of the fault
     error = "E   cudakern.errors.KernelCompileError: f.cu: the kernel must compile; *"
     result.stdout.fnmatch_lines(["    RawKernel(*", error])
     result.stdout.fnmatch_lines(["ImportError while importing test module *"])
     result.stdout.no_fnmatch_line("*entries are hidden*")
     full = inner(FRAMES, "--full-trace", options[1], "-k", "block or by_a_launch", **files).stdout
-    full.fnmatch_lines(["*cudakern/simulator/launching/raw.py:*"])  # of the error while collecting
+    full.fnmatch_lines(["*cudakern/simulator/launching/raw.py:*"])  # in the collection error
     full.fnmatch_lines(["*contextlib.py:*", "*reports/sessions.py:*: SimulatorError"])
 
 
@@ -656,7 +656,7 @@ def test_findings_for_github_and_in_xml(inner, pytester, options):
 
 
 def test_names_in_commands_for_github(inner, pytester, monkeypatch):
-    """The folder has an odd name; a kernel whose text is in no file has the test's line."""
+    """The folder has an odd name; a kernel whose text is not in a file has the test's line."""
     folder = pytester.mkdir("100%, a:b")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("GITHUB_WORKSPACE", str(pytester.path.parent))

@@ -1,4 +1,4 @@
-"""The pages: their code runs and prints what they say, they are complete, their links lead on."""
+"""The pages: their code runs and prints what they say; they are complete; their links work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MISSING = "    // __syncthreads() is missing here\n"
 
 
 def of_page(path):
-    """Return the blocks of a page that need no GPU, and no library that is not there."""
+    """Return the blocks of a page that need neither a GPU nor a missing library."""
     return [b for b in blocks(read(path)) if GPU_ALONE not in b[0] and not missing(b[0])]
 
 
@@ -89,13 +89,13 @@ def is_operator(value):
 
 
 def written(function):
-    """Return a signature as people write it, without types."""
+    """Return a signature without types."""
     parameters = inspect.signature(function).parameters.values()
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
     return f"{function.__name__}{inspect.Signature(bare)}".replace("'", '"')
 
 
-#: Functions that run no operator.
+#: Functions that are not operators.
 OTHERS = {"compile_operator", "minimum_tensor_size_in_bytes"}
 
 
@@ -103,7 +103,7 @@ def test_signatures_are_those_of_the_functions():
     calls = [call.strip("`") for call, *_ in rows(section(REFERENCE, "## Functions"))]
     found = {
         call.partition("(")[0]: call for call in calls if "(" in call
-    }  # not reduce's functions
+    }  # without the names of reduce's functions
     functions = {name for name in ck.__all__ if is_operator(getattr(ck, name))} - OTHERS
     assert found.keys() == functions
     assert {name: written(getattr(ck, name)) for name in found} == found
@@ -126,7 +126,7 @@ def test_links_lead_somewhere(path):
         target, _, anchor = link.partition("#")
         target = normpath(Path(path).parent / target) if target else path
         if not is_checkout and Path(target).parts[0] not in {*FOLDERS, "README.md"}:
-            continue  # this folder has no copy of it
+            continue  # this copy does not have the page
         assert located(target).exists(), link
         if anchor:
             assert anchor in headings(read(target)), link

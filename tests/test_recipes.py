@@ -18,7 +18,7 @@ pytestmark = pytest.mark.device
 
 @pytest.fixture
 def recipe(place):
-    """Return what returns the functions that recipes define, for arrays in a place."""
+    """Return a function that returns a recipe's function, for arrays in a place."""
     imported = f"import {library(place).__name__} as xp\n"
 
     def find(name):
@@ -39,7 +39,7 @@ def assert_equal(found, expected):
 @each("features", [(), (3,)])
 def test_segments(place, recipe, size, count, features):
     keys = RNG.integers(0, count, size)
-    keys = np.sort(np.where(RNG.random(size) < 0.7, count // 2, keys))  # one is far longer
+    keys = np.sort(np.where(RNG.random(size) < 0.7, count // 2, keys))  # one segment is far longer
     x = RNG.integers(-9, 10, (size, *features)).astype(np.float32)
     ends = np.searchsorted(keys, np.arange(count), side="right")
     total = np.zeros((count, *features), np.float32)
@@ -80,5 +80,5 @@ def test_masked_softmax(place, recipe, axis):
     expected = powers / np.maximum(powers.sum(axis, keepdims=True), np.finfo(float).tiny)
     assert found.dtype == np.float32
     assert (found[~mask] == 0).all()
-    # Of a difference of numbers up to 1000 the last bits go.
+    # The difference of numbers up to 1000 loses its last bits.
     np.testing.assert_allclose(found, expected, rtol=2000 * np.finfo(np.float32).eps, atol=1e-30)

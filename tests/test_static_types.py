@@ -1,4 +1,4 @@
-"""The types of the public signatures: what checkers say of them."""
+"""Type checkers agree with the types of the public signatures."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 from tests.helpers.readmes import ROOT
 
 FILE = "tests/static_types.py"
-#: mypy fails where it cannot write its cache.
+#: mypy fails if it cannot write its cache.
 CACHE = [] if os.access(ROOT, os.W_OK) else [f"--cache-dir={os.devnull}"]
 CHECKERS = {"mypy": [FILE, *CACHE], "pyright": ["--pythonpath", sys.executable]}
 PRESENT = [name for name in CHECKERS if find_spec(name)]
 
 
 def check(*command):
-    """Run a type checker; return whether it found nothing, and what it said."""
+    """Run a type checker; return whether it found no errors, and its output."""
     result = subprocess.run(
         [sys.executable, "-m", *command], capture_output=True, text=True, check=False, cwd=ROOT
     )

@@ -33,7 +33,7 @@ def side_by_side(work, threads=THREADS):
 
 
 def mixed(calls, *, clearing):
-    """Return work of so many calls; the first thread clears the caches now and then."""
+    """Return a function that makes ``calls`` calls; the first thread also clears the caches."""
 
     def work(number):
         random = np.random.default_rng(number)
@@ -48,7 +48,7 @@ def mixed(calls, *, clearing):
 
 @pytest.fixture
 def switching_often():
-    """Have threads take turns as often as they can."""
+    """Make threads switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -98,7 +98,7 @@ def test_operators_are_compiled_and_forgotten_beside_calls():
 
 
 def test_every_launch_inside_of_a_session_is_counted():
-    """Also those that other threads make, each once."""
+    """Launches of other threads are counted, too, each once."""
     with ck.simulator.checked() as checked, ck.simulator.traffic() as traffic:
         side_by_side(lambda _: [ck.gather(X, INDICES[0]) for _ in range(20)])
     assert checked.launches == THREADS * 20

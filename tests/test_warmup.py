@@ -1,4 +1,4 @@
-"""The command warmup: what it compiles, for which engine, what it keeps, what ends it."""
+"""The command warmup: what it compiles, for which engine, what it caches, what ends it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REFERENCE = "cudakern/operators/reference.md"
 
 @pytest.fixture
 def few(monkeypatch):
-    """Have warmup compile a few kernels only; return them."""
+    """Make warmup compile only a few kernels; return them."""
     specs = list(warmup.kernels(everything=False))[::60]
     monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else specs)
     assert len(specs) > 2
@@ -188,13 +188,13 @@ def stopped(tmp_path):
 
 
 def stop(done):
-    """Return what is said of the kernels that are done."""
+    """Return the message about the kernels that are done."""
     after = f"stopped after {done} of {COUNT} kernels"
     return f"cudakern warmup: {after}; the next run goes on from there"
 
 
 def has_files(number, folder):
-    """Return whether so many files for GPUs are in a folder."""
+    """Return whether a folder has at least ``number`` files for GPUs."""
     return len([*folder.glob("*.cubin")]) >= number
 
 
@@ -209,10 +209,10 @@ def test_a_signal_ends_compilation_for_a_gpu(stopped, monkeypatch):
     out = printed(FEW.replace("STEP", "25"), "warmup", "--arch", "sm_90")
     assert out.endswith(f"{COUNT} kernels are compiled and cached for sm_90\n")
     assert has_files(COUNT, folder)
-    assert files == {path: path.stat().st_mtime_ns for path in files}  # it has gone on
+    assert files == {path: path.stat().st_mtime_ns for path in files}  # the run continued from them
 
 
-#: A compiler that does not come to its end, with a process of its own and a file.
+#: A compiler that does not end, and has started a process and made a file.
 COMPILER = """#!/bin/sh
 [ "$1" = --version ] && echo c++ 1.0 && exit
 : > "$TMPDIR/cc1.s"
@@ -227,14 +227,14 @@ def test_a_signal_ends_the_compilers_of_the_simulator(stopped, number, status, t
     compiler.write_text(COMPILER.format(started), encoding="utf-8")
     compiler.chmod(0o755)
 
-    def has_begun(folder):  # and NVRTC, which works meanwhile, has ended
+    def has_begun(folder):  # also NVRTC, which runs at the same time, has ended
         text = started.read_text(encoding="utf-8") if started.exists() else ""
         return text.endswith("\n") and [*folder.glob("*.ptx")]
 
     words = "--engine simulator --jobs 8"
     returned, said, _ = stopped(words, number, has_begun, CUDAKERN_CXX=str(compiler))
     assert (returned, said) == (status, stop(0))
-    (pid,) = started.read_text(encoding="utf-8").split()  # no thread has started another one
+    (pid,) = started.read_text(encoding="utf-8").split()  # no thread started another one
     assert not is_alive(pid)
 
 
@@ -253,7 +253,7 @@ def test_a_signal_that_is_ignored_ends_nothing(handler, status, monkeypatch, cap
         compiled = []
         monkeypatch.setattr(kernel_files, "cached_file", lambda *of: compiled.append(of) or kept())
         assert main(["warmup", "--arch", "sm_90"]) == 0
-        assert len(compiled) == 5  # what was told to stop is told no more
+        assert len(compiled) == 5  # an earlier stop does not stop later runs
     finally:
         signal.signal(signal.SIGINT, before)
     assert ("stopped after" in capsys.readouterr().err) is bool(status)
@@ -305,7 +305,7 @@ def test_a_read_only_folder_must_have_all_kernels(few, capsys, monkeypatch, tmp_
     assert said.count("\n") == 1
 
 
-#: Becomes another user where it may, and looks for kernels.
+#: Becomes another user if it may, and looks for kernels.
 ANOTHER_USER = """
 import os, sys
 from cudakern._commands import warmup

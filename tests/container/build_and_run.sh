@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the image and runs it, on a Debian that has no Docker engine; as root:
+# Builds the image and runs it, on a Debian without a Docker engine; as root:
 #
 #   apt-get install -y apt-utils buildah debootstrap dpkg-dev gnupg && bash tests/container/build_and_run.sh
 #
@@ -14,7 +14,7 @@ work=$(mktemp -d)
 repository=""
 trap '[ -z "$repository" ] || kill "$repository"; rm -rf "$work"' EXIT
 export BUILDAH_ISOLATION=chroot
-# As Docker does, whatever the shell that this was started from ignores.
+# As in Docker, whatever the starting shell ignores.
 store() { env --default-signal buildah --storage-driver vfs --root "$work/store" --runroot "$work/run" "$@"; }
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
@@ -78,7 +78,7 @@ configured() { # Entrypoint | Cmd | Env: its words, one a line
     localhost/cudakern:test | sed '/^$/d'
 }
 
-expect() { # STATUS TEXT ...: what the last run is to have ended with and printed
+expect() { # STATUS TEXT ...: check the status and the output of the last run
   [ "$status" -eq "$1" ] || { tail -n 60 "$work/out"; fail "status $status instead of $1"; }
   for text in "${@:2}"; do
     grep -qF -e "$text" "$work/out" || { cat "$work/out"; fail "not printed: $text"; }
@@ -120,13 +120,13 @@ expect 127 "the image's own words are gpu and cpu"
 
 step "volumes"
 container=$(store from localhost/cudakern:test)
-caches() { # TEXT ...: what is printed, and where caches are, for a user of a container with $mounts
+caches() { # TEXT ...: check the output, and where caches are, for a user of a container with $mounts
   status=0
   run_in "$container" "$user" python -W error -c \
     'from cudakern.compilation.cache import cache_folder; print("kernels are in", cache_folder())' || status=$?
   expect 0 "$@"
 }
-volume() { # MODE OWNER [OPTION]: a folder of the host
+volume() { # MODE OWNER [OPTION]: mount a folder of the host
   local folder
   folder=$(mktemp -d "$work/volume.XXXXXXXX")
   chmod "$1" "$folder"
@@ -170,7 +170,7 @@ done
 store rm "$container" > "$work/none"
 
 step "an image with compiled kernels"
-# By the recipe of the reference.
+# With the recipe of the reference.
 # shellcheck disable=SC2016  # backticks of Markdown
 recipe=$(sed -n '/^```dockerfile$/,/^```$/{//!p}' cudakern/operators/reference.md)
 mkdir "$work/context"
@@ -183,7 +183,7 @@ cubins=$(find "$(store mount "$container")$folder" -name "*.cubin" | wc -l)
 echo "$cubins files of machine code"
 [ "$cubins" -gt 200 ] || fail "machine code of warmup is missing"
 mounts=()
-find_compiled=(python -W error -m cudakern warmup --arch sm_90) # a kernel that is compiled anew cannot be kept: a warning
+find_compiled=(python -W error -m cudakern warmup --arch sm_90) # compiling a kernel would warn: it cannot be cached
 status=0; run_in "$container" 54321:54321 "${find_compiled[@]}" || status=$?
 expect 0 "kernels are compiled and cached for sm_90"
 if run_in "$container" 54321:54321 env CUDAKERN_CACHE_DIR=/opt/cudakern "${find_compiled[@]}"; then

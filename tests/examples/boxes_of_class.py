@@ -12,7 +12,7 @@ def boxes_of(boxes, classes, wanted):
 
 
 def first_boxes_of(boxes, classes, wanted, size):
-    """Return ``size`` boxes of a class, with zeros for missing ones; nothing waits for the count."""
+    """Return ``size`` boxes of a class, zeros for missing ones; nothing waits for their number."""
     (rows,) = ck.nonzero(classes == wanted, size=size)
     return ck.gather(boxes, rows, mode="fill", negative="invalid")
 

@@ -12,7 +12,7 @@ def channel_statistics(images):
     count = images.size // images.shape[1]
     total = ck.reduce(images, "sum", ALL_BUT_CHANNELS, dtype="int64")
     squares = ck.reduce(images, "sum_square", ALL_BUT_CHANNELS, dtype="int64")
-    # Squares about the integer nearest to the mean are small: what follows cannot overflow or cancel.
+    # Squares about the integer nearest to the mean are small: nothing below overflows or cancels.
     near = (2 * total + count) // (2 * count)
     rest = (total - count * near) / count
     return total / count, (squares - near * (2 * total - count * near)) / count - rest**2

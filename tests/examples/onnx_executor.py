@@ -60,7 +60,7 @@ OPERATORS = {
 
 
 def run(model, inputs, asarray=np.asarray):
-    """Return a model's outputs for named inputs; ``asarray`` puts constants where the inputs are."""
+    """Return a model's outputs for named inputs; ``asarray`` puts constants where inputs are."""
     constants = {c.name: asarray(numpy_helper.to_array(c)) for c in model.graph.initializer}
     values = {"": (), **constants, **inputs}  # an input without a name is absent
     for node in model.graph.node:

@@ -180,7 +180,7 @@ RUN = [
 
 @each("workload", RUN, ids=lambda workload: workload.title)
 def test_runs_and_is_checked(workload, monkeypatch):
-    monkeypatch.setattr("perf.cases.rows.CHUNK", 997)  # several pieces, of which the last is smaller
+    monkeypatch.setattr("perf.cases.rows.CHUNK", 997)  # several pieces; the last is smaller
     monkeypatch.setattr("perf.cases.one_hot.CHUNK", 997)
     inputs, outputs = workload.inputs(np, 11), poisoned(workload)
     before = [array.copy() for array in inputs]

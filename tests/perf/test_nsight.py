@@ -66,7 +66,7 @@ def target_of(arguments):
 
 @pytest.fixture
 def nsight(tmp_path, monkeypatch):
-    """Return a function that runs a command with a function for the tools, their calls, a folder."""
+    """Return a function that runs a command with stand-ins for the tools, their calls, a folder."""
     ran, folder = [], tmp_path / "reports"
     monkeypatch.setattr(tools.shutil, "which", lambda name: name)
 

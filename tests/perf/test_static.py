@@ -73,7 +73,7 @@ def test_the_main_loop_is_the_inner_one_that_moves_vectors():
 @each(
     ("arch", "registers", "shared", "threads", "blocks"),
     [
-        ("sm_75", 64, 0, 256, 4),  # 8 warps of 64 x 32 registers: 16 K; the limit of 1024 threads says the same
+        ("sm_75", 64, 0, 256, 4),  # 8 warps of 64 x 32 registers: 16 K; or 1024 threads
         ("sm_90", 65, 0, 256, 3),  # 2304 registers for a warp: 7 in each quarter, 28 in all
         ("sm_86", 40, 0, 256, 6),  # 1536 threads
         ("sm_120", 255, 0, 256, 1),
@@ -133,7 +133,7 @@ def test_the_first_allowance_that_fits_counts():
     filled = BudgetedKernel(gather("packed", 1, "int32", "fill", wide=False))
     assert allowances.allowed(SUM, "sm_90", "99.0") == (62, ())
     assert allowances.allowed(filled, "sm_90", "99.0") == (235, ())
-    of_int16 = reduce_kernel("stream", "L2", "INT16", rank=1)  # whose allowance names an earlier compiler
+    of_int16 = reduce_kernel("stream", "L2", "INT16", rank=1)  # for an earlier compiler
     most, earlier = allowances.allowed(of_int16, "sm_120", "13.2.86")
     assert (most, [a.most for a in earlier]) == (109, [109])
     assert allowances.allowed(of_int16, "sm_90", "13.2.86") == (62, ())

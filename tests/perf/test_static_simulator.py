@@ -67,5 +67,5 @@ def test_an_access_is_that_of_one_thread_by_one_instruction():
     assert found["saxpy"] == 3 * n
     assert found["global_histogram"] == 2 * n
     assert found["warp_sum"] == n + n // 32
-    # A load and a store, 255 additions of two loads and a store each, a load and a store of the sum.
+    # A load and a store, 255 additions of 2 loads and a store each, a load and a store of the sum.
     assert found["tree_sum"] == blocks * (2 * 256 + 3 * 255 + 2)

@@ -66,7 +66,7 @@ def test_small_workloads_are_cold_after_writes_over_l2_and_warm_without(cupy, ta
     assert (ours.median_us, ours.warm_us) == pytest.approx((8, 3))
     assert ours.host_us == pytest.approx(7 + timed_gpu.ENQUEUE_NS / 1000)
     assert (ours.method, ours.cold, ours.note) == ("graph", True, "")
-    ours = take(Increment(cupy, cold_us=0, warm_us=3)).timings[OURS]  # lost among the writes that flush L2
+    ours = take(Increment(cupy, cold_us=0, warm_us=3)).timings[OURS]  # lost among other writes
     assert (ours.median_us, ours.cold, ours.warm_us) == (pytest.approx(3), False, None)
     assert "lost" in ours.note
 
@@ -262,6 +262,6 @@ def test_rates_count_what_is_read_and_what_is_written(cupy):
     once = cupy.cuda.runtime.memcpyAsync
     cupy.cuda.runtime.memcpyAsync = lambda *given: (once(*given), once(*given))
     rates = ceilings.measure(Gpu(cupy, cupy.clock))
-    assert rates["copy"] == pytest.approx(2 * rates["memcpy"], rel=1e-3)  # the better of two results
+    assert rates["copy"] == pytest.approx(2 * rates["memcpy"], rel=1e-3)  # the better result
     highest, drift = ceilings.combine({"read": 3.0, "copy": 4.0}, {"read": 4.0, "copy": 3.0})
     assert (highest, drift) == ({"read": 4.0, "copy": 4.0}, pytest.approx(0.25))

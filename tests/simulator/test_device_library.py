@@ -1,7 +1,7 @@
-"""CUDA's device library in the simulator, which NVRTC puts into a kernel's PTX, against Python.
+"""CUDA's device library, which NVRTC puts into a kernel's PTX, in the simulator against Python.
 
-Single instructions are tests/simulator/ptx/test_instructions.py's; here is what headers and the
-compiler make of many.
+tests/simulator/ptx/test_instructions.py has single instructions; here are functions that headers
+and the compiler make of many.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def turns(function, quarter):
     return of
 
 
-#: A function of doubles, what Python has for it, and its error in units of the last place or so.
+#: A function of doubles, Python's counterpart, and the largest relative error.
 REALS = {
     "rsqrt(fabs(x))": (lambda x: 1 / math.sqrt(abs(x)), 1e-15),
     "rcbrt(x)": (lambda x: 1 / math.cbrt(x), 1e-15),

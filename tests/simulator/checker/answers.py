@@ -1,4 +1,4 @@
-"""What the heads of the kernels in correct_*.cu call to make arguments and to tell results."""
+"""Functions that the heads in correct_*.cu call to make arguments and to compute results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tiled_matmul(rng):
 
 
 def five_points(x, steps):
-    """Return the grid after some steps of the 5-point stencil; its border stays."""
+    """Return the grid after some steps of the 5-point stencil, which keeps the border."""
     x = x.copy()
     for _ in range(steps):
         inner = x[1:-1, 1:-1] + x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
@@ -127,7 +127,7 @@ def philox(counter, key):
 
 
 def stream(seed, subsequence, offset, count):
-    """Return words of cuRAND's: the n-th of a subsequence is word n % 4 of block n / 4."""
+    """Return cuRAND's words: the n-th of a subsequence is word n % 4 of block n / 4."""
     key = (seed & 0xFFFFFFFF, seed >> 32)
     words = []
     for n in range(offset // 4, (offset + count + 3) // 4):
@@ -137,5 +137,5 @@ def stream(seed, subsequence, offset, count):
 
 
 def uniform(words):
-    """Return float32 in (0, 1]: x / 2^32 + 1 / 2^33, rounded once after x was rounded."""
+    """Return float32 in (0, 1]: round x, then round x / 2^32 + 1 / 2^33 once."""
     return (words.astype(np.float32).astype(np.float64) / 2**32 + 2.0**-33).astype(np.float32)

@@ -1,4 +1,4 @@
-// Kernels whose threads tell each other too little. broken_fences.py has more of them.
+// Kernels whose threads synchronize too little. broken_fences.py has more of them.
 // clang-format off
 //// race: barrier_of_the_grid_without_fences(ramp(64), zeros(64), zeros(64),
 ////     zeros(1, dtype=np.uint32), grid=2, block=32, array=1)
@@ -14,7 +14,7 @@
   out[i] = between[n - 1 - i];  // fault
 //// race: release_overwritten_by_another_block(zeros(1), zeros(2), zeros(1), grid=3, block=1,
 ////     array=0, index=0)
-// What the second block stores is no part of the first one's release, which nobody else reads.
+// The second block's store does not continue the first one's release, which no other block reads.
 (int* data, int* flag, int* out)
   if (blockIdx.x == 0) {
     data[0] = 42;  // fault
@@ -48,7 +48,7 @@
 ////     zeros(3), grid=3, block=32, array=1, BEFORE="", AFTER="__threadfence();")
 //// race: last_block_without_a_fence_of_the_reader(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
 ////     zeros(3), grid=3, block=32, array=1, strict=True, BEFORE="__threadfence();", AFTER="")
-// The barrier behind the counter serves in place of the reader's fence, unless strict.
+// The barrier after the counter serves in place of the reader's fence, except in strict launches.
 (const int* x, int* partial, unsigned* done, int* out)
   __shared__ bool last;
   if (threadIdx.x == 0) {
@@ -88,7 +88,7 @@
   }
 //// race: data_behind_a_flag_that_is_only_reset(zeros(1), zeros(1), zeros(1), grid=2, block=1,
 ////     array=0)
-// The flag itself is known; what its writer did before is not.
+// The reader sees the flag itself, but not what its writer did before.
 (int* data, int* flag, int* out)
   if (blockIdx.x == 0) {
     data[0] = 42;  // fault

@@ -1,4 +1,4 @@
-"""Kernels whose threads tell each other too little: fences, releases, acquires, scopes."""
+"""Kernels whose threads synchronize too little: fences, releases, acquires, scopes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FENCE_OF_THE_BLOCK = "__threadfence_block();"
 
 
 def handoff(name, writer, reader, *, flag=False, **options):
-    """Return a handoff that is not in order; of `flag` whether its accesses race, too."""
+    """Return a handoff that is not in order; `flag` says whether accesses to the flag race, too."""
     mark = "  // fault" if flag else ""
     code, (grid, block) = text_of_handoff(writer + mark, reader + mark)
     array = None if flag else 0

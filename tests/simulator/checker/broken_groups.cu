@@ -1,4 +1,4 @@
-// Kernels that misuse what threads do together: groups, clusters, CUB, masks, named barriers.
+// Kernels that misuse collective operations: groups, clusters, CUB, masks, named barriers.
 // clang-format off
 //// barrier_divergence: tile_that_is_synchronized_by_half_of_it(ramp(64), zeros(64))
 #include <cooperative_groups.h>

@@ -1,4 +1,4 @@
-// Kernels that touch what they must not in ways that the text of their types hides.
+// Kernels that access what they must not, in ways that their types hide.
 // clang-format off
 //// out_of_bounds: ptx_offset_past_the_end(ramp(64), zeros(64), array=0, index=64)
   int v;

@@ -1,4 +1,4 @@
-// Kernels that touch what they must not: bounds, alignment, what nothing wrote.
+// Kernels that access what they must not: beyond bounds, misaligned, unwritten.
 // clang-format off
 //// out_of_bounds: read_past_the_end(ramp(100), zeros(101), np.int32(100), grid=2, array=0,
 ////     index=100, LINE="if (i <= n) out[i] = x[i];")
@@ -117,7 +117,7 @@
 //// race: read_only_load_of_what_the_thread_writes_afterwards(zeros(64), zeros(64), array=0,
 ////     WRITE="", READ="__ldg(x + t)", AFTER="x[t] = v + 1;", strict=True)
 __device__ __forceinline__ int look(const int* at) {
-  int v;  // compilers take __ldg for one that sees the thread's own write
+  int v;  // compilers assume that __ldg sees the thread's own write
   asm volatile("ld.global.nc.s32 %0, [%1];" : "=r"(v) : "l"(at) : "memory");
   return v;
 }

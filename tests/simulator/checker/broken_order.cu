@@ -1,4 +1,4 @@
-// Kernels whose threads are not ordered: races, divergence, deadlocks.
+// Kernels whose threads are not ordered: races, divergence and deadlocks.
 // clang-format off
 //// race: tree_reduction_without_barrier(ramp(64), zeros(64), array="s", also="uninitialized",
 ////     FIRST="__syncthreads();", EACH="")

@@ -1,5 +1,5 @@
-// Kernels that use values which nothing wrote, or which come from lanes that are not there. Where
-// they come from is marked; the message tells where they are used.
+// Kernels that use values which nothing wrote, or which come from lanes that are not there. Marks
+// stand where the values come from; the message says where they are used.
 // clang-format off
 //// inactive_lane: reduction_of_a_warp_not_full(ramp(16), zeros(1), block=16)
 //// inactive_lane: reduction_whose_second_warp_is_not_full(ramp(40), zeros(2), block=40)

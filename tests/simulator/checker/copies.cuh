@@ -1,5 +1,5 @@
-// Instructions of asynchronous copies and mbarriers: each function is one, or one and the loop
-// around it. Rows include them in their own namespaces.
+// Instructions of asynchronous copies and mbarriers: each function is one instruction, perhaps in
+// a loop. Rows include them in their own namespaces.
 // clang-format off
 #define INLINE __device__ __forceinline__
 INLINE unsigned shared(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }

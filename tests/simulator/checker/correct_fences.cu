@@ -2,7 +2,7 @@
 // clang-format off
 //// release_that_others_count_on(poison(1, np.int32), zeros(1), poison(1, np.int32), grid=3,
 ////     block=1) -> *_: {2: np.full(1, 42, np.int32)}
-// The second block adds to the flag that the first one released: the sum releases that data, too.
+// The second block adds to the flag that the first one released: the sum also releases that data.
 (int* data, int* flag, int* out)
   if (blockIdx.x == 0) {
     data[0] = 42;
@@ -37,7 +37,7 @@
   }
 //// values_guarded_by_a_sequence_number(zeros(2), zeros(1), poison(1, np.int32), grid=2, block=1,
 ////     strict=False) -> *_: {0: np.array([5, -5], np.int32), 2: zeros(1)}
-// Whoever reads may meet whoever writes: all of these accesses are strong.
+// Reads may happen at the same time as writes: all of these accesses are strong.
 (volatile int* pair, volatile int* number, int* out)
   if (blockIdx.x == 0) {
     for (int i = 1; i <= 5; ++i) {
@@ -91,7 +91,7 @@ __device__ double add(double* address, double value) {
   add(sum, x[blockIdx.x * blockDim.x + threadIdx.x]);
 //// lock_that_goes_round_and_is_reset(ints(rng, (4, 64)), zeros(64), zeros(1), grid=4, block=64)
 ////     -> x, *_: {1: x.sum(0, dtype=np.int32), 2: zeros(1)}
-// As of Marlin. The last block has seen the addition of the one before it, which so comes first.
+// As in Marlin. Each block waits for the addition of the block before it, which so comes first.
 __device__ void wait_for(int* lock, int turn) {
   if (threadIdx.x == 0) {
     int seen;
@@ -117,7 +117,7 @@ __device__ void give_on(int* lock, bool last) {
   give_on(lock, blockIdx.x == gridDim.x - 1);
 //// flag_reset_after_a_relaxed_read(poison(1, np.int32), zeros(1), grid=2, block=1)
 ////     -> *_: {1: zeros(1)}
-// What the other block wrote before the flag is not known; nobody reads it.
+// What the other block wrote before the flag is not visible; nothing reads it.
 (int* data, int* flag)
   if (blockIdx.x == 0) {
     data[0] = 42;

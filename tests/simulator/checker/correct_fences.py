@@ -1,4 +1,4 @@
-"""Correct kernels that hand data from thread to thread: fences, releases and acquires, scopes."""
+"""Correct kernels that pass data from thread to thread: fences, releases and acquires, scopes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.simulator.checker.tables import Correct, poison, zeros
 
-#: A thread writes data and tells another one, of another block or of another warp.
+#: A thread writes data and signals another one, in another block or in another warp.
 HANDOFF = r"""
 extern "C" __global__ void k(int* data, int* ready, int* out) {
   if (threadIdx.x % 32 != 0) return;
@@ -55,7 +55,7 @@ def referred(scope, call):
 
 
 def by_reference(scope):
-    """Return how libcu++ tells of the data and waits for it."""
+    """Return how libcu++ signals the data and waits for it."""
     load = referred(scope, "load(cuda::std::memory_order_acquire)")
     store = referred(scope, "store(1, cuda::std::memory_order_release);")
     return store, f"while ({load} == 0) {{}}"

@@ -1,4 +1,4 @@
-// Correct kernels with PTX in their text.
+// Correct kernels with inline PTX.
 // clang-format off
 //// sums_of_128_bits_by_carry(words(rng, 64, np.uint64), words(rng, 64, np.uint64), poison(64,
 ////     np.uint64), block=32) -> *given: wide_sums(*given)
@@ -11,7 +11,7 @@
 //// loop_and_predicates_in_the_text(ints(rng, 40, np.uint32, 1, 1000), poison(40, np.uint32),
 ////     block=40) -> x, _: {1: np.array([collatz(int(n)) for n in x], np.uint32)}
 extern "C" __global__ void k(const unsigned* x, unsigned* out) {
-  unsigned steps;  // of Collatz
+  unsigned steps;  // of the Collatz sequence
   asm volatile(R"({
     .reg .pred done, odd;
     .reg .u32 n, t;

@@ -3,7 +3,7 @@
 //// product_by_mma_sync(ints(rng, (64, 32), np.float16), ints(rng, (32, 64), np.float16),
 ////     poison((64, 64), np.float32), grid=(2, 2), block=128)
 ////     -> x, y, _: {2: x.astype(np.float32) @ y.astype(np.float32)}
-// out (64, 64) = x (64, 32) times y (32, 64); a block of four warps for 32 by 32 elements of it.
+// out (64, 64) = x (64, 32) times y (32, 64); a block of four warps computes 32 by 32 elements.
 #include <cuda_fp16.h>
 extern "C" __global__ void k(const __half* x, const __half* y, float* out) {
   __shared__ alignas(16) __half a[32][32], b[32][32];

@@ -10,7 +10,7 @@ _SHAPES = {"tf32": ((16, 16, 8),), "double": ((8, 8, 4),)}
 
 
 def _factors(m, n, k, first, second, dtypes):
-    """Return what makes the arguments: small integers, of which each type holds the products."""
+    """Return a function that makes arguments: integers so small that each type holds products."""
     given, total = dtypes
 
     def inputs(rng):
@@ -24,7 +24,7 @@ def _factors(m, n, k, first, second, dtypes):
 
 
 def _held(x, given):
-    """Return an array as the kernel reads it: bfloat16 as its bits."""
+    """Return an array as the kernel takes it: bfloat16 as its bits."""
     if given == "bf16":
         return (np.ascontiguousarray(x, np.float32).view(np.uint32) >> 16).astype(np.uint16)
     return np.ascontiguousarray(x, given)

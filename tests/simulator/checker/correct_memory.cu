@@ -1,4 +1,4 @@
-// Correct kernels about where data lies: tiles, sorts, vectors, bytes, views.
+// Correct kernels with different layouts of data: tiles, sorts, vectors, bytes, views.
 // clang-format off
 //// matmul_tiled(*tiled_matmul(rng), grid=(3, 4), block=(8, 8), BUFFERS="1",
 ////     DONE="__syncthreads();") -> a, b, *_: {2: a @ b}

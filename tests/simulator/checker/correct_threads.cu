@@ -1,4 +1,4 @@
-// Correct kernels about who goes first: atomics, locks, flags, warps.
+// Correct kernels that order their threads: atomics, locks, flags, warps.
 // clang-format off
 //// histogram_global(ints(rng, 500, low=0, high=10), np.int32(500), np.zeros(10, np.uint32),
 ////     grid=3, block=64) -> x, *_: {2: np.bincount(x, minlength=10).astype(np.uint32)}
@@ -257,7 +257,7 @@ __device__ __forceinline__ void meet() { __syncthreads(); }
   out[t] = s[95 - t];
 //// warps_that_count_whole_at_a_barrier(ints(rng, 96), poison(96, np.int32), block=96)
 ////     -> x, _: {1: np.concatenate([x[63::-1], -x[64:]])}
-  // Lanes come one by one; the third warp has no part in the barrier.
+  // Lanes arrive one by one; the third warp does not take part in the barrier.
   __shared__ int s[64];
   if (t < 64) {
     s[t] = x[t];
@@ -282,7 +282,7 @@ __device__ __forceinline__ void meet() { __syncthreads(); }
   if (l == 0) *out = v[0];
 //// volatile_values_between_warps(poison(64, np.int32), block=64, strict=False)
 ////     -> *_: {0: np.full(64, 7, np.int32)}
-// Only the other warp, not the lane's own, meets the write unordered.
+// The write is unordered only with the other warp, not with the lane's own.
 (int* out)
   __shared__ volatile int set;
   if (threadIdx.x == 0) set = 0;
@@ -318,7 +318,7 @@ __device__ __noinline__ int meet(int* at, int v) {
   out[t] = t < 32 ? meet(s + t, -x[t]) : meet(s + t, x[t]) + sum;
 //// halves_of_a_warp_that_meet_by_two_calls(ints(rng, 32), poison(32, np.int32), block=32) ->
 ////     x, _: {1: x[::-1] + x[7] - 2 * (np.arange(32) < 16)}
-  // PTX asks for the same instruction and mask, not for the same call.
+  // PTX demands the same instruction and mask, not the same call.
   __shared__ int s[32];
   s[t] = x[t];
   if (t < 16) {

@@ -1,4 +1,4 @@
-// Kernels that load what nothing wrote, or shuffle from lanes that are not there, and use it not.
+// Kernels that load what nothing wrote, or shuffle from lanes that are not there, without using it.
 // clang-format off
 //// shuffles_of_a_warp_not_full(ints(rng, 16), poison(1, np.int32), block=16) -> x, _: {1: x.sum()}
   int v = x[threadIdx.x];
@@ -136,7 +136,7 @@ __device__ __noinline__ void swap(Item* a, Item* b) {
 //// product_of_a_part_of_a_tile(ints(rng, (10, 16), np.float16), ints(rng, (5, 16), np.float16),
 ////     np.zeros((16, 8), np.float32), np.int32(10), np.int32(5), block=32) -> a, b, *_:
 ////     {2: np.pad(a.astype(np.float32) @ b.T.astype(np.float32), ((0, 6), (0, 3)))}
-// Each row of a, and each column of b, that nothing wrote makes one of the product undefined.
+// Each unwritten row of a, and each unwritten column of b, makes one of the product undefined.
 (const void* a, const void* b, float* out, int rows, int columns)
   __shared__ __align__(16) unsigned short s[16][16], u[8][16];
   const int l = threadIdx.x, row = l / 4, column = 2 * (l % 4);

@@ -1,4 +1,4 @@
-"""Which rows of the tables can be compiled here: those whose headers are installed."""
+"""The rows of the tables that can be compiled here: those whose headers are installed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from cudakern.simulator.sources import cupy_options
 from tests.simulator.checker.tables import INCLUDE
 
-#: What a header includes that lies in a package of its own.
+#: A header, and a header that it includes from another package.
 _BEHIND = {"mma.h": "crt/mma.h"}
 
 
 def _folders() -> tuple[Path, ...]:
-    """Return where headers are that a user of CuPy names and CuPy does not."""
+    """Return the folders of headers that users of CuPy must name, since CuPy does not."""
     if find_spec("cuda") is None:
         return ()
     from cuda import pathfinder  # noqa: PLC0415  optional
@@ -22,7 +22,7 @@ def _folders() -> tuple[Path, ...]:
     return tuple(Path(folder) for folder in found if folder)
 
 
-#: What the rows of all tables are compiled with.
+#: Options for the rows of all tables.
 OPTIONS = tuple(f"-I{folder}" for folder in (Path(__file__).parent, *_folders()))
 
 
@@ -35,5 +35,5 @@ def lacking(row) -> set[str]:
 
 
 def present(rows) -> list:
-    """Return the rows whose headers are there."""
+    """Return the rows whose headers are installed."""
     return [row for row in rows if not lacking(row)]

@@ -5,10 +5,10 @@ A program of `litmus.txt` has a head and a line for each thread::
     name (cluster): race if r0 == 0; never r0 == 1 and r1 == 0; may r0 == 1 and r1 == 1
       0/1: st.weak x 1; fence.sc.gpu; r0 == 1 ? ld.weak y r1
 
-The head says when there is a data race (``race``, ``no race``, or if a condition holds of registers
-and of memory in the end), which outcome is forbidden, and one that is allowed and of interest. A
-line begins with block, warp and lane of the thread. Its steps are instructions without a type;
-``until f 1 ld.relaxed.gpu`` repeats one, and what follows ``r0 == 1 ?`` may be left out.
+The head says whether there is a data race (``race``, ``no race``, or a condition on the final
+registers and memory), which outcome is forbidden, and an allowed one that is of interest. A line
+begins with block, warp and lane of the thread. Its steps are instructions without a type;
+``until f 1 ld.relaxed.gpu`` repeats one, and what follows ``r0 == 1 ?`` may be skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from cudakern.simulator import RawModule
 
-#: What programs call places in memory, all zero at first.
+#: The names of places in memory, which are all zero at first.
 GLOBAL, SHARED = ("x", "y", "d", "f", "g"), ("sx", "sf")
 REGISTERS = ("r0", "r1", "r2", "r3")
 MOST_THREADS, MOST_STEPS = 4, 8
@@ -78,7 +78,7 @@ def litmus_rows() -> tuple[Litmus, ...]:
 
 
 def _access(name: str, words: list[str]) -> str:
-    """Return an instruction that accesses memory as C++."""
+    """Return the C++ of an instruction that accesses memory."""
     place, *operands = words
     space, letter = ("shared", "r") if place in SHARED else ("global", "l")
     modifiers = name.split(".")
@@ -93,7 +93,7 @@ def _access(name: str, words: list[str]) -> str:
 
 
 def _step(text: str) -> str:
-    """Return a step as C++. Only some threads are on, and all meet at barriers."""
+    """Return the C++ of a step. Only some threads are on, and all meet at barriers."""
     condition, name, operands = _STEP.fullmatch(text).groups()
     words = operands.split()
     if name == "until":
@@ -108,7 +108,7 @@ def _step(text: str) -> str:
 
 
 def _thread(row: Litmus, number: int) -> str:
-    """Return what a thread does, as C++. Before each step it waits a number of turns."""
+    """Return the C++ of a thread, which waits a number of turns before each step."""
     block, warp, lane = row.places[number]
     own = f"threadIdx.x == {lane}" if row.lanes_differ else f"threadIdx.x / 32 == {warp}"
     steps = row.threads[number]
@@ -147,7 +147,7 @@ def module_of(rows: tuple[Litmus, ...]) -> RawModule:
 
 
 def run(module: RawModule, row: Litmus, seed: int) -> dict[str, int]:
-    """Run a program once; return its registers, and memory in the end."""
+    """Run a program once; return its final registers and memory."""
     memory, out = np.zeros(len(GLOBAL), np.uint32), np.zeros(len(REGISTERS), np.uint32)
     rng = np.random.default_rng(seed)
     waits = rng.integers(0, 3, (MOST_THREADS, MOST_STEPS), np.uint8)

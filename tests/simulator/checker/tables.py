@@ -1,4 +1,4 @@
-"""What the tables of kernels are made of: a kernel, its launch and what must come of it."""
+"""The rows of the tables of kernels: a kernel, its launch and the result or finding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INCLUDE = re.compile(r"^#include <([\w/.]+)>", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What few rows need."""
+    """Options that only a few rows need."""
 
     #: Name or name expression; the row's own types stand in a namespace of the row's name.
     kernel: str = "k"
@@ -41,15 +41,15 @@ class Correct(Options):
     #: Takes the arguments before the launch; returns what arrays at some positions hold after it.
     expected: Callable[..., dict[int, np.ndarray]]
     rtol: float = 0.0  # 0 where the result must agree bit for bit
-    strict: bool = True  # whether strict launches find nothing either
+    strict: bool = True  # whether strict launches find nothing as well
 
 
 @dataclass(frozen=True)
 class Broken(Options):
     """A kernel with a fault.
 
-    Its lines are marked: of a race both accesses, of divergence the places where threads wait, of a
-    deadlock where they poll. A call of a library's function counts as what happens in there.
+    Its lines are marked: both accesses of a race, the places where diverged threads wait, those
+    where deadlocked threads poll. For what happens in a library, the line of the call is marked.
     """
 
     name: str
@@ -61,19 +61,19 @@ class Broken(Options):
     #: Position of the argument, or name of the shared array, that each finding must name.
     array: int | str | None = None
     index: int | None = None  # the element that each finding must name
-    #: Kinds that follow from the fault and may be found too: what is read before another thread
-    #: wrote it is uninitialised as well.
+    #: Kinds that follow from the fault and may be found, too: if a thread reads before another one
+    #: writes, the value is uninitialised as well.
     also: tuple[str, ...] = ()
-    strict: bool = False  # whether strict launches alone find it
+    strict: bool = False  # whether only strict launches find it
 
 
 def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the heads and the texts of the kernels in the CUDA files of a kind beside this one.
+    """Yield the heads and the texts of the kernels in the CUDA files of a kind in this folder.
 
-    A head is a line that begins with four strokes, and the indented ones after it. Each of several
-    heads before a text makes a row of it. All texts begin with what stands before the first head.
-    A text in which no kernel begins ends with one's body, ``t`` the thread, behind a line of its
-    parameters in parentheses, unless they are ``(int* x, int* out)``.
+    A head is a line that begins with four slashes, with the indented ones after it. Each of several
+    heads before a text makes a row of the text. What precedes the first head begins every text.
+    A text without ``__global__`` ends with the body of a kernel, in which ``t`` is the thread. Its
+    parameters precede it on a line in parentheses, unless they are ``(int* x, int* out)``.
     """
     heads = re.compile(r"^((?://// .*\n)+)", re.MULTILINE)
     for path in sorted(Path(__file__).parent.glob(f"{kind}_*.cu")):
@@ -93,7 +93,7 @@ def _whole(text: str) -> str:
 
 
 def _valued(text: str, names: Mapping[str, Any]) -> Any:
-    """Return the value of an expression in a head: of these names, and of what is defined here."""
+    """Return the value of an expression in a head, which may use these names and this module's."""
     return eval(text, {**globals(), **names})  # noqa: S307
 
 
@@ -107,7 +107,7 @@ def _called(call: str, names: Mapping[str, Any]) -> tuple[tuple, dict[str, Any]]
 
 
 def _filled(text: str, options: dict[str, Any]) -> str:
-    """Return a text with what its head gives for words in capitals, which are no options."""
+    """Return a text in which the head's options in capitals have replaced those words."""
     for word in filter(str.isupper, tuple(options)):
         text = text.replace(word, options.pop(word))
     return text
@@ -116,7 +116,7 @@ def _filled(text: str, options: dict[str, Any]) -> str:
 def broken_rows() -> Iterator[Broken]:
     """Yield the rows of the CUDA files; a head says ``race: name(argument, ..., grid=2, array=1)``.
 
-    Arguments are made anew for each launch. Several kinds in ``also`` stand in one string.
+    Each launch has new arguments. Several kinds in ``also`` stand in one string.
     """
     names = {"empty": empty}
     for head, text in _rows_of("broken"):
@@ -130,8 +130,8 @@ def broken_rows() -> Iterator[Broken]:
 def correct_rows(names: Mapping[str, Any], kind: str = "correct") -> Iterator[Correct]:
     """Yield the rows of a kind's files; a head says ``name(argument, block=9) -> x, *_: {1: x}``.
 
-    Behind the arrow stand the arguments before the launch, and what some of them hold after it.
-    Heads use the given names, too.
+    After the arrow stand names for the arguments, and what some of them hold after the launch.
+    Heads may also use the given names.
     """
     for head, text in _rows_of(kind):
         name, call, answer = re.fullmatch(r"(\w+)(.*) -> (.*)", head).groups()
@@ -148,8 +148,8 @@ def correct_rows(names: Mapping[str, Any], kind: str = "correct") -> Iterator[Co
 class Modules:
     """Kernels of many rows compiled together, since each start of a compiler takes its time.
 
-    Each row's text has a namespace of the row's name, and the lines of a file of that name. Rows
-    that include headers of the same libraries make a text; with ``jitify``, those of all headers.
+    Each row's text has a namespace with the row's name, and lines of a file with that name. Rows
+    whose headers are of the same libraries share a text; with ``jitify``, rows with any headers do.
     """
 
     MOST = 24  # rows of a text
@@ -188,7 +188,7 @@ class Modules:
 
 
 def launch(kernel: RawKernel, row: Correct, seed: int) -> tuple[tuple, dict[int, np.ndarray]]:
-    """Run a row's kernel once; return its arguments and what they must hold."""
+    """Run a row's kernel once; return its arguments and the expected contents."""
     arguments = row.inputs(np.random.default_rng(seed))
     expected = row.expected(*copy.deepcopy(arguments))
     kernel(row.grid, row.block, arguments, shared_mem=row.shared_mem)
@@ -196,7 +196,7 @@ def launch(kernel: RawKernel, row: Correct, seed: int) -> tuple[tuple, dict[int,
 
 
 def require_result(kernel: RawKernel, row: Correct, seed: int) -> None:
-    """Run a row's kernel once and compare what it wrote."""
+    """Run a row's kernel once and compare its results."""
     arguments, expected = launch(kernel, row, seed)
     for position, wanted in expected.items():
         if row.rtol:
@@ -228,7 +228,7 @@ def fault_lines(code) -> set[int]:
 
 
 def poison(shape, dtype):
-    """Return an array of values that no kernel computes."""
+    """Return an array of values that kernels never compute."""
     dtype = np.dtype(dtype)
     return np.full(shape, np.nan if dtype.kind == "f" else np.iinfo(dtype).max - 4, dtype)
 

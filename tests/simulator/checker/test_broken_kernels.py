@@ -1,4 +1,4 @@
-"""The checker finds each planted fault, where it is, and nothing else."""
+"""The checker finds each planted fault in the right place, and nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def findings_of(broken, seed, *, strict):
 
 
 def require_fault(broken, findings):
-    """Raise AssertionError unless findings are a kernel's planted fault."""
+    """Raise AssertionError unless the findings are a kernel's planted fault."""
     assert {f.kind for f in findings} <= {broken.kind, *broken.also}
     faults = [f for f in findings if f.kind == broken.kind]
     assert faults
@@ -40,7 +40,7 @@ def require_fault(broken, findings):
 
 
 def _lines(broken, finding):
-    """Return the row's own lines, which may have called what a header has."""
+    """Return the lines of a finding in the row's own text, perhaps of calls of a header's code."""
     return {line for file, line in finding.stack if file == f"{broken.name}.cu"}
 
 

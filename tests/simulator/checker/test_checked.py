@@ -1,4 +1,4 @@
-"""The context manager `checked`: its report, its error, its seeds; what a finding says."""
+"""The context manager `checked`: its report, its error, its seeds, and its findings' texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def zeros(size, dtype=np.int32):
 
 
 def outside(index=3, size=3):
-    """Launch a kernel that writes outside of its array."""
+    """Launch a kernel that writes outside its array."""
     RawKernel(SET, "set")((1,), (1,), (zeros(size), index))
 
 
@@ -171,7 +171,7 @@ def test_a_write_is_held_against_each_warp_that_read():
 
 
 def test_a_store_acquires_nothing():
-    # Nor do fences around stores order anything, but for fence.sc, which __threadfence is.
+    # Fences around stores do not order anything either, except fence.sc, which __threadfence is.
     code = """#define FENCE asm volatile("fence.acq_rel.gpu;" ::: "memory")
     extern "C" __global__ void k(int* flag, int* data, int* out) {
       if (threadIdx.x == 0) {
@@ -207,7 +207,7 @@ def test_a_seed_gives_the_same_order_whatever_ran_before():
       for (int k = 0; k < 5; ++k) turns[first + k] = atomicAdd(drawn, 1);
     }"""
     orders = set()
-    for _ in range(60):  # so that no count of atomics, kept from launch to launch, goes unseen
+    for _ in range(60):  # so many that a count of atomics kept between launches would show
         drawn, turns = zeros(1), zeros(5 * 256)
         with checked(3):
             RawKernel(code, "order")((8,), (32,), (drawn, turns))
@@ -284,7 +284,7 @@ extern "C" __global__ void copy(const Item* x, Item* y) { y[threadIdx.x] = x[thr
         with checked() as report:
             fill((1,), (8,), (x, missing))
             copy((1,), (missing,), (x, y)) if missing else None
-            assert report.findings == []  # of padding, which nothing writes
+            assert report.findings == []  # padding, which nothing writes, is not one
             copy((1,), (8,), (x, y))
             found = [(f.kind, f.index // 2) for f in report.findings]
             report.findings.clear()

@@ -1,4 +1,4 @@
-"""Arrays of checked launches: views, overlaps, what nothing has written yet."""
+"""Arrays of checked launches: views, overlaps, unwritten elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRITE = 'extern "C" __global__ void write(float* x, int i) { x[i] = 9; }'
 
 
 def faults(code, *arguments, **launch):
-    """Return what the findings in a kernel are about."""
+    """Return the kind, array and index of a kernel's findings."""
     return [(f.kind, f.array, f.index) for f in findings_of(code, *arguments, **launch)]
 
 
@@ -177,7 +177,7 @@ def test_data_that_looks_like_addresses_stays():
 
 
 def test_parameters_of_operators_that_look_like_addresses_stay():
-    """The arrays lie where pairs of numbers among an operator's parameters lead."""
+    """The arrays are mapped at addresses that pairs of an operator's parameters form."""
     program = """
 import ctypes, mmap
 import numpy as np

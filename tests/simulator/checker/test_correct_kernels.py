@@ -1,4 +1,4 @@
-"""Correct kernels compute what NumPy says, plain and checked, and the checker finds nothing."""
+"""Correct kernels compute what NumPy computes, plain and checked, and have no findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.simulator.checker.tables import INCLUDE, Modules, correct_rows, launc
 CORRECT = (*correct_rows(vars(answers)), *correct_fences.ROWS, *correct_matrices.ROWS)
 MODULES = Modules(CORRECT, OPTIONS)
 
-#: Rows that share a text, which takes no longer to compile for all of them than for one.
+#: Rows that share a text: compiling all of them takes as long as compiling one.
 TOGETHER = [row for row in CORRECT if not row.alone and not INCLUDE.search(row.code)]
 APART = [row for row in CORRECT if row not in TOGETHER]
 

@@ -28,5 +28,5 @@ def test_races_and_outcomes(row):
         race = bool(eval(row.race, values))  # noqa: S307
         assert bool(report.findings) == race, (seed, values)
         races.add(race)
-    # Where values decide, both happen.
+    # Where values decide about the race, both outcomes occur.
     assert is_decided or races == {True, False}

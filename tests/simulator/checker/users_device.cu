@@ -1,4 +1,4 @@
-// Kernels in users' manners: what CUDA brings, as one writes it for CuPy and for nvcc.
+// Kernels in the style of users: what CUDA brings, as written for CuPy and for nvcc.
 // clang-format off
 //// volatile_of_its_own(ints(rng, 32), poison(32, np.int32), block=32)
 ////     -> x, _: {1: x[::-1] + 2 * x + 3}

@@ -1,4 +1,4 @@
-// Kernels in users' manners: the headers that they include, and what comes with them.
+// Kernels in the style of users: the headers that they include, and what comes with them.
 // clang-format off
 //// nvcc_style(rng.random(200, np.float32), poison(200, np.float32), np.uint32(200), grid=2, block=128, rtol=1e-5)
 ////     -> x, *_: {1: 2 + np.sin(2 * np.pi * x.astype(float)) + np.sqrt(x.astype(float))}

@@ -1,4 +1,4 @@
-// Kernels in users' manners: templates with what C++'s headers have.
+// Kernels in the style of users: templates that use the headers of C++.
 // clang-format off
 //// traits(rng.random(64, np.float32), poison(64, np.float32), kernel="k<float>", block=64)
 ////     -> x, _: {1: x / 2}

@@ -1,4 +1,4 @@
-"""The texts that a real CuPy builds around those of users, run in the simulator: an oracle.
+"""Kernels that a real CuPy builds around users' texts, run in the simulator as an oracle.
 
 CuPy builds them without a GPU. They get arrays as CuPy passes them: in structures of pointer, sizes
 and strides.
@@ -20,7 +20,7 @@ from cupy._core._scalar import CScalar
 
 import cudakern as ck
 
-#: What CuPy puts in front of every text.
+#: The headers that CuPy includes before every text.
 _HEADERS = "".join(
     f"#include <cupy/{name}>\n"
     for name in ("complex.cuh", "carray.cuh", "float16.cuh", "atomics.cuh", "math_constants.h")
@@ -58,7 +58,7 @@ def _run(text, name, options, blocks, threads, arguments):
 
 
 def elementwise(kernel, shape, inputs, outputs):
-    """Run what CuPy makes of one of its kernels, on arrays alone, for a shape of the loop."""
+    """Run the text that CuPy makes of an elementwise kernel, on arrays, for a shape of the loop."""
     types = [[a.dtype.type for a in arrays] for arrays in (inputs, outputs)]
     decided = kernel._decide_params_type(*map(tuple, types))[2]  # noqa: SLF001
     arrays = [
@@ -81,7 +81,7 @@ def elementwise(kernel, shape, inputs, outputs):
 
 
 def reduction(kernel, inputs, outputs, axes):
-    """Run what CuPy makes of one of its kernels, on arrays alone; axes are the first ones."""
+    """Run the text that CuPy makes of a reduction kernel, on arrays, along the first axes."""
     types = [tuple(a.dtype.type for a in arrays) for arrays in (inputs, outputs)]
     decided = _decide_params_type(kernel.in_params, kernel.out_params, *types)[2]
     given = zip(kernel.in_params, inputs, strict=True)

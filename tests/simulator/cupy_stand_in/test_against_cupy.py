@@ -1,4 +1,4 @@
-"""What the stand-in makes and refuses, against CuPy itself, which is imported without a GPU."""
+"""The stand-in makes and refuses what CuPy does, which is imported here without a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cudakern.simulator.cupy_stand_in.modules import OWN
 from cudakern.values.dtypes import copyable_dtypes
 from tests.helpers.rows import each
 
-#: What makes an array of a dtype; ``new`` is another one of a dtype, a shape and strides.
+#: Functions that make an array of a dtype; ``new`` makes one of a dtype, a shape and strides.
 MADE = {
     "empty": lambda xp, _, kind: xp.empty((3, 4), kind),
     "zeros": lambda xp, _, kind: xp.zeros(3, kind),
@@ -33,15 +33,15 @@ MADE = {
     "transposed": lambda _, new, kind: new(kind, (3, 4)).T,
     "astype": lambda _, new, kind: new("f4").astype(kind),
 }
-#: NumPy makes no such view of float8_e5m2, so nor does the stand-in.
+#: NumPy does not make such a view of float8_e5m2, so the stand-in does not either.
 OF_NUMPY = {("as_strided", kind) for kind in copyable_dtypes() if kind.name == "float8_e5m2"}
 
 
 def made(xp, call, kind):
-    """Return what a call makes, or the error that it raises; None if the driver is asked."""
+    """Return the result of a call or the error that it raises, or None if it asks the driver."""
 
     def new(dtype, shape=(4,), strides=None):
-        memory = np.zeros(2048, np.uint8)  # which nothing touches
+        memory = np.zeros(2048, np.uint8)  # which no call accesses
         there = xp.cuda.UnownedMemory(memory.ctypes.data, 2048, memory, 0)
         return xp.ndarray(shape, dtype, xp.cuda.MemoryPointer(there, 1024), strides)
 
@@ -73,7 +73,7 @@ def test_constants_are_those_of_cupy():
 
 
 def misaligned(cp):
-    """Return arrays that lie 8 bytes beside multiples of 16."""
+    """Return arrays at addresses 8 bytes beyond multiples of 16."""
     return [cp.ndarray(3, "c16", cp.zeros(64, "u1").data + 8) for _ in range(2)]
 
 
@@ -104,7 +104,7 @@ def test_what_sets_or_copies_memory_takes_any_alignment(cp):
 
 
 def test_a_fill_with_zero_sets_memory(cp):
-    """So -0.0 loses its sign, as in CuPy, where no gap is between the elements."""
+    """So, as in CuPy, -0.0 loses its sign if there are no gaps between the elements."""
     x = cp.ones((2, 3))
     x.fill(-0.0)
     assert not np.signbit(x.get()).any()

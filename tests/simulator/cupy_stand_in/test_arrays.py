@@ -1,4 +1,4 @@
-"""Arrays of the stand-in: NumPy's values, CuPy's manners."""
+"""Arrays of the stand-in have NumPy's values and CuPy's behaviour."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def texts(table):
 
 
 X = "x = cp.arange(24, dtype='f4').reshape(2, 3, 4)"
-#: What gives arrays in CuPy, of no dimensions where NumPy has scalars.
+#: Expressions that give arrays in CuPy: without dimensions where NumPy has scalars.
 ARRAYS = """
     x.sum() | x[0, 1, 2] | x[0] | x[..., 1] | x[x > 5] | x[cp.asarray([1, 0])] | x.max(axis=1)
     x.mean() | x.T | x.real | -x | x + 1 | 2 ** x | x @ x.swapaxes(1, 2) | x > 3 | x == x
@@ -283,7 +283,7 @@ def test_operators_of_the_package(cp):
 
 
 def test_no_warnings_of_numpy(cp):
-    """CuPy gives none; here any would be an error."""
+    """CuPy does not warn; here a warning would be an error."""
     x = cp.asarray([-1.0, 0.0, 1e300])
     for result in (cp.sqrt(x), 1 / x, np.log(x), x**3, x / 0, (x * x).sum(), cp.log(0.0)):
         assert type(result) is cp.ndarray
@@ -338,7 +338,7 @@ def test_names_that_a_check_gives_to_arrays(cp):
 
 
 def test_views_can_be_written(cp):
-    """As CuPy's, where NumPy has views that are read-only."""
+    """CuPy's can be written as well, where NumPy's are read-only."""
     x = cp.zeros((3, 3))
     x.diagonal()[...] = 5
     cp.diagonal(x, 1)[:1] = 2

@@ -1,4 +1,4 @@
-"""Several devices: each thread has a current one, where its arrays are made."""
+"""Several devices: each thread has a current device, on which its arrays are made."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ WORK = [
 
 @each("work", WORK)
 def test_work_on_another_device_is_refused(cp, work):
-    """No device reaches the memory of another one."""
+    """A device does not reach the memory of another one."""
     with cp.cuda.Device(2):
         x = cp.arange(4.0)
         work(x)
@@ -167,7 +167,7 @@ def test_what_is_memoized_for_each_device(cp):
 
 
 def test_blocks_in_blocks():
-    """The largest number of devices counts; each block starts on device 0."""
+    """The largest number of devices of all open blocks counts; each block starts on device 0."""
     for devices in (2, 1):
         with ck.simulator.in_place_of_cupy(devices=devices) as cp:
             count = cp.cuda.runtime.getDeviceCount

@@ -1,4 +1,4 @@
-"""ElementwiseKernel: what CuPy's guide says, for every type and every layout."""
+"""ElementwiseKernel does what CuPy's guide says, for every type and every layout."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_examples_of_the_guide(cp):
 
 
 def test_every_type(cp):
-    """Of one kernel, which has a letter for each."""
+    """One kernel has a letter for each type."""
     letters = "ABCDEFGHJKLMNO"
     declared = ["".join(f"{a} {a.lower()}{n}, " for a in letters)[:-2] for n in "xyz"]
     text = "".join(
@@ -94,7 +94,7 @@ def test_every_layout(cp, layout, reduce_dims):
         plain = cp.asnumpy(other)
         kernel = cp.ElementwiseKernel("T x, T y", "T z", "z = x - 2 * y", "f", reduce_dims)
         np.testing.assert_array_equal(kernel(x, other).get(), view - 2 * plain)
-        if other is x:  # an output with the same gaps; what is between stays as it is
+        if other is x:  # an output with the same gaps, in which nothing changes
             memory = cp.full(host.shape, 7.0)
             out = LAYOUTS[layout](memory)
             if out.ndim and np.shares_memory(out, memory):
@@ -192,7 +192,7 @@ def test_shapes_that_do_not_fit(cp):
     for shape in ((2,), (1,), (2, 1)):
         with pytest.raises(ValueError, match="shape"):
             kernel(cp.ones(3), cp.ones(3), cp.ones(shape))
-    assert kernel(cp.ones(3), 1, cp.ones((2, 3))).shape == (2, 3)  # an output is an array, too
+    assert kernel(cp.ones(3), 1, cp.ones((2, 3))).shape == (2, 3)  # the output's shape counts, too
     with pytest.raises(ValueError, match="size must be given only if all arrays are raw"):
         kernel(cp.ones(3), 1, size=3)
     with pytest.raises(TypeError, match="sizes"):
@@ -265,7 +265,7 @@ def test_a_finding_names_the_line_of_the_text_and_the_array(cp):
     with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
         kernel(cp.ones(4), cp.ones(8)[::2])
     (finding,) = caught.value.findings
-    assert "contiguous" not in finding.message  # of a raw kernel's array that would be the reason
+    assert "contiguous" not in finding.message  # in a raw kernel, that would be the reason
     assert (finding.kind, finding.kernel, finding.index) == ("out_of_bounds", "shifted", 8)
     assert finding.code.strip() == "sum += y[i + 1];"
     assert "argument 1 (y)" in finding.message

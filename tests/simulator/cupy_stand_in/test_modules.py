@@ -1,4 +1,4 @@
-"""What ``import cupy`` gives, inside of the block and after it."""
+"""What ``import cupy`` gives inside the block and after it."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_no_benchmark_goes_on_for_minutes(cp, monkeypatch):
 
 
 def _signature(value):
-    """Return the names of parameters; of a function without a signature, by its docstring."""
+    """Return the names of parameters; without a signature, read them in the docstring."""
     try:
         parameters = inspect.signature(value).parameters.values()
         return [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name != "self"]
@@ -301,8 +301,8 @@ OURS = [
     for key, value in own.items()
     if callable(value) and not (isinstance(value, type) and issubclass(value, BaseException))
 ]
-#: What is not compared: generators, which NumPy's stand for; and CuPy's parameters, which are
-#: positional in its source and named otherwise.
+#: Names that are not compared: generators, for which NumPy's stand in; and functions with other
+#: names for parameters that are positional in CuPy's source.
 OTHERWISE = {
     "cupy": {"fromDlpack", "ndarray", "ufunc"},
     "cupy.cuda.nvtx": {*OWN["cupy.cuda.nvtx"]},

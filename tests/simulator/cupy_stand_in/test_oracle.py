@@ -1,4 +1,4 @@
-"""The stand-in computes what the texts compute that a real CuPy builds of the same kernels."""
+"""The stand-in computes the same as the texts that a real CuPy builds from the same kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.helpers.samples import covering, sample
 
 cupy = pytest.importorskip("cupy")
 
-from tests.simulator.cupy_stand_in import cupys_texts  # noqa: E402  which needs CuPy
+from tests.simulator.cupy_stand_in import cupys_texts  # noqa: E402  needs CuPy
 
 RNG = np.random.default_rng(7)
 F4, F8, I4 = (RNG.integers(-50, 50, (6, 5)).astype(dtype) for dtype in ("f4", "f8", "i4"))
@@ -42,7 +42,7 @@ ATOMICS = """
 atomicAdd(&a[i % 2], x); atomicAdd(&b[0], (long long)y); atomicMax(&c[1], w); atomicMin(&c[2], w);
 atomicMax(&d[1], v); atomicMin(&d[2], v)
 """
-#: Definitions, and inputs of calls; outputs have the shape of the loop and the dtypes of the chars.
+#: Definitions, inputs, and dtypes of outputs, which have the shape of the loop.
 ELEMENTWISE = {
     "generic": (("T x, T y", "T z", "z = (x - y) * (x - y)", "k"), [F8, F8[0]], "d"),
     "columns": (("T x, T y", "T z", "z = x - 2 * y", "k"), [F8.T[:, :3], GAPS.T[:, :3]], "d"),
@@ -91,7 +91,7 @@ def test_elementwise(name):
 
 
 def _there(cp):
-    """Return what makes an array of the stand-in with the same strides."""
+    """Return a function that copies an array to the stand-in with the same strides."""
 
     def make(array):
         memory = cp.asarray(array if array.base is None else array.base)
@@ -157,7 +157,7 @@ def test_reduction(name, axes):
     assert expected.any()
 
 
-#: What CuPy's text does not compile.
+#: Kernels whose text from CuPy does not compile.
 REFUSED = {
     "no infinity": (("T x", "T z", "z = INFINITY", "k"), [F8], "d"),
     "constant input": (("T x", "T z", "x = 1; z = x", "k"), [F8], "d"),

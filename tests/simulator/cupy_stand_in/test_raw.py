@@ -1,4 +1,4 @@
-"""RawKernel and RawModule of the stand-in: CuPy's arguments, the simulator's launches."""
+"""RawKernel and RawModule of the stand-in take CuPy's arguments and launch in the simulator."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_arguments(cp, module):
     many = module.get_function("many")
     many((1,), (1,), (v, y, None, raw.data, np.uint8(5), 10, True, 0.5, h))
     assert (y.get().tolist(), raw.get().tolist()) == ([6, 17.5], [0, 7, 0])
-    one = np.array([5], np.uint8)  # an array of NumPy's with one element is a value
+    one = np.array([5], np.uint8)  # a NumPy array with one element is a value
     many((1, 1), (1,), [v, y.data.ptr, 0, raw.data + 4, one, -10, False, np.float64(2), h])
     assert (y.get().tolist(), raw.get().tolist()) == ([6, -2], [0, 7, 7])
     x = cp.arange(4, dtype=cp.complex64) * 1j

@@ -1,4 +1,4 @@
-"""ReductionKernel: what CuPy's guide says, along all axes."""
+"""ReductionKernel does what CuPy's guide says, along all axes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_several_inputs_outputs_and_a_structure(cp):
     x, y = np.random.default_rng(2).normal(size=(2, 7, 9))
     least, count = cp.empty(7), cp.empty(7, cp.int64)
     assert kernel(cp.asarray(x), cp.asarray(y[:1]), 2, least, count, axis=1) is least
-    first = kernel(cp.asarray(x), cp.asarray(y[:1]), 2, axis=1)  # and no other one, as in CuPy
+    first = kernel(cp.asarray(x), cp.asarray(y[:1]), 2, axis=1)  # and no other kernel, as in CuPy
     np.testing.assert_array_equal(first.get(), least.get())
     np.testing.assert_allclose(least.get(), (x * y[:1] * 2).min(axis=1))
     np.testing.assert_array_equal(count.get(), [9] * 7)

@@ -1,4 +1,4 @@
-"""What NumPy would compute and CuPy refuses: scripts that pass here must run on a GPU."""
+"""Calls that NumPy computes and CuPy refuses: scripts that pass here must run on a GPU."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_axes_of_a_product_may_be_lists(cp):
 
 def test_vectorize_keeps_types(cp):
     x = cp.asarray([-1.0, 0.5, 2.0], cp.float32)
-    first = cp.vectorize(lambda a: max(a, 0))(x)  # the first result is an int of Python's
+    first = cp.vectorize(lambda a: max(a, 0))(x)  # the first result is a Python int
     assert (first.dtype, first.get().tolist()) == ("f4", [0, 0.5, 2])
     total, product = cp.vectorize(lambda a, b: (a + b, a * b))(x, 2)
     assert (total.dtype, total.get().tolist()) == ("f8", [1, 2.5, 4])
@@ -111,12 +111,12 @@ CALLS = (
 )
 
 
-#: That NumPy 2.0 has not.
+#: Functions that NumPy 2.0 lacks.
 NEW_IN_NUMPY = {"cumulative_prod", "cumulative_sum"}
 
 
 def _both(name):
-    """Return CuPy's function and NumPy's; None if this NumPy has none."""
+    """Return CuPy's function and NumPy's, or None if this NumPy lacks it."""
     for below in (".fft", ".linalg", ""):
         modules = [importlib.import_module(f"{package}{below}") for package in ("cupy", "numpy")]
         if all(hasattr(module, name) for module in modules):
@@ -126,7 +126,7 @@ def _both(name):
 
 
 def _call(function, name):
-    """Return arguments that a function of NumPy's takes."""
+    """Return arguments that a function of NumPy takes."""
     for args in CALLS:
         try:
             function(*args)
@@ -136,12 +136,12 @@ def _call(function, name):
     raise AssertionError(name)
 
 
-@each("name", sorted({*STRICT, *STRICT_OF_MANY} - {"dot"}))  # of one of each
+@each("name", sorted({*STRICT, *STRICT_OF_MANY} - {"dot"}))  # one array for one argument
 def test_cupy_refuses_arrays_of_numpy(name):
     pytest.importorskip("cupy")
     if functions := _both(name):
         theirs, ours = functions
-        with pytest.raises(Exception, match=r"."):  # of whatever class; without a GPU, too
+        with pytest.raises(Exception, match=r"."):  # of any class; without a GPU, too
             theirs(*_call(ours, name))
 
 

@@ -1,4 +1,4 @@
-"""Scripts that were written for CuPy run as they stand, are right, and are checked."""
+"""Scripts written for CuPy run unchanged, compute the right results, and are checked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_every_script_is_run():
 
 
 def test_programs_of_their_own_without_cupy():
-    """No module of a real CuPy is needed, nor imported."""
+    """Modules of a real CuPy are neither needed nor imported."""
     program = f"""
 import runpy, sys
 import cudakern as ck
@@ -99,7 +99,7 @@ print(*[name for name in sys.modules if name.startswith("cupy")], "done")
     assert printed(program).endswith("\ndone\n")
 
 
-#: Faults put into the scripts: the line that is replaced, by what, and what is found at which line.
+#: Faults for the scripts: the text that is replaced, the new text, and the finding with its line.
 FAULTS = [
     ("saxpy", "i < n;", "i <= n;", "out_of_bounds", "y[i] = a * x[i] + y[i];"),
     ("histogram", "__syncthreads();  // zeros", "", "race", "atomicAdd(&own[bin], 1u);"),
@@ -147,7 +147,7 @@ def test_wrong():
 
 
 def test_tests_of_a_project(tmp_path):
-    """The page's file makes all of them tests of the simulator."""
+    """The page's conftest.py has all tests of a project use the simulator."""
     conftest = next(code for code, _ in blocks(read(PAGE)) if "pytest_configure" in code)
     (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
     (tmp_path / "test_shift.py").write_text(TESTS, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Small arrays of plain launches: overruns are errors, and all else is as if there were no copy."""
+"""Small arrays of plain launches: overruns are errors; otherwise the copies do not show."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def launch(name, *arguments, block=(1,)):
 
 
 def fails(name, *arguments):
-    """Return the error of a launch; the process is none the worse for it."""
+    """Return the error of a launch, after which the process works as before."""
     with pytest.raises(ck.SimulatorError) as caught:
         launch(name, *arguments)
     assert_works()
@@ -84,7 +84,7 @@ def address_of(array):
 
 
 def aligned(nbytes, alignment=16):
-    """Return an allocation whose address is a multiple of this and not of its double."""
+    """Return an array whose address is an odd multiple of the alignment."""
     others = []
     for _ in range(10_000):
         array = np.zeros(nbytes, np.uint8)
@@ -95,15 +95,15 @@ def aligned(nbytes, alignment=16):
 
 
 def seen_at(name, *arguments):
-    """Return the address by which a kernel sees an array."""
+    """Return the address at which a kernel sees an array."""
     out = np.zeros(1, np.uint64)
     launch(name, out, *arguments)
     return int(~out[0])
 
 
 PAST, BEFORE = "past the end", "before the start"
-#: Size of the array, the first byte written, how many, how far that is outside, whether the
-#: processor sees it.
+#: Size of the array, first byte written, count of bytes, how far they are outside, and whether
+#: the processor notices it.
 OVERRUNS = {
     "one byte past": (13, 13, 1, f"1 bytes {PAST}", False),
     "all of the gap": (52, 52, 12, f"12 bytes {PAST}", False),
@@ -132,7 +132,7 @@ def test_overrun(nbytes, first, count, where, is_fault):
     assert error.kernel == "poke"
     assert error.block == error.thread == ((0, 0, 0) if is_fault else ())
     inside = slice(max(first, 0), min(first + count, nbytes))
-    assert (x[inside] == 7).all()  # what belongs to the array is there
+    assert (x[inside] == 7).all()  # the bytes within the array are written
 
 
 def test_what_else_is_an_overrun():
@@ -140,14 +140,14 @@ def test_what_else_is_an_overrun():
     assert "1 bytes past the end of the memory of argument 0," in str(fails("peek", x, 64, y))
     made = ck.simulator.empty(13, np.uint8)
     assert "1 bytes past" in fails("poke", None, made, 13, 1).message
-    shared = np.zeros(52, np.uint8)  # by two arrays, of which the first is named
+    shared = np.zeros(52, np.uint8)  # two arrays share it; the first is named
     assert "argument 0, which has 52" in fails("poke", shared, shared[5:9], 47, 1).message
     launch("poke", shared, shared[5:9], -5, 52)
     assert (shared == 7).all()
 
 
 def layouts():
-    """Yield arrays of bytes, by what they are."""
+    """Yield names of layouts, and arrays."""
     numbers = np.arange(60, dtype=np.uint8)
     yield "row-major", numbers.reshape(6, 10).copy()
     yield "Fortran's", np.asfortranarray(numbers.reshape(6, 10))
@@ -175,7 +175,7 @@ def test_every_byte_comes_and_goes(name):
     expected = np.frombuffer(before, np.uint8) + y
     assert x.tobytes("A") == expected.tobytes()
     read_only = y.copy()
-    launch("add", x, y, np.int32(x.nbytes), block=(64,))  # by the same memory as before
+    launch("add", x, y, np.int32(x.nbytes), block=(64,))  # with the same copies as before
     assert x.tobytes("A") == (expected + y).tobytes()
     assert (y == read_only).all()
 
@@ -234,7 +234,7 @@ def test_an_array_whose_address_comes_in_another_way_is_in_place():
 
 
 def test_addresses_that_kernels_keep():
-    """In arrays and variables they are those of the arrays themselves, once a launch is over."""
+    """After a launch, arrays and variables hold the arrays' own addresses, not those of copies."""
     nodes = np.zeros((5, 2), np.uint64)
     nodes[:, 1] = [1, 10, 100, 1000, 10000]
     launch("link", nodes, 5)
@@ -247,7 +247,7 @@ def test_addresses_that_kernels_keep():
     launch("sum_nodes", nodes, 2, out)
     assert out == 11111 + 111
     assert nodes[:, 1].tolist() == [2, 11, 101, 1000, 10000]
-    nodes[:, 0] = 0  # only the variable leads to them
+    nodes[:, 0] = 0  # only the variable leads to the nodes
     launch("scale", nodes)
     assert nodes[:, 1].tolist() == [2, 11, 101, 1000, 1000000]
 
@@ -257,8 +257,8 @@ def test_launches_at_the_same_time_share_a_copy():
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(launch, "meet", x, 0, 1, y)
         sleep(0.05)
-        x[8:] = [3, 4]  # where the first does not write
-        launch("poke", None, x[2:], 0, 1)  # while it runs
+        x[8:] = [3, 4]  # where the first launch does not write
+        launch("poke", None, x[2:], 0, 1)  # while the first launch runs
         assert x[2] == 7
         x[2] = 0
         second = pool.submit(launch, "meet", x, 1, 0, z)
@@ -300,9 +300,9 @@ def test_threads_write_parts_of_an_array():
 
 
 def test_arrays_without_memory_for_copies():
-    """They are worked on in place."""
+    """The launch works on them in place."""
     arrays = [np.zeros(MEBIBYTE, np.uint8) for _ in range(32)]
-    launch("many", *arrays)  # so that the launch itself needs no more memory
+    launch("many", *arrays)  # so that the next launch needs no other memory
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MEBIBYTE, limits[1]))
     try:
@@ -313,7 +313,7 @@ def test_arrays_without_memory_for_copies():
 
 
 def test_little_memory_is_kept():
-    def count_maps():  # as large as one of the two that a copy has
+    def count_maps():  # of the size of one of the two maps that a copy has
         lines = Path("/proc/self/maps").read_text().splitlines()
         mapped = [[int(end, 16) for end in line.split()[0].split("-")] for line in lines]
         return [end - start for start, end in mapped].count(2 * MEBIBYTE)

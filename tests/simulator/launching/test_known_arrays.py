@@ -1,4 +1,4 @@
-"""Arrays that kernels reach by addresses in structures, integers, variables and other arrays."""
+"""Arrays that kernels reach through addresses in structures, integers, variables and arrays."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def launch(name, *arguments, grid=(1,), block=(1,)):
 
 
 def faults(name, *arguments, arrays=(), grid=(1,), block=(1,), seed=0):
-    """Return what a checked launch finds."""
+    """Return the findings of a checked launch."""
     with checked(seed=seed, arrays=arrays) as report:
         launch(name, *arguments, grid=grid, block=block)
         findings, report.findings = report.findings, []
@@ -232,7 +232,7 @@ def test_overlapping_neighbouring_and_strided_arrays():
 
 
 def test_null_is_no_end_of_an_array():
-    with checked():  # a launch with an operand of no elements, whose address is null
+    with checked():  # an operand has no elements, and its address is null
         assert np.asarray(ck.one_hot([1, 0], 3)).tolist() == [[0, 1, 0], [1, 0, 0]]
 
 

@@ -1,4 +1,4 @@
-"""Kernels that Numba compiled to PTX, without a GPU."""
+"""Kernels that Numba compiles to PTX without a GPU."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ try:
 except pathfinder.DynamicLibNotFoundError:
     pytest.skip("Numba needs libnvvm; nvidia-nvvm has it", allow_module_level=True)
 
-#: Plain, and checked in two orders.
+#: Plain launches, and checked ones in two orders.
 pytestmark = pytest.mark.parametrize("seed", [None, 0, 1])
 VECTOR = types.float32[::1]
 
 
 def launch(seed, function, signature, grid, block, arguments):
-    """Compile a kernel to PTX by Numba, and run it in the simulator."""
+    """Compile a kernel to PTX with Numba, and run it in the simulator."""
     ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0), lineinfo=True)
     name = re.search(r"\.entry\s+([\w$]+)", ptx)[1]
     kernel = ck.simulator.RawModule(code=ptx).get_function(name)
@@ -33,10 +33,10 @@ def launch(seed, function, signature, grid, block, arguments):
 
 
 def passed(*arguments):
-    """Return arguments as Numba passes them: of an array also its sizes and strides."""
+    """Yield arguments as Numba passes them: arrays with their sizes and strides."""
     for argument in arguments:
         if isinstance(argument, np.ndarray):
-            yield from (None, None)  # the memory's owner, which no kernel asks for
+            yield from (None, None)  # the memory's owner, which kernels do not read
             yield from (np.int64(argument.size), np.int64(argument.itemsize), argument)
             yield from map(np.int64, (*argument.shape, *argument.strides))
         else:
@@ -44,7 +44,7 @@ def passed(*arguments):
 
 
 def reversed_blocks(x, out):
-    """Reverse each block of 64 by shared memory."""
+    """Reverse each block of 64 in shared memory."""
     i = cuda.grid(1)
     shared = cuda.shared.array(64, types.float32)
     if i < x.size:
@@ -62,7 +62,7 @@ def test_shared_memory(seed):
 
 
 def unguarded(x, out):
-    """Read what a neighbour wrote, without a barrier between."""
+    """Read what a neighbour wrote, without a barrier in between."""
     shared = cuda.shared.array(64, types.float32)
     shared[cuda.threadIdx.x] = x[cuda.threadIdx.x]
     out[cuda.threadIdx.x] = shared[63 - cuda.threadIdx.x]

@@ -1,4 +1,4 @@
-"""Copies of RawKernel and RawModule, here and in other processes: what CuPy's keep is kept."""
+"""Copies of RawKernel and RawModule, here and in other processes, keep what CuPy's keep."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def launched(kernel, count=1, **launch):
 
 
 def sent(kernel):
-    """Return what a kernel writes in another process, and what it is there."""
+    """Return what a kernel writes in another process, and its attributes there."""
     with ck.simulator.in_place_of_cupy() as cp:
         x = (np if type(kernel) is RawKernel else cp).zeros(1, np.int32)
     kernel((1,), (1,), (x,))
@@ -50,7 +50,7 @@ def sent(kernel):
 
 
 def shown(thing):
-    """Return what CuPy lets be read of a kernel or a module."""
+    """Return the attributes of a kernel or a module that CuPy has."""
     names = ("code", "file_path", "options", "backend", "enable_cooperative_groups")
     names += ("name", "__name__") if isinstance(thing, RawKernel) else ("name_expressions",)
     return {name: getattr(thing, name) for name in names}
@@ -67,7 +67,7 @@ def test_copies(how, launches):
         again = HOW[how](kernel)
         assert again is not kernel
         assert (type(again), shown(again)) == (RawKernel, shown(kernel))
-        assert launched(again) == [count + 1]  # it has the variables of this process
+        assert launched(again) == [count + 1]  # it uses the variables of this process
         with ck.simulator.checked():
             assert launched(again) == [count + 2]
     first = module()

@@ -1,4 +1,4 @@
-"""Dynamic shared memory of raw kernels, in all the ways in which it is declared."""
+"""Dynamic shared memory of raw kernels, declared in all possible ways."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REVERSE = "s[t] = x[t]; __syncthreads(); x[t] = s[31 - t];"
 
 
 def reverse(declaration, body=REVERSE, before=""):
-    """Return a kernel that turns 32 numbers round in dynamic shared memory."""
+    """Return a kernel that reverses 32 numbers in dynamic shared memory."""
     return f"""{before}
 extern "C" __global__ void k(float* x) {{
   const int t = threadIdx.x;
@@ -102,7 +102,7 @@ SIZED = """extern "C" __global__ void k(int* x, int n) {
 
 @each("kept, found", [(0, 3), (1024, 9)])
 def test_size_of_a_block(kept, found):
-    """What static memory leaves of 48 KiB needs no asking for; both together have a GPU's limit."""
+    """Up to 48 KiB with static memory are free; beyond, programs must ask, up to a GPU's limit."""
     kernel, x = RawKernel(SIZED, "k", (f"-DKEPT={kept}",)), np.zeros(1, np.int32)
 
     def launch(size):

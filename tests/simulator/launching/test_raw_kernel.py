@@ -1,4 +1,4 @@
-"""RawKernel: CuPy's constructor and call on NumPy arrays; what it takes and what it refuses."""
+"""RawKernel: CuPy's constructor and call with NumPy arrays; what they take and refuse."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ SCALARS = [
 
 @each("kind, value", SCALARS)
 def test_scalars_go_by_their_type(kind, value):
-    """Those of Python by the parameter's."""
+    """Python's scalars take the parameter's type."""
     x = np.zeros(2, TYPES[kind])
     STORES.get_function(f"store<{kind}>")((1,), (1,), (x, value))
     assert x.tolist() == [value, 0]
 
 
 class Foreign:
-    """An array of another library."""
+    """Stands for an array of another library."""
 
     dtype, shape, size = np.dtype(np.float32), (3,), 3
     __cuda_array_interface__: dict = {}  # noqa: RUF012
@@ -96,7 +96,7 @@ class Foreign:
 
 INTEGER = "an integer, since the parameter is one"
 FLOATING = "a floating-point number, since the parameter is one"
-#: PTX does not tell pointers from integers of the same size.
+#: PTX does not distinguish pointers from integers of the same size.
 WORD = "an array, an address or an integer, since the parameter is a pointer or an integer"
 KINDS = {
     "const float* __restrict__ const": WORD,
@@ -115,7 +115,7 @@ KINDS = {
     "float4": "",
     "Triple": "",
 }
-#: A kernel for each of them.
+#: A kernel for each kind of parameter.
 TAKERS = RawModule(
     code="enum class E : long long { kOne }; struct Triple { int a, b, c; };"
     + "".join(
@@ -123,11 +123,11 @@ TAKERS = RawModule(
     )
 )
 ARRAY = np.zeros(1)
-OTHER_SIZE = [  # kind, value, what the message calls it
+OTHER_SIZE = [  # kind, value, name of the value in the message
     *(("unsigned char", 256, 256), ("signed char", -129, -129), ("int", 2**32, 2**32)),
     ("size_t", 2**64, 2**64),
-    ("int", np.int64(1), "int64"),  # CuPy would pass eight bytes, of which four are read
-    ("long long", np.int32(1), "int32"),  # and here four of whatever comes after
+    ("int", np.int64(1), "int64"),  # CuPy would pass eight bytes, and the kernel read four
+    ("long long", np.int32(1), "int32"),  # and here it would read four bytes beyond
     *(("int", True, "bool"), ("float", 1.5, "float64"), ("double", np.float32(1), "float32")),
     ("float4", 3, 3),
     *(
@@ -173,7 +173,7 @@ REFUSED = [  # kind, value, class of the error, message
 @BOTH_MODES
 @each("kind, value, error, message", REFUSED)
 def test_an_argument_is_of_its_parameters_kind(mode, kind, value, error, message):
-    """Many have the parameter's size; the kernel would take their bits for something else."""
+    """Many values have the parameter's size, but the kernel would misread their bits."""
     x, taker = np.full(1, 5, np.int32), TAKERS.get_function(f"k{[*KINDS].index(kind)}")
     with pytest.raises(error, match=rf"^{taker.name}: args\[1\] {message}$"), mode():
         taker((1,), (1,), (x, value))
@@ -209,8 +209,8 @@ def test_views_give_the_address_of_their_first_element():
     assert ran(kernel("int* x", "*x = 5;"), np.array(3, np.int32)) == 5
 
 
-HUGE = 10**5000  # which Python does not print
-ODD = type("Odd", (), {"__index__": lambda _: 1 // 0, "__repr__": len})()  # whose class fails
+HUGE = 10**5000  # which Python refuses to print
+ODD = type("Odd", (), {"__index__": lambda _: 1 // 0, "__repr__": len})()  # whose methods fail
 NO_INTEGERS = [None, 1.5, np.bool_("true"), np.ones(2, int), np.datetime64("2020"), HUGE, ODD]
 TYPE, VALUE = ck.DTypeError, ck.BindingError
 SIZES = "must be a tuple of one to three integers; got "
@@ -262,7 +262,7 @@ def test_sizes_of_shared_memory_are_integers():
 
 
 def test_what_a_program_asks_for_is_the_functions():
-    """As with CUDA, which keeps it for the function of a module, and for no other process."""
+    """As with CUDA, which keeps it for the function of a module in this process alone."""
     code = kernel("int* x", "extern __shared__ int s[]; s[*x] = 1; *x = s[*x];")
     k, other = RawKernel(code, "k"), RawKernel(code, "k", ("-DOTHER",))
     assert (k.max_dynamic_shared_size_bytes, k.preferred_shared_memory_carveout) == (49152, -1)
@@ -399,7 +399,7 @@ VALUES = {
 @each("shape", [None, (), (1,), (1, 1)])
 @each("dtype", VALUES.values(), ids=VALUES)
 def test_records_by_value(dtype, shape, mode):
-    """As CuPy takes them: a record, or an array of one. Every byte arrives."""
+    """As in CuPy, the argument is a record, or an array of one. Every byte arrives."""
     size, alignment = dtype.itemsize, dtype.alignment
     content = np.random.default_rng(7).integers(0, 256, size, np.uint8)
     array = content.view(dtype)
@@ -437,7 +437,7 @@ START = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param
 
 @each("text", [".version", ".version 9.0\n.target", START, START + "{ add.u32 [; ret; }"])
 def test_ptx_that_is_none(text):
-    """What else is none is a matter of `parse` and `translate`."""
+    """The tests of `parse` and `translate` have other texts that are not PTX."""
     with pytest.raises(ck.KernelCompileError) as caught:
         ran(text, np.zeros(1, np.int32))
     assert re.match(r"k.cu: the kernel must compile; k.cu:\d+: error: ", str(caught.value))

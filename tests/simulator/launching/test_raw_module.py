@@ -1,4 +1,4 @@
-"""RawModule: several kernels of one text, instances of templates, and variables."""
+"""RawModule: several kernels in one text, instances of templates, and variables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ EXPECTED = {
 }
 TEMPLATES = ("scale<float>", "scale<int>", "ns::k<int, 3>", "ns::k<short, -1>")
 LAST = "_Z4lastPiPFiiEi"
-#: CuPy takes them, also where a kernel is declared extern "C".
+#: CuPy takes these, also for kernels that are declared extern "C".
 EXPRESSIONS = (*[*EXPECTED][1:-2], *TEMPLATES)
 MODULE = RawModule(code=KERNELS, name_expressions=EXPRESSIONS)
 SYMBOLS = {
@@ -61,7 +61,7 @@ SYMBOLS = {
     "_ZN5outer2v19versionedEPi": 10,
     "_ZN5other4side5twiceEPi": 11,
 }
-#: Names that C++ takes and no symbols; of a file all of them are kernels.
+#: Names in C++ that are not symbols; for a text in a file, all of them name kernels.
 IN_FILES = {
     "unwanted": 4,
     "nested": 8,
@@ -96,7 +96,7 @@ def test_symbols(name):
 
 @each("name", IN_FILES)
 def test_names_of_kernels_in_files(tmp_path, name):
-    """CuPy takes no file of CUDA C++: whole programs have few kernels that are extern "C"."""
+    """CuPy does not take files of CUDA C++. Whole programs have few kernels that are extern "C"."""
     path = tmp_path / "kernels.cu"
     path.write_text(KERNELS)
     module = RawModule(path=str(path))
@@ -163,7 +163,7 @@ def test_paths(tmp_path):
 
 
 def test_what_lies_beside_a_file_is_part_of_it(tmp_path, monkeypatch):
-    """As NVRTC searches, wherever the process is; an edited header makes another kernel."""
+    """Headers beside a file are found as by NVRTC, from any folder; an edit changes the kernel."""
     (tmp_path / "below").mkdir()
     path = tmp_path / "below" / "mine.cu"
     path.write_text('#include "outer.h"\nextern "C" __global__ void k(int* x) { *x = VALUE; }')

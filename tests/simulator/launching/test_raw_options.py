@@ -1,4 +1,4 @@
-"""Options of raw kernels, and what an error of the compiler says."""
+"""Options of raw kernels, and the messages of the compiler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shown(*options, value="VALUE", before=""):
         (("-DVALUE=f(4)", "-Df(x)=x*x"), 16),
         (("-use_fast_math", "-lineinfo", "-DVALUE=4"), 4),
         (("-arch", "sm_80", "-DVALUE=4"), 4),
-        # Not --restrict and -G, which NVRTC never forgets.
+        # Not --restrict and -G, which NVRTC keeps for later compilations.
         (("--maxrregcount=32", "-default-device", "--fmad=false", "-DVALUE=4"), 4),
         (("-Xptxas", "-v", "--diag-suppress=177", "-rdc=true", "-DVALUE=4"), 4),
     ],
@@ -55,7 +55,7 @@ def test_folders(tmp_path, option):
     for quotes in ('"outer.h"', "<outer.h>"):
         assert shown(*options, before=f"#include {quotes}") == 6
     (tmp_path / "inner" / "other.h").write_text("#define VALUE 8\n")
-    assert shown(*options, before="#include <outer.h>") == 8  # not what was compiled before
+    assert shown(*options, before="#include <outer.h>") == 8  # not the earlier kernel
 
 
 def test_folders_count_from_the_working_one(tmp_path, monkeypatch):
@@ -74,7 +74,7 @@ def test_standards(options, value):
 
 
 def test_the_architecture(monkeypatch):
-    """As in CuPy, where it is the GPU's whatever the options say."""
+    """As in CuPy, it is the GPU's, whatever the options say."""
     assert shown("-arch=sm_80", value="__CUDA_ARCH__") == 900
     monkeypatch.setenv("CUDAKERN_ARCH", "sm_80")
     assert shown(value="__CUDA_ARCH__") == 800

@@ -1,4 +1,4 @@
-"""What kernels and modules show of themselves: what is known, without compiling anything."""
+"""The text of kernels and modules has what is known without compiling anything."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ MODES = pytest.mark.parametrize("mode", [nullcontext, checked], ids=["plain", "c
 
 @pytest.fixture
 def module():
-    """Return the module. All of those of one text share a library in a process, so a new text."""
+    """Return a module with a new text, since modules with the same text share a library."""
     module.number = getattr(module, "number", 0) + 1
     return RawModule(code=f"{VARIABLES}\n// {module.number}\n")
 
@@ -61,7 +61,7 @@ def shown(module, mode):
 
 @MODES
 def test_what_the_host_writes_is_read(module, mode):
-    """And before it the initial values."""
+    """Kernels first read the initial values, then what the host wrote."""
     assert shown(module, mode) == BEFORE
     assert module.get_global("table").view(np.int32).tolist() == [*range(0, 80, 10)]
     assert module.get_global("factors").dtype == np.uint8
@@ -73,12 +73,12 @@ def test_what_the_host_writes_is_read(module, mode):
     module.get_global("_ZN1a4sameE").view(np.int32)[0] = 3
     module.get_global("_ZN1b4sameE").view(np.int32)[0] = 4
     module.get_global("limits").view(np.int32)[1] = 12
-    module.get_global("fixed").view(np.int32)[1] = 20  # const in C++; on a GPU it is memory, too
+    module.get_global("fixed").view(np.int32)[1] = 20  # const in C++, but memory, as on a GPU
     assert shown(module, mode) == [4, 6, 7, 8, 9, 5, 43, 20, 12, 7]
 
 
 def test_names_of_variables(module, tmp_path):
-    """By symbol, and in files by name, with or without namespaces."""
+    """Variables have their symbols; those in files also have names, with or without namespaces."""
     path = tmp_path / "variables.cu"
     path.write_text(module.code)
     of_file = RawModule(path=str(path))
@@ -92,7 +92,7 @@ def test_names_of_variables(module, tmp_path):
 
 
 def test_unknown_variables(module):
-    """CuPy finds no variable by a name expression either."""
+    """CuPy does not find variables by name expressions either."""
     other = RawModule(code=module.code, name_expressions=["&a::same"])
     for named, name in ((module, "missing"), (module, "a::same"), (other, "&a::same")):
         with pytest.raises(ck.BindingError) as caught:

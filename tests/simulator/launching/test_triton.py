@@ -1,4 +1,4 @@
-"""Kernels that Triton compiled to PTX, without a GPU."""
+"""Kernels that Triton compiles to PTX without a GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _cache(monkeypatch, tmp_path):
 
 
 def launch(compilation, grid, *arguments):
-    """Run a kernel of Triton's, checked and plain; two pointers to scratch memory follow."""
+    """Run a Triton kernel, checked and plain; two pointers to scratch memory end its arguments."""
     module = ck.simulator.RawModule(code=compilation.asm["ptx"])
     kernel = module.get_function(compilation.metadata.name)
     block = (32 * compilation.metadata.num_warps,)
@@ -42,7 +42,7 @@ def test_softmax():
     out = np.full_like(x, np.nan)
     launch(compilation, (5,), x, out, np.int32(200))
     powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
-    # exp2.approx of a product, a sum of 256 and a division: below 2^-22 each, of the result.
+    # exp2.approx of a product, a sum of 256 and a division: relative errors below 2^-22 each.
     np.testing.assert_allclose(out, powers / powers.sum(1, keepdims=True), rtol=8e-6)
 
 

@@ -1,4 +1,4 @@
-"""Kernels in Triton, which are compiled to PTX without a GPU."""
+"""Kernels in Triton, which compiles them to PTX without a GPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def product(x, y, out, n, block: tl.constexpr):
 
 
 def compiled(kernel, signature, architecture, **constants):
-    """Return what Triton makes of a kernel; ``asm["ptx"]`` and ``metadata`` are of interest."""
+    """Return Triton's compilation of a kernel, with ``asm["ptx"]`` and ``metadata``."""
     signature = {**signature, **dict.fromkeys(constants, "constexpr")}
     source = triton.compiler.ASTSource(kernel, signature=signature, constexprs=constants)
     return triton.compile(source, target=GPUTarget("cuda", architecture, 32))

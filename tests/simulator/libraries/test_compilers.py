@@ -1,4 +1,4 @@
-"""Every C++ compiler makes the same of a kernel: the same results, the same findings."""
+"""Kernels have the same results and the same findings with every C++ compiler."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FOUND = {
     "clang++": shutil.which("clang++"),
     "ziglang": importlib.util.find_spec("ziglang") and ZIGLANG,
 }
-#: One row of so many runs.
+#: One of this many rows is run.
 STEP = 20 if is_thorough() else 80
 ALL = (row for row in (*BROKEN, *CORRECT) if "#include" not in row.code and not row.alone)
 SAMPLE = tuple(ALL)[::STEP]
 
 
 def outcomes():
-    """Run a sample of rows; return what each wrote and what was found in it."""
+    """Run a sample of rows; return what each wrote, and its findings."""
     modules = Modules(SAMPLE)
     outcome = {}
     for row in SAMPLE:
@@ -36,7 +36,7 @@ def outcomes():
         arguments = row.arguments() if broken else row.inputs(np.random.default_rng(0))
         with ck.simulator.checked(3, strict=True) as report:
             modules.kernel(row)(row.grid, row.block, arguments, shared_mem=row.shared_mem)
-            # The library has another name, as it is another one.
+            # Each compiler's library has another name.
             findings, report.findings = [replace(f, library="") for f in report.findings], []
         outcome[row.name] = findings, [np.asarray(value).tobytes() for value in arguments]
     return outcome
@@ -44,7 +44,7 @@ def outcomes():
 
 @pytest.fixture(scope="module")
 def expected():
-    """What the first compiler that is found makes of the sample."""
+    """Return the outcomes of the sample with the default compiler."""
     return outcomes()
 
 

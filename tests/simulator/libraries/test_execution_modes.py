@@ -44,11 +44,11 @@ def row(name, code, block, inputs, expected, **options):
     )
 
 
-# Kernels that were hard for one way or another, and what they compute
+# Kernels that are hard for some execution mode, and what they compute
 
 
 def votes(x):
-    """After many rounds, in which other blocks get their turns amid a barrier's result."""
+    """Vote in many rounds; other blocks run between a barrier and the use of its result."""
     c = 0
     for i in range(600):
         c = (5 * c + int((x >> i % 16 & 1).sum())) % 2**32
@@ -104,7 +104,7 @@ LEAVING = """const int* x, int* y) {
 
 
 def shares(x):
-    """Lanes go round a loop of shuffles as often as they like, then all meet."""
+    """Lanes repeat a loop of shuffles a different number of times, then all meet."""
     v = x.astype(np.int64)
     for first in range(0, len(x), 32):
         lanes = np.arange(first, min(first + 32, len(x)))
@@ -126,7 +126,7 @@ SHARES = """const int* x, int* y) {
 
 
 def cases_of(x):
-    """A branch of many ways, chosen by the block, with barriers in some of them."""
+    """A branch with many targets, which the block chooses; some of them have barriers."""
     n = len(x)
     v, w, s = x.astype(object), np.ones(n, object), x.astype(object)
     for i in range(14):
@@ -181,20 +181,20 @@ PIPE = """const int* x, int* y) {
 
 
 def piped(x):
-    """Half of the threads give to the others by named barriers."""
+    """Half of the threads pass values to the others with named barriers."""
     t, i = np.arange(64)[:, None], np.arange(20)
     sums = (2 * x.reshape(20, 64)[i, (7 * t + i) % 64] * (i + 1)).sum(1)
     return np.concatenate((np.zeros(64), sums))
 
 
-#: Threads wait for plain stores, which others of the block do between their turns.
+#: Threads wait for plain stores of other threads in the block, which run between their turns.
 WAITS = """int* flag, int* count, int* y) {
   if (threadIdx.x < 32)
     while (*flag == 0) WAITING;
   else if (threadIdx.x == 40)
     *flag = 7;
   y[threadIdx.x] = threadIdx.x < 32 ? *flag : 0;"""
-#: What a thread keeps at a point: a carry, aligned memory, halves of a float that ...
+#: State that a thread keeps at a barrier: a carry, aligned memory; halves of a float.
 CARRY = """const unsigned* x, int* y) {
   unsigned sum, carry;
   asm volatile("{ add.cc.u32 %0, %2, %3; bar.sync 0; addc.u32 %1, 0, 0; }"
@@ -219,7 +219,7 @@ HALVES = """const float* x, int* y) {
 
 
 def exchanged(x):
-    """... may be subnormal, and then count as zero."""
+    """Floats with swapped halves may be subnormal, and then count as zero."""
     bits = (x * np.float32(1.5)).view(np.uint32)
     swapped = (bits >> 16 | bits << 16).view(np.float32)
     small = np.abs(swapped) < 2.0**-126
@@ -228,7 +228,7 @@ def exchanged(x):
     return np.where(np.isnan(y), 0x7FFFFFFF, y.view(np.int32))
 
 
-#: Many turns of a loop, of which the runtime is told, with most registers in use.
+#: Many turns of a loop, which the kernel reports to the runtime, with most registers in use.
 TURNS = """const double* x, int turns, int* y) {
   double a[12], sum = 0;
   for (int i = 0; i < 12; ++i) a[i] = x[threadIdx.x + i];
@@ -238,7 +238,7 @@ TURNS = """const double* x, int turns, int* y) {
   y[threadIdx.x] = sum == 6 * 78;"""
 NUMBERS = np.random.default_rng(4)
 WORDS = NUMBERS.integers(0, 2**32, 65).astype(np.uint32)
-#: Floats from 1 to 1.0078 whose lower halves are, times 1.5, the upper ones of all sorts of floats.
+#: Floats from 1 to 1.0078; times 1.5, their lower halves are upper halves of all kinds of floats.
 FLOATS = (0x3F800000 + np.arange(0, 2**16, 37, np.uint32)[: 13 * 128]).view(np.float32)
 ZEROS = [np.zeros(1, np.int32), np.zeros(1, np.int32)]
 NASTY = [
@@ -265,9 +265,9 @@ NASTY = [
 
 
 def require_results(rows) -> None:
-    """Run the kernels of rows, compiled anew, and compare what they wrote.
+    """Compile and run the kernels of rows, and compare their results.
 
-    Rows of one name have one kernel.
+    Rows with the same name share a kernel.
     """
     modules = Modules({row.name: row for row in rows}.values(), OPTIONS)
     for correct in rows:
@@ -283,7 +283,7 @@ def require_results(rows) -> None:
 
 @pytest.mark.parametrize("mode", ExecutionMode, ids=lambda mode: mode.value)
 def test_nasty_kernels(mode):
-    """And rows of the table, which other tests run together; for fibers these are compiled anew."""
+    """Run rows of the table, too, which other tests compile together; of fibers, a sample."""
     more = {
         ExecutionMode.WARP_LOOPS: [],
         ExecutionMode.THREAD_LOOPS: TOGETHER,
@@ -294,7 +294,7 @@ def test_nasty_kernels(mode):
         require_results(more[mode])
 
 
-#: Faults of thread 49, or of those before it that wait: kind, the thread that is named, and code.
+#: Faults of thread 49, or of threads that wait before it: kind, the thread named, and code.
 FAULTS = {
     "trap": ("trap", 49, "if (is_it) __trap();"),
     "assert": ("assert", 49, "assert(!is_it);"),
@@ -310,7 +310,7 @@ FAULTS = {
 
 
 def failing() -> str:
-    """Return a kernel with all the faults, each of which has the line of its name."""
+    """Return a kernel with all the faults, each on a line marked with its name."""
     lines = [
         'extern "C" __global__ void k(const char* which, int n, int* x, int* none) {',
         "  int t = threadIdx.x, v = t;",
@@ -337,7 +337,7 @@ def test_fault_in_a_loop(mode, name):
         with pytest.raises(ck.SimulatorError) as caught:
             kernel((1,), (96,), (which, np.int32(49), x, 0))
         error = caught.value
-        kernel((1,), (96,), (which - 100, np.int32(49), x, 0))  # and after a failure
+        kernel((1,), (96,), (which - 100, np.int32(49), x, 0))  # works after a failure
     assert (error.kind, error.block, error.thread) == (kind, (0, 0, 0), (thread, 0, 0))
     assert (f"k.cu:{line}:" in str(error)) == (name != "null")
     assert name != "mask" or "mask 0x00000000" in str(error)
@@ -377,7 +377,7 @@ DECISIONS = {
 
 @each("mode", ExecutionMode)
 def test_text_without_an_end(mode):
-    """What is read behind a barrier may have no value if nobody needs it; texts may lack a ret."""
+    """Registers may be unset after a barrier if nothing uses them; texts may end without ret."""
     body = """mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
 setp.gt.u32 %p1, %r1, 99;
 bar.sync 0;
@@ -449,7 +449,7 @@ def test_most_points(monkeypatch):
 
 @each("mode", [None, *ExecutionMode])
 def test_library_of_a_launch(monkeypatch, mode):
-    """Where nothing is forced, one that runs fast is for launches of many threads."""
+    """If no mode is forced, launches of many threads have a library that runs fast."""
     loaded, load = [], ModuleLoader.load
 
     def told(self, ptx, **which):

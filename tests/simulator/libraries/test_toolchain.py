@@ -1,4 +1,4 @@
-"""The host compiler: which one is taken, what is cached where, and what an error says."""
+"""The host compiler: which one is chosen, what is cached where, and messages of errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.helpers.simulated import code_of, compiled, run
 ROOT = Path(__file__).parents[2]
 KERNEL = 'extern "C" __global__ void k(int* x) { x[threadIdx.x] = VALUE; }'
 WORKS = "from tests.simulator.libraries.test_toolchain import works; works()"
-#: A program that is interrupted, and in which NVRTC takes until it is told to stop.
+#: A program that is interrupted while NVRTC runs until it is asked to stop.
 STUCK = f"""
 import os, pathlib, time
 from cudakern.compilation import nvrtc
@@ -69,7 +69,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def forget():
-    """Return a function that has the simulator's files read again, as they are after the test."""
+    """Return a function that makes the simulator's files be read again, as after the test."""
 
     def clear():
         toolchain_module.runtime_parts.cache_clear()
@@ -81,7 +81,7 @@ def forget():
 
 
 def written(path, script, told="c++ 1.0", status=0):
-    """Return a compiler that tells its version, and else does what a script says."""
+    """Return a compiler that prints its version, and otherwise runs a script."""
     version = f"printf '{told}\\n'; exit {status};;"
     path.write_text(f'#!/bin/sh\ncase "$*" in *--version) {version} esac\n{script}\n')
     path.chmod(0o755)
@@ -90,9 +90,9 @@ def written(path, script, told="c++ 1.0", status=0):
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """Return a function that makes compilers by name: programs that tell their name as version.
+    """Return a function that makes compilers by name: programs that print it as their version.
 
-    What they do else is a script.
+    Otherwise they run a script.
     """
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -128,7 +128,7 @@ def test_order_of_compilers(tools, monkeypatch):
 
 
 def test_a_compiler_that_fails_is_passed_over(tools, monkeypatch):
-    """And GCC is known by its copyright."""
+    """GCC is recognized by its copyright."""
     tools("c++", status=1)
     tools("g++", told="g++ 1.0\\nCopyright (C) 2022 Free Software Foundation, Inc.")
     monkeypatch.setenv("CXX", "no-such-compiler")
@@ -172,7 +172,7 @@ def test_no_descriptor_is_no_missing_compiler(tools):
     assert find_toolchain().command == ("c++",)
 
 
-#: What a compiler does after --version, and what is found to be wrong.
+#: What a compiler does other than --version, and what the message says.
 ENDS = {
     "killed": ("kill -9 $$", "killed by SIGKILL"),
     "file-size limit": ("kill -s XFSZ $$", "killed by SIGXFSZ"),
@@ -217,7 +217,7 @@ UNFIT = (
 
 @each("made", [None, b"something", b"\x7fELF" + bytes(12) + b"\1\0"])
 def test_a_compiler_that_makes_something_else(tools, cache, tmp_path, made):
-    """What is wrong with it is told before what is wrong with the kernel."""
+    """The error is about the compiler, not about the kernel."""
     script = f"while [ $1 != -o ]; do shift; done; /bin/cp '{tmp_path}/made' \"$2\""
     tools("c++", script="" if made is None else script)
     (tmp_path / "made").write_bytes(made or b"")
@@ -264,7 +264,7 @@ def libraries(folder):
 
 
 def in_process(program=WORKS, **environment):
-    """Start a program."""
+    """Start a program in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **environment}
     )
@@ -285,9 +285,9 @@ sed "s/$was/$2/" "$made" > "$2"
 
 @pytest.fixture
 def quick(tmp_path, monkeypatch):
-    """Return a function that has such a compiler used, and a cache of its own, which it returns.
+    """Return a function that selects such a compiler and a new cache, and returns the cache.
 
-    It carries out a command before the plain runtime is there.
+    The compiler runs a command before it makes the plain runtime.
     """
     if shutil.which("c++") is None:
         pytest.skip("c++ is not installed")
@@ -315,7 +315,7 @@ def test_a_second_process_does_not_compile(quick, tmp_path):
 
 @each("name", ["k", "k<int>", None])
 def test_nvrtc_compiles_while_the_runtime_is_built(quick, name):
-    """Else the compiler waits in vain. A package's kernel, too, which has no module."""
+    """Otherwise the compiler would wait in vain. This also holds for kernels without a module."""
     wait = 'for i in $(seq 300); do ls "CACHE"/*.ptx && break; sleep 0.1; done'
     cache = quick(f'{wait}; [ "$i" != 300 ] || exit', str(name))
     if name is None:
@@ -380,14 +380,14 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch, forget):
     monkeypatch.setattr(toolchain_module.Toolchain, "build", build)
 
     def count(value, *, checked=False):
-        """Return how many libraries there are after asking for that of a text."""
+        """Return how many libraries there are after building that of a text."""
         toolchain = find_toolchain()
         ptx = ptx_of_code(code_of(KERNEL.replace("VALUE", value)))
         build_library(ptx, toolchain, toolchain.runtime(checked=checked), checked=checked)
         return len(libraries(cache))
 
     def edit(name):
-        """Edit a file of the simulator, in a copy: a process reads each file once."""
+        """Edit a file of the simulator in a copy, since a process reads each file once."""
         here = tmp_path / name.replace("/", "_")
         shutil.copytree(toolchain_module._SIMULATOR, here)  # noqa: SLF001
         with (here / name).open("a") as file:
@@ -426,7 +426,7 @@ def test_a_damaged_library_is_built_again():
     text, toolchain = KERNEL.replace("VALUE", f"3; // {time.monotonic_ns()}\n"), find_toolchain()
     path = build_library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
     whole = path.read_bytes()
-    path.write_bytes(whole[:4096])  # to load that would end this process
+    path.write_bytes(whole[:4096])  # loading that would end this process
     x = np.zeros(2, np.int32)
     run(text, [x], block=2, loader=ModuleLoader())
     assert x.tolist() == [3, 3]

@@ -1,7 +1,7 @@
 """Arithmetic that rounds once, by Python's integers, for the oracles of floats.
 
-A finite float is an integer times a power of two. Results are integers times a power of two too;
-those of divisions and roots have a last bit that stands for all that follows.
+A finite float is an integer times a power of two, and so are results. In those of divisions and
+roots, the last bit stands for all bits that follow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.simulator.ptx.harness import DTYPES, Within
 
 @dataclass(frozen=True)
 class Format:
-    """A format of floats: bits of precision, exponents of the largest and least normal number."""
+    """A format of floats: bits of precision, exponents of the largest and least normal numbers."""
 
     precision: int
     largest: int
@@ -31,7 +31,7 @@ FORMATS = {
     "f32": Format(24, 127, -126),
     "f64": Format(53, 1023, -1022),
 }
-#: The bits of the NaN that instructions give; f64 has no particular one.
+#: The bits of the NaN that instructions return; f64 has no particular one.
 NAN_BITS = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
 
 
@@ -134,7 +134,7 @@ def from_integer(n: int, kind: str, rounding: str) -> float:
 
 
 def every(function, kind: str, rounding: str, *operands) -> np.ndarray:
-    """Return a function's results for arrays of operands, as an array of a type."""
+    """Return a function's results for arrays of operands as an array of a type."""
     lists = [np.asarray(x).ravel().tolist() for x in operands]
     lists = [[float(v) for v in x] if isinstance(x[0], float) else x for x in lists]
     result = [function(*values, kind, rounding) for values in zip(*lists, strict=True)]
@@ -145,7 +145,7 @@ def every(function, kind: str, rounding: str, *operands) -> np.ndarray:
 
 
 def wide(x: np.ndarray) -> np.ndarray:
-    """Return floats as Python's."""
+    """Return floats as Python floats."""
     return x.astype(np.float64)
 
 
@@ -170,13 +170,13 @@ def saturated(words, x: np.ndarray) -> np.ndarray:
 
 
 def bits_of(x: np.ndarray, kind: str) -> np.ndarray:
-    """Return the bits of floats, NaN as instructions give it."""
+    """Return the bits of floats, with NaN as instructions return it."""
     bits = np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
     return np.where(np.isnan(x), bits.dtype.type(NAN_BITS[kind]), bits) if kind in NAN_BITS else x
 
 
 def finished(words, x: np.ndarray, kind: str) -> np.ndarray:
-    """Return what an exact instruction stores."""
+    """Return the bits that an exact instruction stores."""
     return bits_of(saturated(words, flushed(words, x)), kind)
 
 

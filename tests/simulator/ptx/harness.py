@@ -1,7 +1,7 @@
-"""Runs spellings of a row of the instruction table on edge values, and compares with an oracle.
+"""Run spellings of rows of the instruction table on edge values, and compare with oracles.
 
-A chapter ``instructions/<chapter>.py`` has its answers in ``oracles_<chapter>.py``, by the patterns
-of its rows, written as in the rows::
+A chapter ``instructions/<chapter>.py`` has its answers in ``oracles_<chapter>.py``. Their keys are
+the patterns of the rows, written as in the rows::
 
     ORACLES = {
         "sub.TYPE d, a, b": lambda words, a, b: a - b,
@@ -11,18 +11,18 @@ of its rows, written as in the rows::
     KERNELS = {"bar.sync a": KernelCase(text, arguments, answers)}
 
 An oracle takes the words of the spelling's sets and flags (`Form.spellings`: ``words["TYPE"]``,
-``words["ftz"] == "1"``) and one array an operand, and returns the first result, or a tuple with the
-second one too. Arrays have the NumPy dtype of the PTX type: ``DTYPES``; packed types such as
-``f16x2`` have a second axis, of two; types that NumPy has no name for are their bits. An answer is
+``words["ftz"] == "1"``) and an array for each operand, and returns the result, or a tuple of two.
+Arrays have the NumPy dtype of the PTX type, from ``DTYPES``; packed types such as ``f16x2`` have a
+second axis, of two; types without a NumPy dtype are given by their bits. An answer is
 
 - an array of integers: compared bit for bit, also with the bits of a float;
-- an array of floats: compared bit for bit, but that a NaN stands for each NaN;
-- a masked array: what is masked is undefined in the manual, and not compared;
+- an array of floats: compared bit for bit, except that a NaN stands for every NaN;
+- a masked array: the manual leaves the masked elements undefined, so they are not compared;
 - `Within(lower, upper)`: the result lies between them, or is a NaN where they are.
 
 `KernelCase` is for rows that need memory, several threads or vectors of registers: a small module
-of PTX, or CUDA C++, that contains the instruction. A function that takes a spelling's name and
-words and returns one serves each spelling that is tried; a tuple of them serves them together.
+of PTX, or CUDA C++, that contains the instruction. The answer of a row may be one, a tuple of
+them, or a function that takes a spelling's name and words and returns one.
 """
 
 from __future__ import annotations
@@ -59,27 +59,28 @@ DTYPES = {
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "pred": np.dtype(bool),
 }
-#: How many threads a block has: inputs are made as long as a multiple of it.
+#: How many threads a block has: the length of inputs is a multiple of it.
 BLOCK = 128
-#: How many combinations of edge values are tried at most, and how many random operands beside them.
+#: The most combinations of edge values that are tried, and the number of random operands as well.
 COMBINATIONS = 6000 if is_thorough() else 2000
 RANDOM = 200
-#: How many spellings share a module, and so one run of the compiler.
+#: How many spellings share a module, and thus one run of the compiler.
 SPELLINGS = 150
 #: How many kernels of rows share a module.
 KERNELS = 40
-#: Up to how many spellings of a row are all tried in a thorough run.
+#: A thorough run tries all spellings of rows with at most this many.
 ALL_SPELLINGS = 12
-#: Of larger sets of words a row has a third, other rows others; in a thorough run it has all.
+#: Of larger sets of words, a row is tried with a third, each row with another one; a thorough run
+#: tries all.
 MANY_WORDS = 9
 _POISON = 0xA5
-#: What a module of PTX starts with.
+#: The beginning of a module of PTX.
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 
 
 @dataclass(frozen=True)
 class Within:
-    """An answer that is known within bounds: floats of the result's dtype."""
+    """An answer with bounds: floats of the result's dtype."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -87,19 +88,19 @@ class Within:
 
 @dataclass(frozen=True)
 class Oracle:
-    """What a row must compute, and on what it is tried.
+    """The answer of a row, and the operands on which it is tried.
 
     Attributes
     ----------
     answer : callable
-        Takes the words of the spelling and an array for each operand that is no result.
+        Takes the words of the spelling and an array for each operand that is not a result.
     values : mapping
         Values to try for an operand, instead of the edge values of its type; or a function that
         takes the PTX type and returns them.
     immediates : mapping
         Operands that must be constants in PTX, and the values to try.
     inputs, outputs : mapping
-        Further operands by name, with their PTX types, that only `before` and `after` name.
+        Names and PTX types of further operands, which only `before` and `after` use.
     before, after : str
         PTX around the instruction; ``{name}`` stands for an operand.
     """
@@ -120,11 +121,11 @@ class KernelCase:
     Attributes
     ----------
     text : str
-        PTX, or CUDA C++ where it has no ``.version``.
+        PTX, or CUDA C++ if it has no ``.version``.
     arguments : tuple
-        Arrays, whose copies the kernel gets, and scalars of NumPy. Outputs are poisoned.
+        Arrays, of which the kernel gets copies, and NumPy scalars. Outputs are poisoned.
     answers : mapping of int to array or Within
-        What the arrays at some positions hold afterwards.
+        The contents of the arrays at some positions after the launch.
     name, grid, block, shared_bytes
         The launch.
     """
@@ -139,14 +140,14 @@ class KernelCase:
 
 
 def poison(shape, dtype) -> np.ndarray:
-    """Return an array of bytes that no answer is likely to have."""
+    """Return an array of bytes that are unlikely in answers."""
     return np.full(np.empty(shape, dtype).nbytes, _POISON, "u1").view(dtype).reshape(shape)
 
 
 def spellings_to_try(form: Form) -> list[tuple[str, dict[str, str]]]:
     """Return spellings of a row that have each word, in a thorough run each pair of words.
 
-    In a thorough run, rows of few spellings try them all.
+    A thorough run has all spellings of rows with few of them.
     """
     every = [*form.spellings()]
     if is_thorough() and len(every) <= ALL_SPELLINGS:
@@ -163,12 +164,12 @@ def spellings_to_try(form: Form) -> list[tuple[str, dict[str, str]]]:
 
 
 def spellings_together(form: Form) -> list[tuple[str, dict[str, str]]]:
-    """Return the spellings of a row that one kernel executes: in a thorough run all."""
+    """Return the spellings that a row's kernel executes: in a thorough run all."""
     return [*form.spellings()] if is_thorough() else spellings_to_try(form)
 
 
 def _of_other_rows(form: Form) -> Iterator[tuple]:
-    """Yield the words of large sets that other rows have."""
+    """Yield the words of large sets that are left to other rows."""
     start = crc32(form.pattern.encode())
     for key, text in form.sets.items():
         words = text.split()
@@ -180,7 +181,7 @@ def _of_other_rows(form: Form) -> Iterator[tuple]:
 
 
 def lanes(kind: str) -> tuple[str, int]:
-    """Return the element of a PTX type, and how many of them it packs; else its bits."""
+    """Return the element of a PTX type, or the type of its bits, and how many it packs."""
     element, packed, _ = kind.partition("x2")
     if element in DTYPES:
         return element, 2 if packed else 1
@@ -188,7 +189,7 @@ def lanes(kind: str) -> tuple[str, int]:
 
 
 def edges(kind: str) -> np.ndarray:
-    """Return values of a PTX type at which instructions go wrong."""
+    """Return the edge values of a PTX type."""
     element, count = lanes(kind)
     dtype = DTYPES[element]
     if element == "pred":
@@ -238,7 +239,7 @@ def random_values(kind: str, count: int, generator: np.random.Generator) -> np.n
 
 
 def operand_arrays(kinds: list[str], values: list[Iterable | None], seed: int) -> list[np.ndarray]:
-    """Return arrays of operands, with all combinations of their edge values as far as they fit."""
+    """Return arrays of operands with combinations of their edge values, all of them if they fit."""
     generator = np.random.default_rng(seed)
     sources = []
     for kind, chosen_values in zip(kinds, values, strict=True):
@@ -268,7 +269,7 @@ def operand_arrays(kinds: list[str], values: list[Iterable | None], seed: int) -
 
 @dataclass(frozen=True)
 class Spelling:
-    """One full name of a row, in an entry of its own: thread i computes the i-th result."""
+    """One full name of a row in an entry of its own, whose thread i computes the i-th result."""
 
     form: Form
     name: str
@@ -277,7 +278,7 @@ class Spelling:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from others."""
+        """What distinguishes it from others."""
         return self.form.pattern, self.name
 
     @property
@@ -390,7 +391,7 @@ def _loaded(ptx: str, _: Toolchain) -> LoadedModule:
 
 
 def compiled(text: str) -> str:
-    """Return NVRTC's PTX of CUDA C++, whose kernels have C's names."""
+    """Return NVRTC's PTX of CUDA C++, whose kernels are extern "C"."""
     return ptx_of_program("rows.cu", text).text()
 
 
@@ -416,7 +417,7 @@ def _is_refused(ptx: str) -> bool:
 
 
 def together(kernels: list[KernelCase]) -> list[KernelCase]:
-    """Return the kernels, those whose text has a single entry as entries of shared modules."""
+    """Return the kernels; move those whose text has a single entry into shared modules."""
     entries = [*kernels]
     alone = [n for n, kernel in enumerate(kernels) if kernel.text.count(".entry") == 1]
     for first in range(0, len(alone), KERNELS):
@@ -431,7 +432,7 @@ def together(kernels: list[KernelCase]) -> list[KernelCase]:
 
 
 class Batch:
-    """Spellings that share a module; rows whose C++ is wrong do not take others with them."""
+    """Spellings that share a module, unless it is refused: then each has its own."""
 
     def __init__(self, spellings: list[Spelling]) -> None:
         self.arrays = {kernel.key: kernel.arrays() for kernel in spellings}
@@ -522,11 +523,11 @@ def _where(wrong: np.ndarray) -> np.ndarray:
     return np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))
 
 
-# What a test of a row does
+# Tests of rows
 
 
 class Chapter:
-    """The rows of a chapter with their answers, which stand under the rows' patterns."""
+    """The rows of a chapter with their answers by pattern."""
 
     def __init__(self, forms: Iterable[Form], oracles: Mapping, kernels: Mapping) -> None:
         self.forms = tuple(forms)
@@ -573,7 +574,7 @@ class Chapter:
 
     @cached_property
     def _kernels(self) -> dict[str, list[tuple[str, KernelCase, KernelCase]]]:
-        """For each pattern: names of instructions, their kernels, and what is launched of them."""
+        """For each pattern: names of instructions, their kernels, and the kernels to launch."""
         named = [
             (form.pattern, *named)
             for form in self.forms
@@ -588,7 +589,7 @@ class Chapter:
 
 
 def answers_by(makers: Mapping[str, Callable], forms: Iterable[Form]) -> dict[str, object]:
-    """Return an answer for each row whose pattern starts with a maker's key: of the first one."""
+    """Return answers of rows, each from the first maker whose key the row's pattern starts with."""
     answers = {}
     for form in forms:
         make = next((m for start, m in makers.items() if form.pattern.startswith(start)), None)
@@ -598,7 +599,7 @@ def answers_by(makers: Mapping[str, Callable], forms: Iterable[Form]) -> dict[st
 
 
 def _named(form: Form, answer) -> list[tuple[str, KernelCase]]:
-    """Return the kernels of a row, each with the name of the row's instruction in it."""
+    """Return the kernels of a row, each with the name that the row's instruction has there."""
     if callable(answer):
         return [(name, answer(name, words)) for name, words in spellings_to_try(form)]
     kernels = answer if isinstance(answer, tuple) else (answer,)
@@ -606,7 +607,7 @@ def _named(form: Form, answer) -> list[tuple[str, KernelCase]]:
 
 
 def _name_in(form: Form, kernel: KernelCase) -> str:
-    """Return the name of the form's instruction in a kernel; its pattern if there is none."""
+    """Return the name of the form's instruction in a kernel, or the pattern if it is not there."""
     names = (name for name in _NAMES.findall(_ptx_of(kernel)) if name.startswith(form.opcode))
     return next((name for name in names if form.match(name) is not None), form.pattern)
 
@@ -623,8 +624,7 @@ def _ptx_of(kernel: KernelCase) -> str:
 def check_kernel(name: str, kernel: KernelCase, entry: KernelCase | None = None) -> None:
     """Raise AssertionError if a kernel lacks the instruction, or leaves wrong results.
 
-    What is launched may be an entry of another text: a module that is refused takes no kernel with
-    it that is right.
+    The kernel to launch may be an entry of a module that it shares with others.
     """
     ptx = _ptx_of(kernel)
     assert re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.:])", ptx), f"the PTX must have {name}"

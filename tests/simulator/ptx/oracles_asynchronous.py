@@ -1,4 +1,4 @@
-"""What asynchronous copies and mbarriers must do. A copy happens when it is waited for."""
+"""What asynchronous copies and mbarriers must do. A copy happens when a thread waits for it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _copied(read: int, written: int) -> np.ndarray:
 
 
 def _copies(form) -> KernelCase:
-    """Memory before and after the wait, for all sizes, and all of the source's sizes."""
+    """Test memory before and after the wait, for all sizes, with all sizes of the source."""
     body, wanted = [], []
     for name, words in spellings_together(form):
         for size in (4, 8, 16) if words["LEVEL"] == "ca" else (16,):
@@ -64,7 +64,7 @@ def _copies(form) -> KernelCase:
 
 
 def _groups() -> KernelCase:
-    """Three groups of a copy each; the copies happen from the oldest on."""
+    """Test three groups of one copy each; the copies happen from the oldest on."""
     body, wanted = [_FILL], []
     cell = np.full(16, _OLD, np.uint8)
     for i in range(3):
@@ -81,7 +81,7 @@ def _groups() -> KernelCase:
 
 
 def _bulk(form) -> KernelCase:
-    """Bulk copies into shared memory are there when their bytes have been counted."""
+    """Test that bulk copies into shared memory are complete when their bytes have been counted."""
     body, wanted = ["mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;"], []
     source = "%in"
     if ".shared::cta.mbarrier" in form.pattern:
@@ -100,7 +100,7 @@ def _bulk(form) -> KernelCase:
 
 
 def _bulk_stores(form) -> KernelCase:
-    """Bulk copies into global memory happen when their group is waited for."""
+    """Test that bulk copies into global memory happen when a thread waits for their group."""
     names = [name for name, _ in spellings_together(form)]
     store = next((name for name in names if "bulk_group" in name), None)
     store = store or "cp.async.bulk.global.shared::cta.bulk_group"
@@ -125,7 +125,7 @@ def _look(place: str, to: int) -> str:
 
 
 def _remote_stores(form) -> KernelCase:
-    """Blocks of a cluster store into each other's shared memory, and wait for what they get."""
+    """Test blocks of a cluster that store into each other's shared memory and wait for stores."""
     body = [
         "mbarrier.init.shared.b64 [bar], 1; barrier.cluster.arrive; barrier.cluster.wait;",
         "mov.u32 %rank, %cluster_ctarank; xor.b32 %rank, %rank, 1;",
@@ -172,9 +172,9 @@ def _remote_stores(form) -> KernelCase:
 
 
 def _arrivals(form) -> KernelCase:
-    """Two phases of four arrivals each; pending counts, and whether each phase is over.
+    """Test two phases of four arrivals each: pending counts, and whether each phase is over.
 
-    Where arrivals drop out, two others arrive after them, and are all of the second phase.
+    Where arrivals drop out, two other threads arrive after them and make up the second phase.
     """
     body, wanted = [], []
     drops = "arrive_drop" in form.pattern
@@ -183,7 +183,7 @@ def _arrivals(form) -> KernelCase:
         steps = 2 if given else 4
         if "expect_tx" in form.pattern:
             given = ", 16"
-        is_far = words["SPACE"] == "shared::cluster"  # then there is no state
+        is_far = words["SPACE"] == "shared::cluster"  # which returns no state
         state, place = ("_", "[%far]") if is_far else ("%state", "[bar]")
         body += [
             f"mbarrier.init.shared.b64 [bar], {6 if drops else 4};",
@@ -217,7 +217,7 @@ def _arrivals(form) -> KernelCase:
 
 
 def _tests(form) -> KernelCase:
-    """Before and after the arrivals of the first phase, and of the second."""
+    """Test before and after the arrivals of the first phase and of the second."""
     body, wanted = [], []
     hint = ", 100" if "t:u32" in form.pattern else ""
     for name, words in spellings_together(form):
@@ -229,14 +229,14 @@ def _tests(form) -> KernelCase:
                 body += ["mbarrier.arrive.shared.b64 %state, [bar];"]
                 body += [f"{name} %p, {place}, {state}{hint};", _STATE]
                 wanted.append(over)
-            if "parity" in name:  # the phase before, too
+            if "parity" in name:  # also of the phase before
                 body += [f"{name} %p, {place}, {1 - phase}{hint};", _STATE]
                 wanted.append(0)
     return _kernel(body, np.array(wanted, np.uint32))
 
 
 def _transactions(form) -> KernelCase:
-    """A phase is over when no bytes are missing."""
+    """Test that a phase is over when no bytes are missing."""
     body, wanted = [], []
     expects = "expect_tx" in form.pattern
     for name, words in spellings_together(form):
@@ -255,7 +255,7 @@ def _transactions(form) -> KernelCase:
 
 
 def _lives(form) -> KernelCase:
-    """An mbarrier is initialized, used and given up, again and again."""
+    """Test an mbarrier that is repeatedly initialized, used and invalidated."""
     body, wanted = [], []
     for name, words in spellings_together(form):
         generic = words["SPACE"] == "none"
@@ -270,12 +270,12 @@ def _lives(form) -> KernelCase:
 
 
 def _copy_arrivals(form) -> KernelCase:
-    """Each of 32 threads copies four bytes; the phase is over when all copies have happened."""
+    """Test 32 threads that copy four bytes each; the phase is over after all copies."""
     spellings, body = spellings_together(form), []
     body += ["mad.lo.u32 %n, %tid, 4, %s; mad.wide.u32 %in, %tid, 4, %in; setp.eq.u32 %q, %tid, 0;"]
     body += ["mad.wide.u32 %at, %tid, 4, %at; mov.u64 %b, bar; cvta.shared.u64 %b, %b;"]
     for i, (name, words) in enumerate(spellings):
-        # Without .noinc, the arrival is one more than the phase expects, and expects itself.
+        # Without .noinc, an arrival first increases the expected count by itself.
         count = 32 if words["noinc"] == "1" else 1
         place = "[%b]" if words["SPACE"] == "none" else "[bar]"
         body += [

@@ -98,7 +98,7 @@ def _wanted(operation: str, old, b, c, *, is_shared: bool) -> np.ndarray:
 
 
 def _values(kind: str, vector: int, seed: int) -> list[np.ndarray]:
-    """Return what is in memory, and two operands; b128 as pairs of 64-bit words."""
+    """Return the contents of memory and two operands; b128 as pairs of 64-bit words."""
     if kind == "b128":
         words = [_values("b64", 1, seed + i) for i in range(2)]
         pairs = [np.concatenate(both, axis=-1)[:, None] for both in zip(*words, strict=True)]
@@ -109,7 +109,7 @@ def _values(kind: str, vector: int, seed: int) -> list[np.ndarray]:
     order = np.resize(generator.permutation(len(first)), _BLOCKS * BLOCK * vector)
     cell, b = edge[first[order]], edge[second[order]]
     c = edge[generator.integers(0, len(edge), len(b))]
-    b[::3] = cell[::3]  # so that cas finds what it compares with
+    b[::3] = cell[::3]  # so that cas finds equal values
     shape = (_BLOCKS * BLOCK, vector, *cell.shape[1:])
     return [x.reshape(shape) for x in (cell, b, c)]
 
@@ -119,7 +119,7 @@ def _operand(names: list[str]) -> str:
 
 
 def _moves(to_shared: str, register: str, unit: int, vector: int) -> str:
-    """Return PTX that copies a thread's cells between global memory, at %place, and shared."""
+    """Return PTX that copies a thread's cells between global memory at %place and shared memory."""
     lines = []
     for j in range(vector):
         at = j * unit
@@ -134,7 +134,7 @@ def _moves(to_shared: str, register: str, unit: int, vector: int) -> str:
 
 
 class _Text:
-    """PTX that executes spellings of a row, each on arrays of its own."""
+    """Builds PTX that executes spellings of a row, each on arrays of its own."""
 
     def __init__(self, form) -> None:
         self.form = form
@@ -200,7 +200,7 @@ class _Text:
         self.answers[position] = wanted
 
     def kernel(self, name: str) -> KernelCase:
-        """Return the kernel of what was added last."""
+        """Return the kernel of the spellings that were added last."""
         parameters = ", ".join(f".param .u64 p{i}" for i in range(len(self.arguments)))
         declared = " ".join(f".reg .{kind} {r};" for r, kind in self.registers.items())
         entry = f".visible .entry {name}({parameters})"
@@ -212,7 +212,7 @@ class _Text:
 def kernels_of(form) -> tuple[KernelCase, ...]:
     """Return kernels that execute a row: all of its types, with some prefixes.
 
-    These are a third of those that fit, of other rows others; in a thorough run all.
+    These are a third of the prefixes that fit, others for other rows; in a thorough run all.
     """
     texts: dict[str, _Text] = {}
     spelled: dict[str, list] = {}

@@ -1,4 +1,4 @@
-"""Kernels that go wrong without their barriers and fences. Each executes spellings of a row."""
+"""Kernels that fail without their barriers and fences. Each executes spellings of a row."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ mov.u32 %s, cells; mad.lo.u32 %s, %tid, 4, %s;
 ret;
 }}
 """
-#: What the threads that wait together are called, their barriers and their numbers: two warps wait
-#: at barrier 1, one at barrier 2; without a number all wait at barrier 0.
+#: PTX for groups of threads that wait together, with barrier and count of each: two warps wait at
+#: barrier 1, one at barrier 2; without a number, all wait at barrier 0.
 _GROUPS = """\
 setp.lt.u32 %p, %tid, 64;
 selp.u32 %n, 1, 2, %p; selp.u32 %count, 64, 32, %p;
@@ -52,7 +52,7 @@ def _partners(form) -> np.ndarray:
 
 
 def _sync(form) -> KernelCase:
-    """Threads read what their partners wrote, for each spelling."""
+    """Test threads that read what their partners wrote, for each spelling."""
     lines, names = _start(form), [name for name, _ in spellings_together(form)]
     operands = "%n, %count" if _has_count(form) else "%n"
     for i, name in enumerate(names):
@@ -69,7 +69,7 @@ def _sync(form) -> KernelCase:
 
 
 def _red(form) -> KernelCase:
-    """Threads get what all of them voted: predicates of some, of all, and of none."""
+    """Test votes of all threads: the predicate holds for some, for all, and for none."""
     lines, wanted = _start(form), []
     operands = "%n, %count" if _has_count(form) else "%n"
     groups = [_TID < 64, _TID >= 64] if _has_count(form) else [_TID >= 0]
@@ -98,7 +98,7 @@ def _red(form) -> KernelCase:
 
 
 def _arrive(form) -> KernelCase:
-    """The first warp waits for what the third one wrote, which does not wait."""
+    """Test a first warp that waits for what the third one wrote, which does not wait."""
     lines = ["mad.wide.u32 %at, %tid, 4, %at; setp.lt.u32 %p, %tid, 32; setp.ge.u32 %q, %tid, 64;"]
     names = [name for name, _ in spellings_together(form)]
     for i, name in enumerate(names):
@@ -144,7 +144,7 @@ def _of_clusters(form) -> KernelCase:
 
 
 def _fence(form) -> KernelCase:
-    """The first block waits for the second one's message."""
+    """Test a first block that waits for the second one's message."""
     names = [name for name, _ in spellings_together(form)]
     body = ["mov.u32 %v, %ctaid.x; setp.eq.u32 %p, %v, 0; @%p bra READER;"]
     for i, name in enumerate(names):
@@ -181,7 +181,7 @@ KERNELS = {
         },
         barriers.FORMS,
     ),
-    # The first thread waits, by plain loads, for what the second one does later.
+    # The first thread waits, with plain loads, for a later store of the second one.
     "nanosleep.u32 t": KernelCase(
         _text(
             """

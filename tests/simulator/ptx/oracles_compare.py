@@ -1,4 +1,4 @@
-"""What comparisons and selections give: NumPy's comparisons."""
+"""Results of comparisons and selections: NumPy's comparisons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
 def compare(words, a, b):
-    """Compare; with a NaN, a comparison is true if its name says unordered, and else false."""
+    """Compare; with a NaN, a comparison is true only if its name says unordered."""
     word = words["CMP"]
     if a.dtype.kind != "f":
         return ORDERED[word](a, b)
@@ -31,18 +31,18 @@ def compare(words, a, b):
 
 
 def setp(words, a, b):
-    """Return a comparison and its contrary."""
+    """Return a comparison and its negation."""
     return compare(words, a, b), ~compare(words, a, b)
 
 
 def setp_logic(words, a, b, c):
-    """Return a comparison and its contrary, each combined with a predicate."""
+    """Return a comparison and its negation, each combined with a predicate."""
     logic = LOGIC[words["BOOL"]]
     return logic(compare(words, a, b), c), logic(~compare(words, a, b), c)
 
 
 def truth(words, result):
-    """Return what set stores."""
+    """Return the result of set."""
     return np.where(result, TRUE[words["RESULT"]], DTYPES[words["RESULT"]].type(0))
 
 
@@ -57,7 +57,7 @@ def set_logic(words, a, b, c):
 
 
 def chosen(which, a, b):
-    """Return one of two, bit for bit."""
+    """Return one of two operands, bit for bit."""
     unsigned = f"u{a.dtype.itemsize}"
     return np.where(which, a.view(unsigned), b.view(unsigned))
 

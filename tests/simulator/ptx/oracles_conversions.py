@@ -1,4 +1,4 @@
-"""What conversions give: Python's integers and ml_dtypes."""
+"""Results of conversions: Python's integers and ml_dtypes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def limits(kind: str) -> tuple[int, int]:
 
 
 def to_width(words, a):
-    """Return integers of another width: the lower bits, or the nearest integer there is."""
+    """Return integers of another width: the lower bits, or the nearest representable integer."""
     least, most = limits(words["INT"])
     result = a.astype(object)
     return np.clip(result, least, most) if words.get("sat") == "1" else result
 
 
 def to_integer(words, a):
-    """Return the nearest integer there is; of NaN 0, or the upper bit from f64 and to 64 bits."""
+    """Return the nearest integer of the type; of NaN 0, or the upper bit from f64 or to 64 bits."""
     kind = words["INT"]
     least, most = limits(kind)
     x = INTEGRAL[words["RNI"]](wide(flushed(words, a)))
@@ -62,7 +62,7 @@ def from_integer(kind: str):
 
 
 def same(words, a):
-    """Return the numbers, as integers if the spelling says so; a NaN may have any bits."""
+    """Return the numbers, rounded to integers if the spelling says so; NaN may have any bits."""
     x = flushed(words, a)
     if "RNI" in words:
         x = INTEGRAL[words["RNI"]](wide(x)).astype(a.dtype)
@@ -85,7 +85,7 @@ def to_float(kind: str):
 
 
 def limited(kind: str, a, words, rounding: str):
-    """Return numbers of a format in f64, within what the spelling says."""
+    """Return numbers of a format in f64, limited as the spelling says."""
     result = np.array([converted(x, kind, rounding) for x in wide(a).tolist()])
     if words.get("satfinite") == "1":
         form = exact.FORMATS[kind]
@@ -97,7 +97,7 @@ def limited(kind: str, a, words, rounding: str):
 
 
 def to_half(kind: str):
-    """Return the oracle of conversions from f32 with limits, alone and of two to a pair."""
+    """Return the oracle of conversions from f32 with limits, of one number and of two to a pair."""
 
     def oracle(words, *operands):
         result = [limited(kind, x, words, words["NEAR"]).astype(DTYPES[kind]) for x in operands]
@@ -181,7 +181,7 @@ def from_ue8m0(_, a):
 
 
 def pack(words, a, b, *c):
-    """Return two integers that fit, below what was there."""
+    """Return two saturated integers in the lowest bits, below the earlier ones."""
     width = int(words["INT"][1:])
     least = -(1 << (width - 1)) if words["INT"][0] == "s" else 0
     mask = (1 << width) - 1

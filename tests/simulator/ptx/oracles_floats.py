@@ -1,4 +1,4 @@
-"""What instructions on floats give: Python's integers for exact ones, bounds for others."""
+"""Results of instructions on floats: Python's integers for exact ones, bounds for others."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ ULP = 2.0**-23
 
 
 def div_approx(words, a, b):
-    """Return bounds of a quotient of 2 units in the last place; large divisors are lost."""
+    """Return bounds of 2 units in the last place around a quotient; large divisors give zero."""
     result = approximate(np.divide, 2 * ULP)(words, a, b)
     lost = (np.abs(b) > 2.0**126) & np.isfinite(b)
     zero = np.where(np.isfinite(a), np.float32(0), np.float32(np.nan))
@@ -120,7 +120,7 @@ def upper_half(function):
 
 
 def trigonometric(function):
-    """Return the oracle of a sine: close from -pi to pi, less so to 100 pi, a sine beyond."""
+    """Return the oracle of a sine: close up to pi, less so up to 100 pi, beyond only in [-1, 1]."""
 
     def oracle(words, a):
         size = np.abs(wide(a))
@@ -131,7 +131,7 @@ def trigonometric(function):
 
 
 def lg2(words, a):
-    """Return bounds of a logarithm, absolute from 0.5 to 2."""
+    """Return bounds of a logarithm, with an absolute error from 0.5 to 2."""
     x = wide(flushed(words, a))
     absolute = np.where((x > 0.5) & (x < 2), 2.0**-22, 0)
     relative = np.where((x > 0.5) & (x < 2), 0, 2.0**-22)
@@ -143,7 +143,7 @@ def rsqrt(x):
     return 1 / np.sqrt(x)
 
 
-#: Arguments of functions: everywhere, and where they bend.
+#: Arguments of functions: of all magnitudes, and where functions have special points.
 ANGLES = np.concatenate(
     [
         np.linspace(-20, 20, 801),
@@ -160,7 +160,7 @@ EXPONENTS = np.concatenate(
 
 
 def hard_squares() -> np.ndarray:
-    """Return numbers of f64 whose roots lie above numbers of f64 by less than 2**-100."""
+    """Return numbers of f64 whose roots exceed numbers of f64 by less than 2**-100."""
     result = []
     for start in (1, 3):
         k = start  # k**2 is -7 modulo ever higher powers of two, up to 2**52

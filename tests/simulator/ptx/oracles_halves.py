@@ -1,4 +1,4 @@
-"""What instructions on halves give: Python's integers for exact ones, bounds for others."""
+"""Results of instructions on halves: Python's integers for exact ones, bounds for others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def mixed(function):
 
 
 def of_kind(make, **options):
-    """Return the oracle of an instruction, made for the kind of half that it has."""
+    """Return the oracle of an instruction, which makes one for the kind of half."""
     return lambda words, *x: make(words["TYPE"].removesuffix("x2"), **options)(words, *x)
 
 
@@ -53,7 +53,7 @@ def magnitude(words, a):
 
 
 def approximate(function, **errors):
-    """Return the oracle of an approximation, whose error each kind of half has its own of."""
+    """Return the oracle of an approximation, with an error for each kind of half."""
 
     def oracle(words, a):
         flush = {"ftz": "1"} if "ftz" in words else {}
@@ -69,7 +69,7 @@ def pairs(values):
 
 
 def compare(words, *operands):
-    """Compare; bf16, which NumPy does not know as a float, as f32."""
+    """Compare; bf16 is compared as f32, since NumPy does not know it as a float."""
     result = (x.astype("f4") if x.dtype == DTYPES["bf16"] else x for x in operands)
     return compared(words, *result)
 
@@ -128,7 +128,7 @@ def _comparisons():
 
 
 def _of_pairs():
-    """Yield the rows that halves of both kinds have; those of f16 may flush and saturate."""
+    """Yield the rows of both kinds of halves; those of f16 may flush and saturate."""
     rows = {
         "add{.rn}%s.TYPE d, a, b": ("{.ftz}{.sat}", exactly(exact.added)),
         "sub{.rn}%s.TYPE d, a, b": ("{.ftz}{.sat}", exactly(exact.subtracted)),

@@ -1,4 +1,4 @@
-"""What integer arithmetic gives: Python's integers, and the manual's own pseudo code."""
+"""Results of integer arithmetic: Python's integers, and the manual's own pseudo code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def width(words) -> int:
 
 
 def wrap(value: int, kind: str) -> int:
-    """Return what a type holds of an integer."""
+    """Return an integer cut to a type."""
     bits = 8 * DTYPES[kind].itemsize
     low = value & ((1 << bits) - 1)
     return low - (1 << bits) if kind[0] == "s" and low >> (bits - 1) else low
@@ -61,7 +61,7 @@ def quotient(_, a, b):
 
 
 def rest(_, a, b):
-    """Return what a quotient leaves: with the sign of a, or a itself for a division by zero."""
+    """Return the remainder: with the sign of a, or a itself for a division by zero."""
     return a if b == 0 else abs(a) % abs(b) * (-1 if a < 0 else 1)
 
 
@@ -81,7 +81,7 @@ def bits(words, value) -> str:
 
 
 def bfind(words, a):
-    """Find the highest digit that is no copy of the sign."""
+    """Find the highest digit that differs from the sign."""
     digits = bits(words, a)
     place = digits.rfind("1" if a >= 0 else "0")
     if place < 0:
@@ -90,7 +90,7 @@ def bfind(words, a):
 
 
 def fns(_, mask, base, offset):
-    """Find the n-th set bit: the manual's loop, which finds none from a base over 31."""
+    """Find the n-th set bit: the manual's loop, which finds none if the base exceeds 31."""
     if base > 31:
         return 0xFFFFFFFF
     places = range(base, 32) if offset >= 0 else range(base, -1, -1)
@@ -101,7 +101,7 @@ def fns(_, mask, base, offset):
 
 
 def bfe(words, a, b, c):
-    """Cut a field out of digits, and fill up with its sign."""
+    """Cut a field out of digits, and extend it with its sign."""
     start, length = b & 255, c & 255
     if length == 0:
         return 0
@@ -234,14 +234,14 @@ ORACLES = {
 
 # Arithmetic with a carry: Python's integers
 
-#: Sets the flag to an input before an instruction that takes it, and stores it after one that
-#: gives it, by rows of this chapter.
+#: Sets the flag to an input before an instruction that takes it, and stores the flag after one
+#: that sets it, with instructions of this chapter.
 TAKES = "{{ .reg .b32 %unused_; add.cc.u32 %unused_, {carry}, 0xffffffff; }}"
 GIVES = "addc.u32 {out}, 0, 0;"
 
 
 def low_bits(words, value):
-    """Return an integer's bits as an unsigned one."""
+    """Return an integer's bits as an unsigned integer."""
     return value & ((1 << width(words)) - 1)
 
 
@@ -262,7 +262,7 @@ def product(words, a, b, c, carry):
 
 
 def chained(function, *, takes: bool, gives: bool) -> Oracle:
-    """Return the oracle of an instruction that takes a carry, gives one, or both."""
+    """Return the oracle of an instruction that takes a carry, sets one, or both."""
 
     def answer(words, *operands):
         columns = [operand.tolist() for operand in operands]

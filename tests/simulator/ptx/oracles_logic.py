@@ -1,4 +1,4 @@
-"""What logic and shifts give: NumPy's, and Python's integers."""
+"""Results of logic and shifts: NumPy's and Python's integers."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def right(words, a, b, c):
 
 
 def shl(words, a, b):
-    """Shift left; all bits leave where the count is the width or more."""
+    """Shift left; if the count is at least the width, all bits leave."""
     return a << min(b, width(words))
 
 
 def shr(words, a, b):
-    """Shift right; Python's integers have as many copies of the sign as it takes."""
+    """Shift right; Python's integers have any number of copies of the sign."""
     return a >> min(b, width(words))
 
 

@@ -1,5 +1,5 @@
-"""Answers for `instructions/matrix.py`: products by NumPy, of matrices that are dealt to the lanes
-as the manual's figures show.
+"""Answers for `instructions/matrix.py`: NumPy's products of matrices that are distributed to the
+lanes as the manual's figures show.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LANES = 32
 _FUSED = np.vectorize(lambda a, b, c: fused(a, b, c, "f64", "rn"))
 ORACLES: dict = {}
 
-# Elements: NumPy's dtype, and how many bits a matrix has for each.
+# Elements: NumPy's dtype, and how many bits of a matrix each takes.
 
 DTYPES = {
     "f16": np.dtype("f2"),
@@ -124,7 +124,7 @@ def _place(part, shape, element, lane, i):
 
 
 def _quad_place(part, major, element, lane, i):
-    """Return the same for m8n8k4 of f16, and which of the four products it is."""
+    """Return the same for m8n8k4 of f16, with the number of one of its four products."""
     high = 0 if lane < 16 else 4
     if part == "a":
         row, column = (lane % 4 + high, i) if major == "row" else (i % 4 + high, lane % 4)
@@ -141,7 +141,7 @@ def dealt(matrix, element, place):
     """Return the registers of all lanes that hold a matrix."""
     count = matrix.size // LANES
     words = words_of(matrix, element)
-    if element == "tf32":  # the bits that its mantissa lacks do not count
+    if element == "tf32":  # the bits that its mantissa lacks are ignored
         words |= np.arange(1, words.size + 1, dtype=np.uint64).reshape(words.shape) * 97 & 0x1FFF
     lanes = [[words[place(lane, i)] for i in range(count)] for lane in range(LANES)]
     return packed(np.array(lanes), element)
@@ -159,7 +159,7 @@ def _floats(rng, shape, element):
     return np.ldexp(mantissa.astype("f8"), exponents).astype(dtype)
 
 
-#: Where rounding to f16 changes: beside its largest value, halfway between two, below its least.
+#: Where rounding to f16 changes: near the largest value, halfway between two, below the least.
 EDGES_OF_HALVES = (65504, 65519.99, 65520, 2049, -2051, 2.0**-25, 3 * 2.0**-25, 1.01 * 2.0**-25)
 
 
@@ -400,7 +400,7 @@ ret;
     )
 
 
-# wmma: what is loaded, multiplied and stored by it, as its fragments' layout is its own
+# wmma: loads, products and stores together, since the layout of fragments is unspecified
 
 _REGISTERS = {  # 9.7.14.4.1, of a and b: by element, then by shape
     "f16": {"m16n16k16": (8, 8), "m8n32k16": (8, 8), "m32n8k16": (8, 8)},
@@ -432,7 +432,7 @@ def _element_for(shape, c_element):
 
 
 def _choices(name, words):
-    """Return what a kernel with this spelling uses: elements, layouts, the part with variants."""
+    """Return the choices for a kernel of this spelling: elements, layouts, the part that varies."""
     opcode = name.split(".")
     made = {"ROWS": "row", "COLUMNS": "col", "SPACE": "none", "C": "row", "D": "row", "mma": None}
     if opcode[1] == "mma":
@@ -455,7 +455,7 @@ def _choices(name, words):
 
 
 def _memory(values, element, major, stride):
-    """Return a matrix as memory: lines of so many elements, of which the last ones are no part."""
+    """Return a matrix as memory: lines of ``stride`` elements, padded at the end."""
     lines = values if major == "row" else values.T
     padded = np.zeros((len(lines), stride), np.uint64)
     padded[:, : lines.shape[1]] = words_of(lines, element)
@@ -510,7 +510,7 @@ def _wmma_entry(chosen, majors, memory, strides):
 
 
 def _copied(size, to, source):
-    """Yield PTX that copies so many bytes between s and %at, four of them a lane at a time."""
+    """Yield PTX that copies ``size`` bytes between s and %at; each lane copies four at a time."""
     ends = {"shared": "[%t]", "global": "[%lane]"}
     for first in range(0, size, 4 * LANES):
         yield "mov.u32 %t, %tid.x; shl.b32 %t, %t, 2;"
@@ -523,7 +523,7 @@ def _copied(size, to, source):
 
 
 def wmma(form):
-    """Return what makes the kernel of a spelling of wmma."""
+    """Return a function that makes the kernel of a spelling of wmma."""
 
     def kernel(name, words):
         chosen = _choices(name, words) | {"has_stride": form.pattern.endswith("s:s32")}

@@ -1,4 +1,4 @@
-"""What hints, address spaces and traps must give."""
+"""Results of hints, address spaces and traps."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _isspacep(form) -> KernelCase:
 
 
 def _mapa(form) -> KernelCase:
-    """Blocks read what the other block of the cluster wrote."""
+    """Test blocks that read what the other block of the cluster wrote."""
     lines = ["mov.u32 %rank, %cluster_ctarank; xor.b32 %rank, %rank, 1;"]
     lines += [_ADDRESSES["shared"], "mapa.u64 %b, %a, %rank;"]  # before the blocks have met
     lines += [_BLOCK.format(4), "add.u32 %v, %v, 70; st.shared.u32 [cells+8], %v;", _WAIT]
@@ -75,7 +75,7 @@ def _mapa(form) -> KernelCase:
 
 
 def _rank(form) -> KernelCase:
-    """The ranks of a block's own memory, and of the other's."""
+    """Test the ranks of a block's own memory and of the other block's."""
     lines = [_BLOCK.format(8), "mov.u32 %rank, %cluster_ctarank; xor.b32 %rank, %rank, 1;"]
     lines += ["cvt.u64.u32 %b, %s; cvta.shared.u64 %a, %b;"]
     for name, _ in form.spellings():
@@ -104,7 +104,7 @@ _OPERANDS = {
 
 
 def _hint(form) -> KernelCase:
-    """Nothing happens."""
+    """Test that nothing happens."""
     _, _, operands = form.pattern.partition(" ")
     operands = ", ".join(_OPERANDS[operand.strip()] for operand in operands.split(",") if operand)
     operands = "3" if form.opcode == "pmevent" else operands
@@ -114,7 +114,7 @@ def _hint(form) -> KernelCase:
 
 
 def _unreached(form) -> KernelCase:
-    """It stops a kernel; here, none."""
+    """Test an instruction that would stop a kernel, without executing it."""
     body = "mov.u32 %v, 4; st.global.u32 [%at], %v; setp.eq.u32 %p, %v, 5; @%p "
     return _kernel(f"{body}{form.opcode};", np.array([4], np.uint32))
 

@@ -1,4 +1,4 @@
-"""What video instructions give: NumPy in 64 bits."""
+"""Results of video instructions: NumPy in 64 bits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ARITHMETIC = {
 
 
 def clamped(words, result, bits):
-    """Return the nearest values that the destination holds, if the spelling says so."""
+    """Return the nearest values that the destination can hold, if the spelling says so."""
     if words.get("sat") != "1":
         return result
     limits = np.iinfo(f"{'i' if words['D'] == 's32' else 'u'}{bits // 8}")
@@ -29,7 +29,7 @@ def clamped(words, result, bits):
 
 
 def scalar(operation):
-    """Return the oracle of an operation on words, with a second one or without."""
+    """Return the oracle of an operation on words, perhaps followed by a second one."""
 
     def answer(words, a, b, c=None):
         result = operation(words, a.astype("i8"), b.astype("i8"))

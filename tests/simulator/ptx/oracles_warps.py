@@ -1,4 +1,4 @@
-"""What the lanes of a warp must compute together; arrays hold warp after warp."""
+"""Results of the lanes of a warp together; arrays hold warp after warp."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _warps(x: np.ndarray) -> np.ndarray:
 
 
 def _shuffle(words, a, b, c, _):
-    """Return what each lane reads, by the pseudocode of the manual."""
+    """Return what each lane reads, as the manual's pseudocode says."""
     value, valid = np.empty_like(a), np.empty(a.shape, bool)
     for i in range(len(a)):
         lane, by, clamp, segment = i % _LANES, b[i] & 31, c[i] & 31, c[i] >> 8 & 31
@@ -33,7 +33,7 @@ def _shuffle(words, a, b, c, _):
 
 
 def _each(function):
-    """Return an oracle that gives all lanes of a warp what a function makes of their values."""
+    """Return an oracle that gives all lanes of a warp a function's result for their values."""
 
     def answer(_, a, __):
         return np.concatenate([np.repeat(function(warp), _LANES) for warp in _warps(a)])
@@ -77,7 +77,7 @@ def _redux_f32(words, a, _):
         if len(numbers) == 0 or (words["NaN"] == "1" and len(numbers) < _LANES):
             result.append(np.uint32(0x7FFFFFFF).view(np.float32))
             continue
-        # Integers of the same order: -0 before +0.
+        # Integers in the order of the floats, with -0 before +0.
         bits = numbers.view(np.int32).astype(np.int64)
         keys = np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits)
         at = np.argmin(keys) if words["OP"] == "min" else np.argmax(keys)
@@ -86,7 +86,7 @@ def _redux_f32(words, a, _):
 
 
 _UNIFORM = {"m": (_FULL,)}
-#: Warps that agree, and warps of which one lane differs. With one mask, they stay in this order.
+#: Warps whose lanes agree, and warps with one lane that differs. One mask keeps them in order.
 _VOTES = [*[True] * 32, *[False] * 32, *[True] * 31, False, True, *[False] * 31]
 _AGREEING = {"m": (_FULL,), "a": _VOTES}
 _EQUAL = {"m": (_FULL,), "a": [*[7] * 32, *[7] * 31, 8, *[2**40 + 7] * 32, 9, *[2**40 + 9] * 31]}

@@ -1,10 +1,10 @@
-"""Asks ptxas in which orders it takes the modifiers of each row of the instruction table.
+"""Ask ptxas in which orders it takes the modifiers of each row of the instruction table.
 
 ``python -m tests.simulator.ptx.orders [ptxas]`` writes ``orders.txt`` anew, in some minutes. A line
-has the name of an instruction, the count of its operands, and for each of `orders` whether ptxas
-takes it: bits of a hexadecimal number, the first one in the lowest place. Names that rows spell and
-ptxas refuses have a 0. Of names that differ only in words of the same kind, such as types, and not
-in their bits, the first one stands for all.
+has the name of an instruction, the count of its operands, and a hexadecimal number with a bit for
+each of `orders`, the first in the lowest place, which says whether ptxas takes it. Names that rows
+spell and ptxas refuses have a 0. Names that differ only in words of the same kind, such as types,
+share the line of the first one if their bits are the same.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.forms import Form
 
 ANSWERS = Path(__file__).with_suffix(".txt")
-#: The first one that takes an instruction is asked for its orders.
+#: Orders are those of the first target that takes an instruction.
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
-#: Up to how many modifiers are tried in all orders, and how many orders of more, beside the moves.
+#: Names with up to FEW modifiers are tried in all orders, longer ones in all moves and MORE orders.
 FEW, MORE = 5, 120
-#: Of how many names of a row the orders are tried.
+#: How many names of a row are tried in other orders.
 NAMES = 3
 _DECLARATION = re.compile(
     r"(?<![\w:])(?:\w+: )*\.(?:reg|shared|local|const|global|param|branchtargets)\b[^;{}]*;"
 )
 _STATEMENT = re.compile(r"(@!?%\w+\s+)?(?<![\w.%])([a-z]\w*(?:\.[\w:]+)*)(?:\s+([^;:]*?))?\s*;")
-_SPECIAL = re.compile(r"%(n?tid|n?ctaid|laneid|clock)\b(?!\.)")  # registers that are called so, too
+_SPECIAL = re.compile(r"%(n?tid|n?ctaid|laneid|clock)\b(?!\.)")  # also names of registers
 _ERROR = re.compile(r"line (\d+); (?:error|fatal)")
-#: What Python writes the C++ of has no answers in the chapters.
+#: Instructions that the chapters have no answers for, since Python writes their C++.
 _MOVES = """
 .version 9.5
 .target sm_90a
@@ -79,16 +79,16 @@ place: targets: .branchtargets place; brx.idx.uni %r1, targets;
 
 
 class Statement(NamedTuple):
-    """An instruction that ptxas can be asked for."""
+    """A statement that ptxas can be asked about."""
 
     name: str
     before: str  # a predicate
     operands: str
-    declarations: tuple[str, str]  # of the module, and of the entry
+    declarations: tuple[str, str]  # of the module and of the entry
 
 
 def shape(form: Form, name: str) -> tuple[str, ...]:
-    """Return the words of a row's name, or what they are one of, behind those of its opcode."""
+    """Return the words of a row's name, with those after its opcode replaced by their kinds."""
     words, head = name.split("."), head_of(name).count(".") + 1
     sets = {word: key for key, word in (form.match(name) or {}).items() if key in form.sets}
     kinds = ("TYPE" if word in TYPE_BYTES else sets.get(word, word) for word in words[head:])
@@ -98,7 +98,9 @@ def shape(form: Form, name: str) -> tuple[str, ...]:
 def orders(name: str) -> list[str]:
     """Return a name with its modifiers in other orders.
 
-    If it has many, these are all in which one modifier stands elsewhere, and some of the others,
+    evenly spread.
+    If it has many, these are all orders in which one modifier has moved, and some of the others,
+    evenly spread.
     evenly spread.
     """
     opcode, *words = name.split(".")
@@ -128,7 +130,7 @@ def _spread(words: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def statements(form: Form, text: str) -> Iterator[Statement]:
-    """Yield the statements in PTX that are a row's."""
+    """Yield the statements in PTX that belong to a row."""
     text = _SPECIAL.sub(r"%\1_", text)
     module, *entries = re.split(r"(?=\.visible \.entry)", text)
     outer = " ".join(_DECLARATION.findall(module))
@@ -142,7 +144,7 @@ def statements(form: Form, text: str) -> Iterator[Statement]:
 
 
 class Ptxas:
-    """ptxas, as a command."""
+    """Runs ptxas as a command."""
 
     def __init__(self, command: str) -> None:
         self._command = command
@@ -154,12 +156,12 @@ class Ptxas:
         return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
     def _ask(self, target: str, names: tuple[str, ...], like: Statement) -> tuple[bool, ...]:
-        """Return which names are taken in place of a statement's."""
+        """Return whether ptxas takes each name in place of a statement's."""
         outer, inner = (" ".join(text.split()) for text in like.declarations)
         lines = [f"{like.before}{name} {like.operands};".replace("\n", " ") for name in names]
         taken = [True] * len(names)
         head = f".version 9.5\n.target {target}\n.address_size 64\n{outer}\n{inner}"
-        while True:  # what is no PTX hides the errors behind it
+        while True:  # syntax errors hide later errors
             asked = [line if ok else "" for line, ok in zip(lines, taken, strict=True)]
             text = "\n".join([head, *asked, "ret; }"])
             result = self._run("-arch", target, "-O0", "/dev/stdin", "-o", "/dev/null", text=text)
@@ -191,7 +193,7 @@ def answers(ptxas: Ptxas, form: Form, texts: Iterable[str]) -> Iterator[str]:
 
 
 def main(command: str = "ptxas") -> None:
-    """Write the answers of a ptxas."""
+    """Write the answers of ptxas to the file."""
     ptxas = Ptxas(command)
     samples.choose(thorough=True)
     texts = [(f, chapter.texts(f)) for chapter in map(chapter_of, CHAPTERS) for f in chapter.forms]
@@ -200,7 +202,7 @@ def main(command: str = "ptxas") -> None:
     for form, of_form in texts:
         for line in answers(ptxas, form, of_form):
             name, *rest = line.split()
-            if name.count(".") > 1:  # else there is one order
+            if name.count(".") > 1:  # otherwise there is one order
                 lines.setdefault((shape(form, name), *rest), line)
     ANSWERS.write_text(
         "".join(f"{line}\n" for line in [f"# {ptxas.version}", *dict.fromkeys(lines.values())])

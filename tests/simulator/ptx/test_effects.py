@@ -1,4 +1,4 @@
-"""What instructions do to memory, against answers from section 9.7 of the PTX ISA manual."""
+"""Effects of instructions on memory, against answers from section 9.7 of the PTX ISA manual."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cudakern.simulator.ptx.builtin_functions import BUILTINS
 from cudakern.simulator.ptx.instructions import table
 from tests.helpers.rows import each
 
-#: Bytes; then what access_bits.py has of these names, a scope, a space, a vector's length.
+#: Bytes, then names from access_bits.py, a scope, a space, a vector's length.
 ANSWERS = {
     # Loads and stores are weak unless they name an order (9.7.9.8, 9.7.9.11).
     "ld.u32": "4 reads",
@@ -114,7 +114,7 @@ ANSWERS = {
     "barrier.cluster.wait.acquire.aligned": "acquires cluster aligned",
     "barrier.sync.aligned": "aligned",
     "bar.sync": "aligned",
-    # Of what the lanes of a warp do together, only this orders memory (9.7.13.2).
+    # Among collective operations of a warp, only this one orders memory (9.7.13.2).
     "bar.warp.sync": "acquires releases cta",
     "shfl.sync.idx.b32": "",
     "vote.sync.ballot.b32": "",

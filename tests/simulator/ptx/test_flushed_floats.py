@@ -1,6 +1,6 @@
-"""Instructions that take subnormal floats for zeros, in kernels of such alone and in others.
+"""Instructions that flush subnormal floats to zero, in kernels with only such and in others.
 
-Where all instructions do, the processor does it for them: see FloatControl.
+If all instructions of a kernel do, the processor does it for them: see FloatControl.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CONTROL = "FloatControl control(true)"
 #: Enough threads for the library that runs fast.
 LARGE = 1 << 15
-#: How a kernel is launched: the execution mode that is forced, and the least number of threads.
+#: Ways to launch a kernel: the forced execution mode, and the least number of threads.
 LAUNCHES = {"few": (None, 1), "many": (None, LARGE)}
 LAUNCHES |= {mode.value: (mode, 1) for mode in ExecutionMode}
 
@@ -57,7 +57,7 @@ setp.nan.ftz.f32 set.lt.ftz.f32.f32 set.gtu.ftz.u32.f32 slct.ftz.f32.f32
 cvt.rzi.ftz.s32.f32 cvt.rzi.ftz.u32.f32 cvt.rpi.ftz.s64.f32 cvt.rmi.ftz.f32.f32 cvt.ftz.f32.f32
 cvt.ftz.sat.f32.f32
 """
-#: With three operands.
+#: Instructions with three operands.
 EXTREMES = "min.ftz.f32 min.ftz.NaN.abs.f32 max.ftz.f32 max.ftz.abs.f32"
 
 
@@ -67,13 +67,13 @@ def of_bits(bits) -> np.ndarray:
     return np.concatenate([some, some | np.uint32(1 << 31)]).view(np.float32)
 
 
-#: Zero, subnormal numbers, the least normal ones, some around the root of the least, ...
+#: Bits of zero, subnormal and the least normal numbers; then some around the least one's root, ...
 TINY = [0, 1, 2, 0x3FFFFF, 0x400000, 0x7FFFFF, 0x800000, 0x800001, 0xFFFFFF, 0x1000000, 0x1000001]
 ROOTS = [0x1FFFFFFE, 0x1FFFFFFF, 0x20000000, 0x20000001, 0x1FB504F3, 0x0D800000, 0x32800000]
 ONES = [0x3EFFFFFF, 0x3F000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x40000000]
 LARGEST = [0x7E800000, 0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC12345]
 VALUES = of_bits([*TINY, *ROOTS, *ONES, *LARGEST])
-#: All combinations of so many are tried.
+#: All combinations of these are tried.
 FACTORS = of_bits([0, 1, 0x7FFFFF, 0x800000, 0x800001, 0x1FFFFFFF, 0x20000000, 0x3F800000])
 FACTORS = np.concatenate([FACTORS, np.array([np.inf, np.nan], np.float32)])
 
@@ -88,14 +88,14 @@ SELECTIONS += ["selp.f32", "selp.f64"]
 
 
 def selection(name: str, immediates=None) -> Spelling:
-    """Return a selection of any bits, perhaps with operands that are constants."""
+    """Return a selection of any bits, perhaps with constant operands."""
     form = next(form for form in compare.FORMS if form.match(name) is not None)
     oracle = Oracle(ORACLES[form.pattern], immediates=immediates or {})
     return Spelling(form, name, form.match(name), oracle)
 
 
 def spelling(name: str, count: int | None = None) -> Spelling:
-    """Return an instruction with what it must compute, of so many operands if that is told."""
+    """Return an instruction with its oracle, with ``count`` operands if that is given."""
     found = ((form, form.match(name)) for form in FORMS if name.startswith(f"{form.opcode}."))
     form, words = next(
         (form, words)
@@ -109,7 +109,7 @@ def spelling(name: str, count: int | None = None) -> Spelling:
         oracle = Oracle(oracle, dict.fromkeys(names, values))
     answers = []
 
-    def answer(*operands):  # the same each time
+    def answer(*operands):  # computed once
         if not answers:
             answers.append(oracle.answer(*operands))
         return answers[0]
@@ -134,7 +134,7 @@ class Launched(Batch):
                 check_spelling(self, some)
 
     def run(self, spelling: Spelling) -> tuple[np.ndarray, ...]:
-        """Return what an entry stores, however often it does the same."""
+        """Return what an entry stores; with more threads, it does the same several times."""
         inputs = self.arrays[spelling.key].values()
         times = -(-self.least // len(next(iter(inputs))))
         inputs = [np.tile(x, times) for x in inputs]
@@ -150,7 +150,7 @@ class Launched(Batch):
 
 @cache
 def launched() -> tuple[Launched, Launched]:
-    """Return what is launched: flushed floats and any bits; and bits of which some are known."""
+    """Return two modules: flushed floats and any bits; selections with a constant operand."""
     flushed = [*map(spelling, NAMES.split()), *(spelling(name, 3) for name in EXTREMES.split())]
     known_first = (selection(name, {"a": (7,)}) for name in SELECTIONS if "f" not in name)
     return Launched([*flushed, *map(selection, SELECTIONS)]), Launched(known_first)
@@ -162,7 +162,7 @@ def test_special_values_and_selections_of_any_bits(launch):
         module.check(launch)
 
 
-# Which kernels the processor does it for
+# Kernels for which the processor flushes floats
 
 TWICE = ".func (.reg .f32 %y) twice(.reg .f32 %x) { add.ftz.f32 %y, %x, %x; ret; }\n"
 ENTRY = """.visible .entry NAME(.param .u64 p) {
@@ -179,7 +179,7 @@ ret;
 }
 """
 START = np.array([(1e-40, 1e30, 1e-310)] * LARGE, "f4, f4, f8")
-#: What more a kernel computes, as %f4; and the result for 1e-40, 1e30 and 1e-310, which is not 0.
+#: More that a kernel computes, as %f4, with the result for 1e-40, 1e30 and 1e-310, which is not 0.
 MIXED = {
     "add.f32 %f4, %f1, 0f00000000;": np.float32(1e-40),
     "mul.f32 %f4, %f1, %f2;": np.float32(1e-40) * np.float32(1e30),
@@ -199,7 +199,7 @@ MIXED = {
     "tanh.approx.f32 %f4, %f1;": np.float32(1e-40),
     "copysign.f32 %f4, %f2, %f1; sub.f32 %f4, %f4, 0f00000000;": np.float32(1e-40),
 }
-#: The same, of constants that a compiler could compute with as they are: the result is 0.
+#: The same with constants, with which a compiler could compute without a flush: the result is 0.
 KNOWN = {
     "mul.ftz.f32 %f4, 0f7149F2CA, 0f00000005;",
     "mov.f32 %f5, 0f00000005; mov.f32 %f6, 0f7149F2CA; mul.ftz.f32 %f4, %f5, %f6;",
@@ -207,7 +207,7 @@ KNOWN = {
     "mov.b32 %r2, 5; mov.b32 %f5, %r2; mul.ftz.f32 %f4, %f5, 0f7149F2CA;",
     "selp.f32 %f5, %f2, 0f00000005, %p1; mov.f32 %f6, %f5; mul.ftz.f32 %f4, %f6, 0f7149F2CA;",
 }
-#: And where the processor flushes operands, which moves do not see; the result is 0, too.
+#: Kernels for which the processor flushes operands, but not those of moves; the result is 0, too.
 ALONE = {
     "mul.ftz.f32 %f4, %f1, %f2;",
     "mov.b32 %r2, 5; mov.b32 %f5, %r2; st.shared.f32 [s], %f5; mul.ftz.f32 %f4, %f1, %f2;",
@@ -226,7 +226,7 @@ TEXT = HEAD + TWICE + "".join(ENTRIES)
 @each("body", BODIES)
 @each("count", [3, LARGE])
 def test_kernels_of_flushed_floats_alone(count, body):
-    """Others compute with subnormal floats as they are, wherever an instruction does."""
+    """In other kernels, instructions that do not flush compute with subnormal floats."""
     x = START[:count].copy()
     RawModule(code=TEXT).get_function(f"k{BODIES.index(body)}")((count,), (1,), (x,))
     assert (x["f0"] == 0).all()

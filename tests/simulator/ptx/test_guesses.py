@@ -31,7 +31,7 @@ KERNEL(offset, int, int old = a[5], seen;
   do { seen = old; old = atomicCAS(a + 5, seen, seen * v); } while (seen != old);)
 KERNEL(again, int, int seen; do { seen = *p; } while (atomicCAS(p, seen, seen * v) != seen);)
 """
-#: And others; of "array", b is a.
+#: Kernels whose reads do more than guess; in "array", b is a.
 USED = r"""
 KERNEL(array, int, int old = *b, seen;
   do { seen = old; old = atomicCAS(p, seen, seen * v); } while (seen != old);)

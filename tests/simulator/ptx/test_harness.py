@@ -1,4 +1,4 @@
-"""The harness of the instruction table tells right results from wrong ones."""
+"""The harness of the instruction table distinguishes right results from wrong ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAN, ONE = np.float32(np.nan), np.float32(1)
 @each(
     ("answer", "result", "wrong"),
     [
-        # Floats are compared bit for bit, but that a NaN stands for each NaN, and for no number.
+        # Floats are compared bit for bit, but a NaN stands for every NaN, though not for numbers.
         (np.float32([1, 1]), np.array([ONE, np.nextafter(ONE, np.inf)]), [1]),
         (np.float32([0, -0.0]), np.float32([-0.0, -0.0]), [0]),
         (np.array([NAN, NAN]), np.array([0x7F800001, 0xFFC00000], "u4").view("f4"), []),
@@ -37,7 +37,7 @@ NAN, ONE = np.float32(np.nan), np.float32(1)
         (np.array([2**40 + 7, -1], object), np.array([7, 2**32 - 1], "u4"), []),
         (np.array([-1, 3]), np.int16([-1, 4]), [1]),
         (np.int16([[1, 2], [3, 4]]), np.int16([[1, 2], [3, 5]]), [1]),
-        # What is masked is not compared; bounds hold the result.
+        # Masked elements are not compared; results must lie within bounds.
         (np.ma.array(np.int32([1, 2]), mask=[True, False]), np.int32([9, 9]), [1]),
         (
             Within(np.float32([1, 1, NAN, 1]), np.float32([2, 2, NAN, 2])),
@@ -51,7 +51,7 @@ def test_differences(answer, result, wrong):
 
 
 def kernel_of(instruction, answer):
-    """Return a kernel whose %x is stored; what is in there before is 4."""
+    """Return a kernel that stores %x, which is 4 before the instruction."""
     text = f"""{HEAD}.visible .entry k(.param .u64 out)
     {{
         .reg .b64 %at; .reg .b32 %x;
@@ -64,7 +64,7 @@ def kernel_of(instruction, answer):
     return KernelCase(text, (np.uint32([99]),), {0: np.uint32([answer])})
 
 
-#: Answers of a row, and what is told.
+#: Answers of a row, and the error that they cause.
 WRONG = [
     ({}, r"add\.TYPE d, a, b must have an oracle or a kernel"),
     (

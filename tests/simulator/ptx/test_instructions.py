@@ -1,4 +1,4 @@
-"""Rows of the instruction table against the answers of their chapters: of matrices a third."""
+"""Rows of the instruction table against the answers of their chapters; a third of matrix rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def forms_of(name):
 
 
 def answers_of(name):
-    """Return oracles and kernels of a chapter by pattern; rows without answers fail one by one."""
+    """Return oracles and kernels of a chapter by pattern; each row without an answer fails."""
     module = f"tests.simulator.ptx.oracles_{name}"
     if importlib.util.find_spec(module) is None:
         return {}, {}
@@ -29,14 +29,14 @@ def answers_of(name):
 
 
 def chapter_of(name, every=1):
-    """Return each so many-th row of a chapter, with all answers."""
+    """Return a chapter with every n-th of its rows, and all answers."""
     return Chapter(forms_of(name)[::every], *answers_of(name))
 
 
 @pytest.mark.parametrize("compiler", ["default", "ziglang"][: 1 + is_thorough()])
 @pytest.mark.parametrize("name", instructions.CHAPTERS)
 def test_rows_give_the_answers_of_their_oracles(monkeypatch, name, compiler):
-    """Another compiler gets three rows."""
+    """With another compiler, only three rows run."""
     forms = forms_of(name)
     every = 3 if name == "matrix" and not is_thorough() else 1
     if compiler == "ziglang":

@@ -1,4 +1,4 @@
-"""Matrix instructions that a GPU leaves undefined end the launch."""
+"""Matrix instructions whose result on a GPU is undefined end the launch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import cudakern as ck
 from tests.helpers.rows import each
 
-# Inline PTX stands on one line: of several, NVRTC 12 names the last and NVRTC 13 the first.
+# Inline PTX is on one line: if there are several, NVRTC 12 names the last and NVRTC 13 the first.
 PRODUCT = r"""
 extern "C" __global__ void k(float* out, int lanes) {
   float d[4] = {};
@@ -46,7 +46,7 @@ def test_whole_warp():
     np.testing.assert_array_equal(out, np.full(64, 64, np.float32))
 
 
-#: Threads of a block that is too small, of a last warp that is, and of a warp that diverges.
+#: Threads of a block that is too small, of a last warp that is too small, and of a diverging warp.
 @each(("block", "lanes"), [(16, 16), (48, 48), (32, 31)])
 def test_warp_without_all_lanes(block, lanes):
     message = stopped(PRODUCT, block, np.zeros(64, np.float32), np.int32(lanes))
@@ -62,7 +62,7 @@ def test_row_at_an_odd_address():
         "k: k.cu:8: a row of a matrix must start at a multiple of 16 bytes "
         "(block (0, 0, 0), thread (3, 0, 0))"
     )
-    # The addresses of lanes from 8 on name no row.
+    # The addresses of lanes from 8 on are not those of rows.
     ck.simulator.RawKernel(LOAD, "k")((1,), (32,), (out, np.int32(3), np.int32(8)))
     np.testing.assert_array_equal(out, np.arange(32))
 

@@ -1,4 +1,4 @@
-"""In which orders the table takes modifiers: as ptxas does, whose answers `orders` has written."""
+"""The table takes modifiers in the same orders as ptxas, whose answers `orders` has written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PUBLISHED = [
     ("ld.f32.global.nc", "ld.global.nc.f32", 2),
     ("atom.global.gpu.acquire.add.u32", "atom.acquire.gpu.global.add.u32", 3),
 ]  # fmt: skip
-#: What ptxas refuses that differs from what it takes in the order or the count of some words.
+#: Names that ptxas refuses; they differ from accepted ones in the order or count of some words.
 REFUSED = [
     ("createpolicy.fractional.L2::evict_first.L2::evict_last.b64", 1),
     ("add.rn.rn.f32", 3),
@@ -60,7 +60,7 @@ def test_modifiers_are_taken_in_the_orders_in_which_ptxas_takes_them(name, opera
         is_taken = table().find(order, operands) is not None
         if bits >> place & 1:
             assert is_taken, order
-        elif _types(order) == _types(name):  # else it is one for other registers
+        elif _types(order) == _types(name):  # otherwise it is a name for other registers
             assert not is_taken, order
 
 

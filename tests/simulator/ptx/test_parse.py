@@ -1,4 +1,4 @@
-"""What is told of texts that are no PTX, and that any text ends in a result or an error."""
+"""Errors about texts that are not PTX; any text gives a result or an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.simulator.ptx import test_translate
 from tests.simulator.ptx.harness import HEAD, compiled
 
 BIG = "1" * 5000
-#: Texts behind the line that is told; what is told of them.
+#: The line of the error, a text, and the message.
 NO_PTX = re.findall(
     r"^(\d+): (.*?)(?: |\n    )=> (.*)$",
     r"""
@@ -103,7 +103,7 @@ def test_texts_start_with_their_version():
         parse(HEAD.partition("\n")[2], "x.ptx")
 
 
-#: Texts of which none takes long.
+#: Texts that must be parsed quickly.
 LONG = {
     "nested expressions": ".global .u32 x[4] = {" + "(" * 5000 + "1" + ")" * 5000 + "};",
     "nested signs": ".global .u32 x[4] = {" + "-" * 5000 + "1};",
@@ -114,7 +114,7 @@ LONG = {
 
 
 @each("name", LONG)
-@pytest.mark.timeout(20)  # else minutes
+@pytest.mark.timeout(20)  # it could take minutes
 def test_long_texts_that_are_no_ptx(name):
     told = "error: must nest expressions less deeply$" if name.startswith("nested") else "must"
     with pytest.raises(KernelCompileError, match=told):
@@ -127,7 +127,7 @@ def test_scopes_nest_as_deep_as_they_like():
     translate(parse(f"{HEAD}.entry k() {{ {scopes} {declared} }}", "x.ptx"), "x.ptx")
 
 
-# Any text ends in a result or an error
+# Any text gives a result or an error
 
 _WORDS = re.compile(r"\s+|[\w.%$]+|.", re.DOTALL)
 _WORDS_OF_PTX = """

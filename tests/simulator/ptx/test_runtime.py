@@ -1,4 +1,4 @@
-"""What kernels on PTX do beyond instructions: exits, clusters, heaps, and what goes wrong."""
+"""Features of PTX kernels beyond instructions: exits, clusters, heaps, and errors."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def run(name, *arguments, grid=1, block=32, shared_mem=0):
 
 
 FULL = 2**32 - 1
-#: Grids and blocks; what was and what is in an array of words.
+#: Grids and blocks, and an array of words before and after the launch.
 ROWS = {
     "exit_in_a_function": (1, 96, [0] * 96, [51, 0] * 48),
     "exit_while_others_wait": (1, 96, [0] * 96, [FULL] * 32 + [255] * 8 + [0] * 55 + [1]),
@@ -309,7 +309,7 @@ def test_blocks_of_a_cluster_wait_for_copies_of_each_other():
 
 
 def _wanted(block, thread, grid, size, cluster):
-    """Return what special registers are, where that is known; by thread and block."""
+    """Return the values of special registers that are known, by thread and block."""
     linear = thread[0] + size[0] * (thread[1] + size[1] * thread[2])
     lane = linear % 32
     rank = block[0] % cluster[0] + cluster[0] * (block[1] % cluster[1])
@@ -385,7 +385,7 @@ def test_special_registers():
 # Formats
 
 
-#: Arguments of printf, and what is printed.
+#: Arguments of printf, and the output.
 PRINTED = [
     ('"%d %q %d|", 5, 6', "5 %q 6|"),
     ('"%s|", (char*)0', "(null)|"),
@@ -419,7 +419,7 @@ def test_printf_of_a_width_beyond_measure(capfd):
     assert float(printed.split("|")[1]) == 2
 
 
-# What goes wrong: one error, whatever the kernel does
+# Errors: one for each launch, whatever the kernel does
 
 MACROS = r"""
 #define SHARED __shared__ unsigned long long b; const unsigned a = __cvta_generic_to_shared(&b);
@@ -433,7 +433,7 @@ MACROS = r"""
 #define COPY asm volatile( \
   "cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(a), "l"(y), "r"(8u + y[0]));
 """
-#: What test_faults.py does not break: kinds, messages and instructions.
+#: Faults that test_faults.py does not have: kinds, messages and instructions.
 BROKEN = re.findall(
     r"^(\w+): (\w+)\n    (.*)\n    (.*)$",
     r"""

@@ -20,7 +20,7 @@ NAMES = {
     "_ZZ1kPiE5calls": "k::calls",
     "_ZZ1kPiE5calls_0": "k::calls",
     "_ZZN2ns1kEPiE5calls": "ns::k::calls",
-    # No such name: instances of templates, and what needs more of the grammar.
+    # Symbols without such a name: instances of templates, and those that need more of the grammar.
     "_Z5scaleIfEvPT_": "_Z5scaleIfEvPT_",
     "_ZN2ns1kIiLi3EEEvPT_": "_ZN2ns1kIiLi3EEEvPT_",
     "_ZNSt6vectorE": "_ZNSt6vectorE",

@@ -1,4 +1,4 @@
-"""What modules of PTX do beyond rows of the table: moves, memory, calls, branches, variables."""
+"""Modules of PTX beyond rows of the table: moves, memory, calls, branches, variables."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def entry(body, name="k", head=""):
 
 @dataclass(frozen=True)
 class Case:
-    """An entry's body, what it leaves in words of 32 bits, and what the module has before it.
+    """An entry's body, the 32-bit words that it leaves, and the text before it in the module.
 
-    Names with a $ are its own.
+    Names with a $ belong to the case alone.
     """
 
     body: str
@@ -46,10 +46,10 @@ class Case:
     head: str = ""
     block: int = 1
     shared_bytes: int = 0
-    packed: bool = False  # whether it tells addresses of shared memory, which red zones change
+    packed: bool = False  # whether it stores addresses of shared memory, which red zones change
 
     def text(self, name):
-        """Return what a module has of the case, with its entry's name."""
+        """Return the case's part of a module, for a name of its entry."""
         return (self.before + entry(self.body, "$", self.head)).replace("$", name)
 
 
@@ -60,13 +60,13 @@ def stored(*names, kind="u32"):
 
 
 def run(text, y, name="k", block=1, shared_bytes=0, more=(), grid=1):
-    """Launch an entry, which in a checked launch is without findings."""
+    """Launch an entry, which has no findings in checked launches."""
     kernel = RawModule(code=text).get_function(name)
     kernel((grid,), (block,), (y, *more), shared_mem=shared_bytes)
 
 
 def rows_of(text, **words):
-    """Return instructions and what is told of them, by name; of lines ``name: ... => told``."""
+    """Return instructions and messages by name, from lines ``name: instructions => message``."""
     rows = {}
     for name, row in re.findall(r"^(\w.*?): (.*(?:\n    .*)*)", text, re.MULTILINE):
         body, *told = row.replace("\n    ", " ").split(" => ")
@@ -84,7 +84,7 @@ mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d0, %d0, %d1;
 """
 
 
-#: Expressions with their values in 64 bits; floats.
+#: Integer expressions with their values in 64 bits, then floats.
 EXPRESSIONS = {
     "0": 0, "0x7fU": 127, "0b1011": 11, "017": 15, "08": 8, "18446744073709551615": 2**64 - 1,
     "-9223372036854775808": -(2**63), "~0": -1, "!5 + !0": 1, "- - 3": 3, "2 + 3 * 4 - 1": 13,
@@ -101,7 +101,7 @@ FLOATS = {
 
 
 def constants(register, kind, texts, bits):
-    """Return a case that stores constants of 64 bits."""
+    """Return a case that stores 64-bit constants."""
     stores = "".join(
         f"mov.{kind} {register}, {text}; st.global.{kind} [%d0+{8 * i}], {register};"
         for i, text in enumerate(texts)
@@ -484,7 +484,7 @@ CASES = {**OPERANDS, **MOVES, **MEMORY, **VARIABLES, **CALLS, **BRANCHES}
 
 @cache
 def module_of_cases(*, packed):
-    """Return PTX and its entries by case: where shared addresses are told, no other variables."""
+    """Return PTX and its entries by case; cases with shared addresses have their own module."""
     cases = [(name, case) for name, case in CASES.items() if case.packed == packed]
     entries = {name: f"k{number}_" for number, (name, _) in enumerate(cases)}
     return HEAD + "".join(case.text(entries[name]) for name, case in cases), entries
@@ -606,7 +606,7 @@ def test_plain_and_checked_launches_share_variables_but_no_addresses_of_function
         assert y.tolist() == [5 * number] * 3 + [3]
 
 
-# What is refused
+# Refused texts
 
 
 GOOD = entry(stored("7"), "good")
@@ -773,7 +773,7 @@ def test_what_no_entry_can_ask_for_is_told(head, told):
         run(text, poison(1, np.uint32))
 
 
-# What goes wrong at run time: one line, and the next launch works
+# Errors at run time: one line, and the next launch works
 
 WRONG = rows_of("""
 index of a table: mov.u32 %r1, 2; brx.idx %r1, T; T: .branchtargets A, B; A: B:
@@ -816,7 +816,7 @@ def test_a_wild_kernel_is_one_error_and_the_next_launch_works(name):
     assert y[0] == 7
 
 
-# What checked launches have
+# Checked launches
 
 SHARED = (
     HEAD

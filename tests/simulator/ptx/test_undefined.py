@@ -1,4 +1,4 @@
-"""Undefined values are followed from loads and shuffles to where they are used, byte by byte."""
+"""Undefined values are tracked byte by byte, from loads and shuffles to their uses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import cudakern as ck
 from tests.helpers.rows import each
 from tests.simulator.ptx.harness import HEAD
 
-#: Loads from shared memory: %r1 to %r4, %d1 and %h1 are undefined; of %r5 and %d5 the lower half is
-#: written, of %r6 bytes 1 and 3. All else is written; %r0 holds 0, and %p0 holds.
+#: Loads from shared memory: %r1 to %r4, %d1 and %h1 are undefined; the lower halves of %r5 and %d5
+#: are defined, and bytes 1 and 3 of %r6. All else is defined; %r0 is 0, and %p0 is true.
 START = """
 .reg .pred %p<20>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %d<40>; .reg .f32 %f<20>;
 .reg .b128 %q<9>;
@@ -25,7 +25,7 @@ ld.shared.u64 %d1, [s+16]; ld.shared.u16 %h1, [s+24];
 ld.shared.u32 %r5, [t]; ld.shared.u64 %d5, [t+8]; ld.shared.u32 %r6, [t+16];
 .loc 1 3 1
 """
-#: What is found of an undefined value.
+#: Texts of findings about an undefined value.
 FOUND = {
     "stored": "its value is stored at a.cu:3",
     "branch": "its value decides a branch at a.cu:3",
@@ -35,7 +35,7 @@ FOUND = {
     "update": "atomic update of 4 bytes must come after a write",
     "nothing": "",
 }
-#: Words of the cases. What LEAST leaves is undefined, as it may be, but 0.
+#: Words of the cases. The result of LEAST counts as undefined, although it is always 0.
 WORDS = {
     r"STORE\((.*?)\)": r"st.global.u32 [%d0], \1;",
     r"BRANCH\((.*?)\)": r"setp.ne.u32 %p9, \1, 1; @%p9 bra L_; L_:",
@@ -47,7 +47,7 @@ WORDS = {
     "LOAD": "\n.loc 1 2 1\n",
     "USE": "\n.loc 1 3 1\n",
 }
-#: What a kernel does with them, behind what is found.
+#: Names of cases, findings, and what kernels do with the undefined values.
 CASES = re.findall(
     r"^(\w.*?) -> (\w+):(.*(?:\n    .*)*)",
     """

@@ -23,7 +23,7 @@ SHOWN = f"  k.cu:6 | {LINE}"
 
 
 def finding(code=LINE, column=None, number=6, **fields):
-    """Return a race or, without another access, something else."""
+    """Return a race or, without another access, an access out of bounds."""
     kind = "race" if fields.get("other") else "out_of_bounds"
     source = ("dir/k.cu", number) if number else None
     values = {"kind": kind, "message": "said", "access": "read", "stack": (), "index": 0} | fields
@@ -40,12 +40,12 @@ def other(code=LINE, column=None, number=6, access="write"):
 
 
 def shown(*findings, width=100, **options):
-    """Return what is shown below the first message."""
+    """Return the lines that a terminal shows below the first message."""
     return described(findings, width=width, **options).split("\n")[1:]
 
 
 def described(findings, notes=(), width=None):
-    """Return what a terminal without colours shows."""
+    """Return what a terminal shows, without colours."""
     return as_text(format_findings(findings, notes, width=width))
 
 
@@ -127,7 +127,7 @@ def test_what_is_shown_of_a_line(name):
     ],
 )
 def test_a_caret_below_its_column(code, column, text, caret):
-    """A terminal shows characters in none, one or two columns of its own."""
+    """Characters take no, one or two columns of a terminal."""
     line, mark = shown(finding(code, column))
     assert line == f"  k.cu:6 | {text}"
     assert mark == f"         | {' ' * caret}^ {READ}"

@@ -1,4 +1,4 @@
-"""What findings say, in JSON, too: where an access lies, in each memory; why two race."""
+"""Messages of findings, also in JSON: where an access is in each memory; why two race."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.simulator.launches import findings_of, schema
 
 
 def kernel(line, parameters="int* x, int i", before=""):
-    """Return a kernel of one line, the second."""
+    """Return a kernel with one line, which is the second of its text."""
     return f'{before} extern "C" __global__ void k({parameters}) {{\n{line}\n}}'
 
 
 def case(kind, line, text, *arguments, parameters="int* x, int i", before="", at=None, **launch):
-    """Return a kernel, its launch, and its finding: what that says of line 2, and its column.
+    """Return a kernel, its launch, and its finding: the message about line 2, and its column.
 
-    Dots stand for the beginning of what it says. Threads are those that the finding names.
+    Dots stand for the beginning of the message. Threads are those that the finding names.
     """
     code = kernel(line, parameters, before)
     at = line.partition("\n")[0] if at is None else at
@@ -34,7 +34,7 @@ X = np.zeros(4, np.int32)
 READ_ONLY = np.zeros(4, np.int32)
 READ_ONLY.flags.writeable = False
 ALIGNED = np.zeros(12, np.int32)
-ALIGNED = ALIGNED[(-(ALIGNED.ctypes.data // 4) % 4) :]  # at a multiple of 16
+ALIGNED = ALIGNED[(-(ALIGNED.ctypes.data // 4) % 4) :]  # at an address that is a multiple of 16
 RECORDS = np.zeros(3, np.dtype([("a", "i1"), ("b", "i4")]))["b"]
 PAIR = np.array(((5, 6),), np.dtype([("v", np.int32, 2)]))
 OUTSIDE = "must lie inside of an array; it is"
@@ -52,7 +52,7 @@ BOUNDS, DIVERGENCE, UNWRITTEN = "out_of_bounds", "barrier_divergence", "uninitia
 
 
 def view(array, index, text):
-    """Return a read of a view beyond what it has."""
+    """Return a case that reads a view beyond its elements."""
     parameters = "const int* x, int i, int* y"
     return case(BOUNDS, "y[0] = x[i];", text, array, index, X, parameters=parameters, at="x[i]")
 
@@ -241,7 +241,7 @@ def test_what_may_be_read_is_not_written():
     assert findings_of(reads, X.copy(), READ_ONLY, 1) == []
     store = 'asm volatile("st.u32 [%0], 1;" :: "l"(k == i ? x : s) : "memory");'
     loop = f'_Pragma("unroll 1") for (int k = 0; k < 2; ++k) {store}'
-    for last in (0, 1):  # after a store to shared memory, or before it
+    for last in (0, 1):  # after the store to shared memory, or before it
         (finding,) = findings_of(kernel(loop, before="__shared__ int s[4];"), READ_ONLY, last)
         assert "must be to an array that can be written" in finding.message
     assert READ_ONLY.tolist() == [0] * 4

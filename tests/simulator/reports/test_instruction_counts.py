@@ -1,4 +1,4 @@
-"""PTX instructions that warps execute, in kernels where they can be counted by hand."""
+"""Counts of the PTX instructions that warps execute, in kernels that can be counted by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.helpers.rows import each
 
 HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
 REGISTERS = ".reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<4>;"
-#: Of every entry, before its body and after it.
+#: Instructions of every entry, before its body and after it.
 AROUND = "ld.param.u64 mov.u32 ret"
 FUNCTIONS = """
 .func (.param .b32 y) twice(.param .b32 x) {
@@ -75,7 +75,7 @@ class Case:
 
     @property
     def expected(self) -> dict[str, int]:
-        """The counts of a block."""
+        """The expected counts of a block."""
         pairs = (pair.split() for pair in self.counts.split(", "))
         return {name: int(count) for count, *names in pairs for name in names}
 
@@ -91,7 +91,7 @@ CASES = [
     Case("loop", LOOP, f"1 mov.b32 {AROUND}, 32 add.s32 setp.le.u32 bra"),
     # thread t turns t + 1 times: the warps 32, 64 and 70 times
     Case("warps_of_loops", LOOP, f"3 mov.b32 {AROUND}, 166 add.s32 setp.le.u32 bra", block=70),
-    # every warp goes both ways; the branch to the end is taken by one
+    # every warp goes both ways; one side takes the branch to the end
     Case("divergent", BRANCH.replace("MASK", "1"),
          f"2 and.b32 setp.eq.u32 mul.lo.s32 sub.s32 xor.b32 {AROUND}, 4 bra", block=64),
     # the first warp goes one way, the second the other
@@ -99,10 +99,10 @@ CASES = [
          f"2 and.b32 setp.eq.u32 xor.b32 {AROUND}, 1 mul.lo.s32 sub.s32, 3 bra", block=64),
     Case("called", CALL + CALL,
          "1 ld.param.u64 mov.u32, 2 call ld.param.b32 shl.b32, 4 st.param.b32, 3 ret"),
-    # only lanes from 16 on call; what follows is executed by all
+    # only lanes from 16 on call; all lanes execute what follows
     Case("called_by_some", f"setp.lt.u32 %p0, %r0, 16; @%p0 bra over; {CALL} over:",
          "1 ld.param.u64 mov.u32 setp.lt.u32 bra call ld.param.b32 shl.b32, 2 st.param.b32 ret"),
-    # eight lanes exit in the function: the others, of the first warp, execute the rest
+    # eight lanes exit in the function: the first warp's other lanes execute the rest
     Case("left", "call leave, (); add.s32 %r1, %r0, 1;",
          "2 ld.param.u64 call setp.lt.u32 exit, 4 mov.u32, 1 add.s32, 2 ret", block=40),
     Case("table", "and.b32 %r1, %r0, 1; t: .branchtargets a, b; brx.idx %r1, t;"

@@ -1,4 +1,4 @@
-"""What notebooks show of reports, kernels and operators, and of errors that nobody caught."""
+"""What notebooks show of reports, kernels and operators, and of uncaught errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def operator():
 
 
 def text_of(thing):
-    """Return the text of what a notebook shows; that must be valid, short and complete."""
+    """Return the text that a notebook shows; the HTML must be valid, short and complete."""
     fragment = thing if isinstance(thing, str) else thing._repr_html_()
     page = Page(fragment)
     assert not page.references
@@ -222,11 +222,11 @@ PTX = (
 
 
 def compile_error(**arguments):
-    """Return the error of a module, as it arrives from another process, without its calls."""
+    """Return the error of a module without its traceback, as if it came from another process."""
     with pytest.raises(ck.KernelCompileError) as caught:
         RawModule(**arguments).get_function("f").compile()
     arrived = pickle.loads(pickle.dumps(caught.value))  # noqa: S301  our own bytes
-    return arrived.with_traceback(None)  # with tblib, which dask loads, it arrives, too
+    return arrived.with_traceback(None)  # tblib, which dask loads, pickles tracebacks
 
 
 def format_findings(error):

@@ -1,4 +1,4 @@
-"""What reports say of lines: their arrays, threads, texts, executions; and the same as JSON."""
+"""Reports about lines: their arrays, threads, texts, executions; and the same as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.simulator.launches import findings_of, schema
 
 
 def moved(code, arguments, **options):
-    """Return what one launch moved, by kind and array."""
+    """Return the requests and bytes of one launch, by kind and array."""
     module = RawModule(code=code)
     with traffic(**options) as report:
         module.get_function("k")((1,), (32,), arguments)
@@ -56,7 +56,7 @@ extern "C" __global__ void k(int* x) {
             ("atomic", 0),
         }
         | {("load", "total")} & names
-    )  # which a compiler need not load again
+    )  # a compiler may leave out this load
 
 
 def test_arrays_of_a_line():
@@ -66,7 +66,7 @@ def test_arrays_of_a_line():
     once = {("load", 0): (1, 4), ("store", 2): (1, 4)}
     two = f"{head} z[{t}] = x[y[{t}]] + x[{t}]; }}"
     assert moved(two, (x, y, z)) == once | {("load", 1): (1, 4), ("load", 0): (2, 32 + 4)}
-    # A request to two arrays counts once, and two halves of an array are two arrays.
+    # A request to two arrays counts once; two halves of an array are two arrays.
     one = f"{head} const int* p = {t} < 8 ? x : y; z[{t}] = *(volatile const int*)(p + {t}); }}"
     assert moved(one, (x[:32], y[:32], z)) == once
     assert moved(one, (x[:32], y[:32], x[32:])) == once
@@ -162,7 +162,7 @@ def test_lines_are_executed_as_often_as_warps_come_to_them():
         counts.append(kernel.executed)
     few, many = ({line: count for (_, line), count in found.items()} for found in counts)
     assert few[5] == many[5] > 0
-    turns = 3 * 2 * (25 - 5)  # that six warps take more
+    turns = 3 * 2 * (25 - 5)  # how many more turns six warps take
     assert many[3] - few[3] >= turns
     assert (many[3] - few[3]) % 6 == 0
 
@@ -191,7 +191,7 @@ def test_threads_of_a_race_and_its_other_place():
         start = access.code[access.column - 1 :]
         assert start.startswith("s[t] =" if access.access == "write" else "s[t ^ 32]")
     assert finding.thread[0] ^ 32 == other.thread[0]
-    assert finding.threads == 32  # of two threads that meet, the later one counts
+    assert finding.threads == 32  # the later of two threads in a race counts
 
 
 def test_where_an_undefined_value_is_used():
@@ -234,7 +234,7 @@ def test_texts_of_operators_are_the_files_of_the_package():
         for known, line in zip(
             text.split("\n"), (folder / file).read_text().split("\n"), strict=False
         ):
-            assert known in {line, ""}  # includes and pragmas hold
+            assert known in {line, ""}  # includes and pragmas do not shift lines
     (kernel,) = report.kernels
     for line in kernel.lines:
         file, number = line.source

@@ -1,4 +1,4 @@
-"""Reports as pages: what stands there, and how a browser shows it."""
+"""Reports as pages: their content, and how a browser shows it."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_all_lines_of_a_source_stand_there_once(checked, traffic):
 
 
 def as_told(requests):
-    """Return the figures of requests as a page shows them."""
+    """Return the figures for requests as a page shows them."""
     return {
         "requests": f"{requests.requests:,}",
         "sectors/request": f"{requests.sectors_per_request:.2f}" if requests.sectors else "-",
@@ -329,7 +329,7 @@ def test_without_jinja2_the_message_says_what_to_install(checked, monkeypatch):
 
 
 def visible_and_highlighted(page, name):
-    """Return whether an element lies in the window, and whether its row differs from the next."""
+    """Return whether an element is visible, and whether its row looks different from the next."""
     return page.evaluate(
         """(name) => {
           const element = document.getElementById(name), box = element.getBoundingClientRect();

@@ -1,4 +1,4 @@
-"""`traffic` of a few blocks of each launch, scaled to all."""
+"""`traffic` runs a few blocks of each launch, and scales the figures to all."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def zeros(size):
 
 
 def evenly(blocks, run):
-    """Return the blocks that run."""
+    """Return the numbers of the blocks that run."""
     return [int((i + 0.5) * blocks / run) for i in range(run)]
 
 
@@ -129,7 +129,7 @@ def test_nothing_is_written(module):
 
 
 def test_a_sampled_launch_sees_what_arrays_hold_now(module):
-    # The same places, one launch after the other.
+    # The launches run one after the other at the same addresses.
     index, x, y = np.zeros(2**11, np.int32), zeros(32 * 8), zeros(32)
     pick = module.get_function("pick")
     for step, sectors in ((0, 1), (8, 32), (0, 1), (1, 4)):
@@ -173,7 +173,7 @@ print(most_kilobytes() - before, *(kernel.stores.bytes_requested for kernel in r
 
 
 def test_huge_arrays_are_not_touched():
-    # 2 GiB that nobody has touched, of which the blocks that run touch 20 KiB.
+    # 2 GiB of untouched memory, of which the blocks that run touch 20 KiB.
     grown, copied, stored = map(int, printed(HUGE).split())
     assert (copied, stored) == (2**30 + 2**13, 2**28)
     assert grown < 4 * 1024

@@ -1,4 +1,4 @@
-"""Requests, sectors and wavefronts of kernels whose traffic is known by hand."""
+"""Requests, sectors and wavefronts of kernels whose traffic can be computed by hand."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ LOOP = (
 
 
 def requests(text, kind="load") -> Requests:
-    """Return the sum of so many requests, of so many lanes, of so many bytes, to so many sectors.
+    """Return the sum of terms: requests x lanes x bytes of a lane, to sectors of a request.
 
-    Those of shared and constant memory come to wavefronts.
+    Requests to shared and constant memory have wavefronts in place of sectors.
 
     >>> requests("4x32x4 to 4 + 1x16x4 to 2")
     Requests(requests=5, accesses=144, bytes_requested=576, sectors=18, wavefronts=0)
@@ -46,9 +46,9 @@ def zeros(size, kind="float"):
 class Case:
     """A kernel called ``name``, with thread ``t`` of a block and index ``i``, and its figures.
 
-    A kind that is not among the figures must not occur. Unless it says otherwise, a launch has two
-    blocks of two warps, and the arguments are bytes of zeros, an array for each parameter, so large
-    that no index of the table leaves them.
+    A kind that is not among the figures must not occur. By default, a launch has two blocks of two
+    warps, and each parameter gets an array of zeros that is large enough for all indices in the
+    table.
     """
 
     name: str
@@ -92,7 +92,7 @@ __global__ void {self.name}({self.parameters}) {{
 
 
 def copying(name, kind, index, size, sectors, arguments=None) -> Case:
-    """Return a case of loads at an index, and of stores at i: 32 * size bytes of a warp."""
+    """Return a case of loads at an index and stores at i: a warp moves 32 * size bytes."""
     figures = f"load: 4x32x{size} to {sectors}; store: 4x32x{size} to {size}"
     return Case(name, f"y[i] = x[{index}];", figures, f"const {kind}* x, {kind}* y", arguments)
 
@@ -123,7 +123,7 @@ RANDOM = np.random.default_rng(1).integers(0, 2**14, 128).astype(np.int32)
 
 
 def picking(name, kind, size) -> Case:
-    """Return a case of a gather: the indices are coalesced, what they pick is at random."""
+    """Return a case of a gather: the indices are coalesced, the elements they pick are random."""
     sectors = [len(np.unique(warp * size // 32)) for warp in RANDOM.reshape(4, 32)]
     assert all(size < n <= 32 for n in sectors)
     picks = " + ".join(f"1x32x{size} to {n}" for n in sectors)
@@ -134,7 +134,7 @@ def picking(name, kind, size) -> Case:
 
 
 def structure(name, members, count, size, sectors) -> Case:
-    """Return a case of structures copied by so many accesses a warp, of bytes and sectors each."""
+    """Return a case of copied structures; a warp has ``count`` accesses of a size and sectors."""
     figures = f"load, store: {4 * count}x32x{size} to {sectors}"
     parameters, before = f"const S_{name}* x, S_{name}* y", f"struct S_{name} {{ {members} }};"
     return Case(name, "y[i] = x[i];", figures, parameters, before=before)
@@ -150,13 +150,13 @@ PLACED = [
          "y[i] = p[i].x; y[i + 128] = p[i].y; y[i + 256] = p[i].z; y[i + 384] = p[i].w;",
          "load: 16x32x4 to 16; store: 16x32x4 to 4", "const Cell* p, float* y",
          before="struct Cell { float x, y, z, w; };"),
-    # a GPU moves words of what is aligned to words
+    # a GPU moves words if the structure is aligned to words
     structure("struct_3", "unsigned char a, b, c;", 3, 1, 3),
     structure("struct_12", "float x, y, z;", 3, 4, 12),
     structure("struct_16", "float x, y, z, w;", 4, 4, 16),
     structure("struct_20", "int a[5];", 5, 4, 20),
     structure("struct_aligned", "alignas(16) float x; float y, z, w;", 1, 16, 16),
-    # NVRTC makes one load of it
+    # NVRTC merges both loads
     Case("float4_by_field", "y[i] = p[i].x + p[i].w;",
          "load: 4x32x16 to 16; store: 4x32x4 to 4", "const float4* p, float* y"),
     # blocks of 48: a warp of 32 lanes and one of 16; block 1 starts at byte 192
@@ -174,7 +174,7 @@ PLACED = [
          "load, store: 8x16x4 to 2"),
     Case("block_of_1_d", "const int k = threadIdx.y * 8 + t; y[k] = x[k];",
          "load, store: 2x32x4 to 4", grid=(1,), block=(8, 8)),
-    # a warp has four rows of 8: of 32 bytes each, a row of the array apart
+    # a warp has four rows of 8 lanes: of 32 bytes each, in four rows of the array
     Case("block_of_2_d", "const int k = threadIdx.y * 64 + t; y[k] = x[k + 4];",
          "load: 2x32x4 to 8; store: 2x32x4 to 4", grid=(1,), block=(8, 8)),
     # 8 columns of four neighbours
@@ -185,7 +185,7 @@ PLACED = [
          "load, store: 2x32x4 to 8", grid=(1,), block=(4, 4, 4)),
     Case("loop", "float s = 0; for (int k = 0; k < 7; ++k) s += x[k * 128 + i]; y[i] = s;",
          "load: 28x32x4 to 4; store: 4x32x4 to 4"),
-    Case("grid_stride_loop",  # of 31 warps, and 8 lanes
+    Case("grid_stride_loop",  # 31 warps and 8 lanes
          "for (int k = i; k < 1000; k += gridDim.x * blockDim.x) y[k] = x[k];",
          "load, store: 31x32x4 to 4 + 1x8x4 to 1"),
     # the n-th turns of all lanes are one request, to one address: of 32 lanes, 31, ... or 1
@@ -194,7 +194,7 @@ PLACED = [
     # ... to sectors far apart
     Case("triangular_rows", f"{LOOP} s += x[k * 128 + t * 8]; y[i] = s;",
          "load: 64x32x4 to 32 + 64x1x4 to 1; store: 4x32x4 to 4"),
-    # more than are kept of a thread
+    # more requests than the runtime keeps for a thread
     Case("long_loop", "float s = 0;\n#pragma unroll 1\n"
          "for (int k = 0; k < 5000; ++k) s += x[8 * k + t % 32]; y[i] = s;",
          "load: 20000x32x4 to 4; store: 4x32x4 to 4"),
@@ -236,7 +236,7 @@ OWN = [
          " y[i] = a[*n];",
          "load: 4x32x4 to 1; local store: 32x32x8 to 64; local load: 4x32x8 to 8;"
          " store: 4x32x8 to 8", N.format("double")),
-    # registers are no traffic, however many
+    # registers, however many, cause no traffic
     Case("registers", "float a[64]; for (int k = 0; k < 64; ++k) a[k] = k * y[i]; float s = 0;"
          " for (int k = 0; k < 64; ++k) s += a[63 - k] * a[k]; y[i] = s;",
          "load, store: 4x32x4 to 4"),
@@ -247,7 +247,7 @@ OWN = [
     Case("constant_pairs", "y[i] = couple[t % 2];",
          "constant load: 4x32x8 to 2; store: 4x32x8 to 8", "double* y",
          before="__constant__ double couple[2] = {1, 2};"),
-    # an instruction of two kinds
+    # an instruction that is of two kinds
     Case("constant_or_global", "y[i] = (t % 2 ? either : x)[t % 4];",
          "constant load: 4x16x4 to 2; load: 4x16x4 to 1; store: 4x32x4 to 4",
          before=WEIGHTS.format("either")),
@@ -295,8 +295,8 @@ SHARED = [
     sharing("shared_stride_33", "float", "33 * t", 4, 1),
     sharing("shared_store_stride_2", "float", "t", 4, 1, "2 * t", 2),
     sharing("shared_store_stride_32", "float", "t", 4, 1, "32 * t", 32),
-    sharing("shared_two_words", "float", "t % 2 * 32", 4, 2),  # of one bank
-    sharing("shared_bytes", "unsigned char", "t", 1, 1),  # four lanes a word
+    sharing("shared_two_words", "float", "t % 2 * 32", 4, 2),  # in one bank
+    sharing("shared_bytes", "unsigned char", "t", 1, 1),  # four lanes share a word
     sharing("shared_bytes_stride_8", "unsigned char", "8 * t", 1, 2),
     sharing("shared_shorts", "short", "t", 2, 1),
     sharing("shared_float4", "float4", "t", 16, 4),
@@ -311,7 +311,7 @@ SHARED = [
          " __syncthreads(); y[i] = d[64 + t];",
          "shared store: 4x32x4 to 1 + 4x32x4 to 2; shared load: 4x32x4 to 1; store: 4x32x4 to 4",
          shared_mem=1024),
-    # a lane each, then all of them on one word
+    # one word for each lane, then one word for all
     Case("shared_atomics", "__shared__ int s[64]; s[t] = 0; __syncthreads(); atomicAdd(s + t, 1);"
          " atomicAdd(s, 1); __syncthreads(); if (t < 16) y[t] = s[4 * t];",
          "shared store: 4x32x4 to 1; shared atomic: 8x32x4 to 1; shared load: 2x16x4 to 2;"
@@ -368,8 +368,8 @@ def module():
 
 @each("case", CASES, ids=str)
 def test_figures(module, case):
-    # A launch that is checked, too, has the same, in whatever order it runs, and whatever is found:
-    # some cases read what nothing wrote.
+    # A checked launch has the same figures, in whatever order it runs, and with any findings: some
+    # cases read what nothing wrote.
     for block in (nullcontext(), ck.simulator.checked(seed=7, resident_blocks=1)):
         with suppress(SimulatorError), block, traffic() as report:
             case.launch(module)

@@ -1,4 +1,4 @@
-"""Where findings in kernels that are strings lie in the user's files."""
+"""Findings in kernels that are strings have places in the user's files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOWHERE = (TEST, 42, None, False)
 
 
 class Item:
-    """The part of a pytest test that is used."""
+    """Stands for a pytest item, with the part that is used."""
 
     def __init__(self, path):
         self.path = path
@@ -43,7 +43,7 @@ class Item:
 
 @pytest.fixture
 def placed(tmp_path, monkeypatch):
-    """Return a function that places a line of a kernel in a test that has a text."""
+    """Return a function that finds a kernel's line in a test file with a given text."""
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     (tmp_path / "tests").mkdir()
 
@@ -89,10 +89,10 @@ def test_a_kernel_in_the_test(placed, how):
 @each(
     "text, line, found",
     [
-        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 3, 5),  # not another line of the same text
+        (f'A = 1\nCODE = """\n{KERNEL}"""\n', 3, 5),  # not another line with the same text
         (f'A = 1\nCODE = """\n{KERNEL}"""\n', 7, 9),
         (f'A = """{KERNEL}"""\nB = """{KERNEL}"""\n', 5, 5),
-        # a line that is filled in, in a template and from a macro; too many are
+        # one line is filled in, of a template or from a macro; with too many, none is found
         (
             'A = """\n' + KERNEL.replace("x[n] = 2", "{where} = 2") + '"""\n',
             5,
@@ -131,7 +131,7 @@ def test_a_kernel_elsewhere(placed, tmp_path, monkeypatch):
     beside = written("tests/kernels.cuh", f"// Kernels.\n{KERNEL}")
     assert placed("CODE = read()\n") == ("tests/kernels.cuh", 6, 3, True)
     beside.unlink()
-    # A file that the compiler read comes before all copies, as long as it has the line.
+    # A file that the compiler read is preferred to copies as long as it has the line.
     path, copy = written("kernels/f.cu"), f'CODE = """{KERNEL}"""\n'
     assert placed(copy, file=str(path)) == ("kernels/f.cu", 5, 3, True)
     assert placed(copy, file="kernels/f.cu") == ("kernels/f.cu", 5, 3, True)

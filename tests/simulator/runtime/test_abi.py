@@ -1,4 +1,4 @@
-"""What Python and the runtimes exchange has the same layout on both sides, or nothing loads."""
+"""The structures that Python and the runtimes share have the same layout, or nothing loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wrong kernel leads to: a SimulatorError that says where, and a process that lives on."""
+"""A wrong kernel raises a SimulatorError that says where, and the process survives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.helpers.simulated import ZIGLANG, assert_works, fails, run
 
 @pytest.fixture
 def compiler(request, monkeypatch):
-    """Run a test with the compiler found here, or with that of the package ziglang."""
+    """Run a test with the default compiler, or with that of the package ziglang."""
     if request.param == "ziglang":
         monkeypatch.setenv("CUDAKERN_CXX", ZIGLANG)
 
@@ -102,7 +102,7 @@ extern "C" __global__ void NAME(int* x) {
   }
 }
 """
-#: Kernels named by their faults, and the same that have waited at a barrier before.
+#: Kernels named after their faults, and the same kernels with a barrier before the fault.
 FAULTY = FUNCTIONS + "".join(
     FAULT.replace("NAME", name + suffix).replace("BODY", FAULTS[name][0]).replace("WAIT", wait)
     for name in FAULTS
@@ -133,7 +133,7 @@ MODULE = RawModule(code=FAULTY)
 
 @each("name", [name for name, (_, kind, _) in FAULTS.items() if kind == "out_of_bounds"])
 def test_an_access_out_of_bounds_tells_how_to_find_its_line(name):
-    """And the advice leads there."""
+    """Following the advice leads to the line."""
     kernel, x = MODULE.get_function(name), np.zeros(64, np.int32)
     with pytest.raises(SimulatorError) as caught:
         kernel((3,), (64,), (x,))
@@ -149,7 +149,7 @@ def test_a_fault_is_a_finding(name):
     kernel, x = MODULE.get_function(name), np.zeros(64, np.int32)
     with pytest.raises(SimulatorError) as caught, checked() as report:  # noqa: PT012
         kernel((3,), (64,), (x,))
-        kernel((1,), (64,), (x,))  # whose only block is right
+        kernel((1,), (64,), (x,))  # its only block is right
     assert report.launches == 2
     assert caught.value.kind == FAULTS[name][1]
     assert caught.value.kind in {finding.kind for finding in report.findings}

@@ -1,4 +1,4 @@
-"""Launches whose floats the processor flushes leave it as it was, however they end."""
+"""Launches restore the processor's handling of subnormal floats, however they end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.helpers.rows import each
 from tests.simulator.runtime.test_signals import START
 
 LARGE = 1 << 15
-#: What a thread does, by the kind of error that it ends with.
+#: What a thread does, by the kind of the error that ends the launch.
 ENDS = {
     "nothing": "",
     "trap": "if (is_it) __trap();",
@@ -36,7 +36,7 @@ CODE = """extern "C" __global__ void k_NAME(float* x, float large) {
 MODULE = RawModule(
     code="".join(CODE.replace("NAME", kind).replace("ENDS", end) for kind, end in ENDS.items())
 )
-#: Floats are flushed where PTX does not tell otherwise: those are CuPy's options.
+#: Floats are flushed unless PTX says otherwise, as CuPy's options demand.
 TWICE = """extern "C" __global__ void k(TYPE* x) {
   x += blockIdx.x * blockDim.x + threadIdx.x;
   asm("ADD %0, %0, %0;" : "+KIND"(*x));
@@ -48,7 +48,7 @@ SUBNORMAL = {
 
 
 def keeps_subnormal_floats(count=64) -> bool:
-    """Return whether NumPy and kernels compute with them, on all threads that run blocks."""
+    """Return whether NumPy and kernels keep subnormal floats, on all threads that run blocks."""
     kept = []
     for words, least in SUBNORMAL.items():
         code = TWICE

@@ -1,4 +1,4 @@
-"""What kernels print is what C's printf prints."""
+"""Kernels print what C's printf prints."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_indices(grid, block, eager):
 
 @each("offset", [0, 8])
 def test_a_load_is_aligned_only_where_the_kernel_says_so(offset):
-    # Compilers have merged both loads into the aligned one.
+    # Compilers used to merge both loads into the aligned one.
     text = r"""
     union Pair { uint4 vector; long long piece[2]; };
     extern "C" __global__ void k(const long long* x, long long* out, int n, int aligned) {
@@ -191,7 +191,7 @@ print(after - before, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - fault
     if not Path("/proc/sys/kernel/ns_last_pid").exists():
         pytest.skip("this kernel does not tell the last process number")
     started, faults = map(int, printed(program).split())
-    assert started < 900  # other processes start some too
+    assert started < 900  # other processes start threads, too
     assert faults < 100
 
 

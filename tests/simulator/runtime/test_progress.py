@@ -24,7 +24,7 @@ POLLS = {
     "compare_and_swap": "while (atomicCAS(flag, 1, 1) == 0) __nanosleep(20);",
     "exchange": "int seen; while ((seen = atomicOr(flag, 0)) == 0);",
 }
-#: A thread waits until another one has set the flag, and shows what that one wrote before.
+#: A thread waits until another one has set the flag, and stores what that one wrote before.
 WAIT = """extern "C" __global__ void wait_NAME(int* flag, int* data, int setter) {
   const int me = blockIdx.x * blockDim.x + threadIdx.x;
   if (me == setter) {
@@ -59,7 +59,7 @@ MODULE = RawModule(
 
 
 def waits(poll, grid, block, setter):
-    """Launch a kernel whose threads wait for one of them; assert that all saw what it wrote."""
+    """Launch a kernel whose threads wait for one thread; assert that all saw what it wrote."""
     flag, data = np.zeros(1, np.int32), np.zeros(1 + grid * block, np.int32)
     MODULE.get_function(f"wait_{poll}")((grid,), (block,), (flag, data, setter))
     assert flag == 1
@@ -122,7 +122,7 @@ SPINNING = "".join(
 
 
 @pytest.mark.parametrize(("name", "grid"), sample(covering(SPINS, [1, 5]), 2))
-@pytest.mark.timeout(45)  # it takes 60 s until the runtime gives up without having found one
+@pytest.mark.timeout(45)  # the runtime waits 60 s before it gives up without having found a cycle
 def test_deadlock(name, grid):
     error = fails(SPINNING, [np.zeros(3, np.int32)], grid=grid, block=40, eager=True, name=name)
     assert error.kind == "deadlock"

@@ -1,4 +1,4 @@
-"""How many blocks are resident: as many as the modelled GPU holds, if they wait for each other."""
+"""If blocks wait for each other, as many are resident as the modelled GPU holds."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ ROOM = {  # threads of a block, bytes of dynamic shared memory: blocks of a mult
 
 
 def refused(kernel, block, shared=0):
-    """Return for how many blocks of a cooperative launch there is room; assert that they fit."""
+    """Return how many blocks of a cooperative launch have room; assert that as many do run."""
     with pytest.raises(ck.SimulatorError) as caught:
         kernel((30000,), (block,), (), shared_mem=shared)
     assert caught.value.kind == "launch"
@@ -123,7 +123,7 @@ def test_room(mode):
 
 def test_room_beside_static_shared_memory():
     kernel = GRIDS.get_function("shared")
-    for mode in ("plain", "checked"):  # five blocks of 41024 bytes, or 5.69
+    for mode in ("plain", "checked"):  # five blocks of 41024 bytes fit: 5.69
         x = np.arange(64, dtype=np.int32)[::-1].copy()
         with MODES[mode](), pytest.raises(ck.SimulatorError, match="room for 660 of 661"):
             kernel((661,), (64,), (x,))
@@ -146,7 +146,7 @@ def test_room_for_registers_and_clusters():
     assert refused(clusters, 32, 200 * 2**10) == 130
 
 
-#: Blocks wait for each other, without being resident all from the start.
+#: Blocks wait for each other, although not all are resident from the start.
 WAITING = r"""
 __device__ void meet(unsigned* count, unsigned blocks) {
   __syncthreads();
@@ -287,4 +287,4 @@ def test_memory_and_threads_of_132_blocks_of_1024_threads():
         most, kept, threads = map(int, line.split())
         assert most < 2 * 2**30  # measured: 0.8 GiB
         assert kept < 200 * 2**20
-        assert threads < 2 + max(2, os.cpu_count()) + 8  # NumPy may have some
+        assert threads < 2 + max(2, os.cpu_count()) + 8  # NumPy may hold some

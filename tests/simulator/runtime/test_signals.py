@@ -192,7 +192,7 @@ except KeyboardInterrupt:
 
 
 def test_a_signal_stops_the_compiler():
-    # By itself, NVRTC would take more than a minute for this.
+    # If nothing stopped it, NVRTC would take more than a minute for this.
     assert printed(START + COMPILATION) == "stopped\n"
 
 
@@ -212,7 +212,7 @@ except KeyboardInterrupt:
 
 
 def test_a_signal_comes_while_the_first_text_is_parsed():
-    # NVRTC before 13.1 has handlers of its own then, which end the process.
+    # NVRTC before 13.1 then has handlers of its own, which end the process.
     assert printed(PARSING) == "stopped\n"
 
 

@@ -1,4 +1,4 @@
-"""Anybody's kernels reach NVRTC as the installed CuPy hands them to it."""
+"""Users' kernels reach NVRTC as the installed CuPy would pass them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAIN = 'extern "C" __global__ void k(int* x) { *x = 1; }\n'
 
 
 class HandedError(Exception):
-    """What would have been handed to NVRTC."""
+    """Holds what would have been passed to NVRTC."""
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def cupy_hands(monkeypatch, tmp_path):
 
         def compile(self, options=(), log_stream=None):
             assert log_stream is None
-            if self.handed[0] == "":  # it asks for the compiler's version
+            if self.handed[0] == "":  # CuPy asks for the compiler's version
                 return b"", None
             raise HandedError(*self.handed, options)
 
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiler, "_NVRTCProgram", Program)
-    # Which needs a GPU; the architecture is ours to choose, and we execute PTX.
+    # CuPy would need a GPU to know the architecture. We choose it, and execute PTX.
     arch = ("-arch=compute_90", "ptx")
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda _: arch)
 
@@ -79,7 +79,7 @@ def test_the_same_reaches_nvrtc(cupy_hands, options, expressions, code, translat
     assert ours.text.replace('#line 1 "k.cu"\n', "", 1) == text
     assert ours.options == (*options_of_cupy, "-lineinfo")
     assert ours.expressions == (names or ())
-    # Nothing lies beside either text.
+    # Neither text has files beside it.
     assert not Path(name).exists()
     assert not Path(ours.name).parent.exists()
 
@@ -93,7 +93,7 @@ def test_cupy_is_not_imported(monkeypatch):
 
 
 def test_without_cupy(monkeypatch, tmp_path):
-    """CCCL of the CUDA toolkit takes the place of the one that CuPy brings."""
+    """The CUDA toolkit's CCCL takes the place of CuPy's."""
     cuda, cccl = tmp_path / "cuda", tmp_path / "cccl"
     monkeypatch.setattr(cupy_options, "_find_cupy", lambda: None)
     monkeypatch.setattr(cupy_options, "find_headers", {"cudart": cuda, "cccl": cccl}.get)

@@ -1,4 +1,4 @@
-"""Whole programs in files: kernels run, host code is left out, and what a kernel needs is not."""
+"""Whole programs in files: kernels run; host code that no kernel needs is left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.helpers.samples import sample
 
 PROGRAMS = Path(__file__).parent / "programs"
 N = 300
-#: Functions, variables and types that NVRTC refuses, and nothing for kernels in them.
+#: Functions, variables and types that NVRTC refuses, without anything that kernels need.
 HOST_CODE = {
     "braces": 'void f() { std::cout << "}" << \'}\' << R"a(})" } )a"; /* } */ // }\n}',
     "splices": "void f() { std::cout << 1; // goes on \\\n } {\n}",
@@ -171,7 +171,7 @@ def test_a_program_of_classes():
 
 
 def test_a_solver():
-    """Classes of kernels have bases, functions and instances for the host; CUB comes whole."""
+    """Kernels' classes have bases, functions and instances for the host; CUB is complete."""
     module = RawModule(path=str(PROGRAMS / "solver.cu"), name_expressions=["smoothed"])
     nodes, out = np.zeros(64, [("value", np.float32), ("id", np.int32)]), np.empty(64, np.float32)
     nodes["value"] = np.arange(64)
@@ -267,7 +267,7 @@ def test_headers_with_host_code(tmp_path):
 
 
 def test_the_result_is_kept(tmp_path, monkeypatch):
-    """NVRTC is asked once about kernels alone, and anew only if other code would be left out."""
+    """NVRTC compiles the kernels alone once, and again only if other code would be left out."""
     asked = []
 
     def compile_program(program):

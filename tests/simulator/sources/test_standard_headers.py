@@ -1,4 +1,4 @@
-"""Kernels in users' manners, with the headers of C and C++, compute what NumPy says."""
+"""Kernels in the style of users, with headers of C and C++, compute what NumPy computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KERNEL = 'extern "C" __global__ void k(int* y) {{ *y = {}; }}'
 
 
 def xorshifted(x):
-    """Return one step of a generator of 32 bits, hashed with 64."""
+    """Return one step of a 32-bit generator, hashed with 64 bits."""
     v = x ^ (x << np.uint32(13))
     v ^= v >> np.uint32(17)
     v ^= v << np.uint32(5)

@@ -1,4 +1,4 @@
-"""PTX from NVRTC: its options and texts, what the cache tells apart, the names of files in it."""
+"""PTX from NVRTC: its options and texts, the keys of the cache, the names of files in it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ VALUE = '#include "value.h"\nextern "C" __global__ void k(int* x) { *x = VALUE; 
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """Return the folder that PTX is kept in."""
+    """Return the folder where PTX is cached."""
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def files(ptx):
-    """Return the names of files that PTX tells."""
+    """Return the names of files in PTX."""
     return re.findall(r'^\s*\.file\s+\d+\s+"(.*)"$', ptx, re.MULTILINE)
 
 
@@ -58,7 +58,7 @@ def test_what_is_no_architecture(monkeypatch, name):
     )
 
 
-#: Of these, NVRTC before 13 knows 60; nobody knows an "a" of 80.
+#: Of these, NVRTC before 13 knows 60. No version knows 80a.
 @each("name", ["20", "60", "sm_65", "compute_999", "80a", "0"])
 def test_an_architecture_that_nvrtc_does_not_know(monkeypatch, name):
     monkeypatch.setenv("CUDAKERN_ARCH", name)
@@ -81,7 +81,7 @@ def test_an_architecture_that_nvrtc_does_not_know(monkeypatch, name):
 
 @each("source", SPECS)
 def test_the_package_s_kernels_are_compiled_as_for_a_gpu(monkeypatch, folder, source):
-    """The same text and options as for machine code, but for the architecture, and lines."""
+    """Text and options are those for machine code, except the architecture and line information."""
     handed = []
 
     def compiled(program):
@@ -99,7 +99,7 @@ def test_the_package_s_kernels_are_compiled_as_for_a_gpu(monkeypatch, folder, so
 
 
 def test_files_are_named_as_in_the_text(monkeypatch, folder, tmp_path):
-    """Wherever the process is: NVRTC puts its current folder in front."""
+    """NVRTC would put the process's current folder in front."""
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner" / "half.h").write_text("__device__ int half_of(int a) { return a / 2; }")
     text = """#include "half.h"
@@ -181,7 +181,7 @@ def test_a_stamp_changes_with_the_headers(monkeypatch, tmp_path, cupy):
     ],
 )
 def test_an_edited_header_makes_another_kernel(folder, monkeypatch, tmp_path, options):
-    """However deep, and however its folder is named."""
+    """It may be at any depth, and its folder may be given in any way."""
     monkeypatch.chdir(tmp_path)
     below = tmp_path / "below"
     (below / "inner").mkdir(parents=True, exist_ok=True)
@@ -213,7 +213,7 @@ def test_headers_that_include_each_other(folder, tmp_path):
 
 
 def test_the_current_folder_is_none_of_a_text(monkeypatch, tmp_path):
-    """CuPy's texts lie in a folder of their own, so that nothing lies beside them."""
+    """CuPy's texts have a folder of their own, so there are no files beside them."""
     (tmp_path / "value.h").write_text("#define VALUE 5\n")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ck.KernelCompileError, match=r'cannot open source file "value\.h"$'):
@@ -243,7 +243,7 @@ def test_ptx_of_somebody_else():
     assert (ptx.text(), ptx.source) == (".version 9.0\n", "triton.ptx")
     assert ptx.key == compiling.ptx_of_text(".version 9.0\n", "triton.ptx").key
     assert ptx.key != compiling.ptx_of_text(".version 9.1\n", "triton.ptx").key
-    # Reports name it.
+    # Reports name the file.
     assert ptx.key != compiling.ptx_of_text(".version 9.0\n", "other.ptx").key
 
 

@@ -1,4 +1,4 @@
-"""Where CUDA's headers are is asked once, and again when the answer may be another."""
+"""The search for CUDA's headers runs once, and again when its result may have changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ times = itertools.count(int(time.time()) - 10**6)
 
 
 def settle(top):
-    """Have what has changed just now changed long ago, each time at another time."""
+    """Make recent changes look old, with another time for each."""
     for folder in (top, *top.rglob("*")):
         if folder.stat().st_mtime > time.time() - 10**5:
             os.utime(folder, (0, next(times)))
@@ -36,9 +36,9 @@ def put(folder):
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
-    """Return a folder with packages, of which one has headers, and the parts that were asked for.
+    """Return a folder with packages, of which one has headers, and the list of parts looked for.
 
-    What takes the place of `cuda.pathfinder` looks for them in its order.
+    A stand-in for `cuda.pathfinder` looks for them, in the same order.
     """
     top, asked = tmp_path / "machine", []
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "cache"))
@@ -75,7 +75,7 @@ def machine(monkeypatch, tmp_path):
 
 @pytest.fixture
 def told(machine, monkeypatch):
-    """Return a function that returns what another process is told, and whether it asked."""
+    """Return a function that returns what another process finds, and whether it had to search."""
     _, asked = machine
 
     def told():
@@ -95,10 +95,10 @@ def test_another_process_does_not_ask(machine, told):
     assert told() == (top / PACKAGE, False)
     (top / PACKAGE / MARK).write_text("an upgrade, at the same place")
     assert told() == (top / PACKAGE, False)
-    assert toolkit.find_headers("cccl") == top / PACKAGE  # of which nothing is kept yet
+    assert toolkit.find_headers("cccl") == top / PACKAGE  # not cached yet
 
 
-#: What happens to a machine, and where the headers are then.
+#: Changes to a machine, and where the headers are afterwards.
 CHANGES = {
     "removed": (lambda top: shutil.rmtree(top / "site/nvidia/cuda_runtime"), None),
     "header removed": (lambda top: (top / PACKAGE / MARK).unlink(), None),
@@ -118,7 +118,7 @@ def test_a_change_is_noticed(machine, told, change, left):
     change(top)
     settle(top)
     assert told() == (left and top / left, True)
-    assert told() == (left and top / left, left is None)  # what is not there can come any time
+    assert told() == (left and top / left, left is None)  # missing headers may appear later
 
 
 def test_other_packages_are_noticed(machine, told, monkeypatch):
@@ -149,12 +149,12 @@ def test_the_environment_is_noticed(machine, told, monkeypatch, name):
         assert told() == (folder, False)
     monkeypatch.delenv(name)
     other = "CUDA_PATH" if name == "CONDA_PREFIX" else "CONDA_PREFIX"
-    monkeypatch.setenv(other, str(top / "two"))  # where that does not look for it
+    monkeypatch.setenv(other, str(top / "two"))  # that variable does not lead there
     assert told() == (None, True)
     monkeypatch.delenv(other)
     monkeypatch.setenv(name, str(top / "two"))
     assert told() == (folders[1], False)
-    put(top / "two/targets/b/include")  # of two conda takes none
+    put(top / "two/targets/b/include")  # with two targets, conda's layout takes none
     settle(top)
     assert told() == (None if name == "CONDA_PREFIX" else folders[1], True)
     put(top / PACKAGE)
@@ -171,7 +171,7 @@ def test_what_lies_elsewhere_is_asked_each_time(machine, told):
 
 
 def test_what_has_just_changed_is_asked_again(machine, told):
-    """It could change once more, and look the same."""
+    """It could change once more without looking different."""
     top, _ = machine
     (top / "site/new").mkdir()
     assert told() == told() == (top / PACKAGE, True)
@@ -214,7 +214,7 @@ RawKernel(code, "k")((1,), (4,), (x,))
 assert x.tolist() == [7] * 4
 print("cuda.pathfinder" in sys.modules, "cuda.bindings" in sys.modules)
 """
-    asking = f"import cuda.pathfinder\n{program}"  # as newer cuda-bindings do, before we ask
+    asking = f"import cuda.pathfinder\n{program}"  # newer cuda-bindings import it before we do
     folder = tmp_path / "cache"
     folder.mkdir()
     for runtime in cache_folder().glob("libcudakern_runtime_*.so"):  # which takes long to compile

@@ -1,4 +1,4 @@
-"""Heat in a plate, in float or double, with NumPy or CuPy, by a kernel that is a template."""
+"""Heat in a plate, in float or double, with NumPy or CuPy, by a template kernel."""
 
 import sys
 
@@ -41,7 +41,7 @@ TYPES = {"float32": "float", "float64": "double"}
 
 
 def simulate(plate, steps, rate=0.2):
-    """Return a plate after some steps of time, and its largest temperature."""
+    """Return a plate after some time steps, and its highest temperature."""
     xp = cp.get_array_module(plate)
     rate = plate.dtype.type(rate)
     if xp is np:

@@ -1,4 +1,4 @@
-"""Softmax of rows and its best class: reduction kernels, one over a structure."""
+"""Softmax of rows and the best class of each: reduction kernels, one over a structure."""
 
 import cupy as cp
 import numpy as np
@@ -50,7 +50,7 @@ if __name__ == "__main__":
     probability = softmax(x)
     total = probability.sum(axis=-1)
     cp.testing.assert_allclose(total, np.ones((5, 4)), rtol=1e-5)
-    by_class = cp.moveaxis(probability, -1, 0)  # a view whose rows are apart
+    by_class = cp.moveaxis(probability, -1, 0)  # a view whose rows are not adjacent
     weights = cp.linspace(1, 2, 30, dtype=cp.float64)
     where, value = cp.empty((5, 4), cp.int64), cp.empty((5, 4), cp.float32)
     best(by_class, weights, where, value, axis=0)

@@ -1,4 +1,4 @@
-// A program of C++: templates, classes with members for both sides, namespaces, lambdas, Thrust.
+// A C++ program: templates, classes with members for host and device, namespaces, lambdas, Thrust.
 #include <thrust/device_vector.h>
 #include <thrust/host_vector.h>
 
@@ -38,7 +38,7 @@ void check(cudaError_t status, const char* what) {
 }
 }  // namespace
 
-/// A matrix that kernels are given by value; it is made and printed on the host.
+/// A matrix that kernels take by value; the host makes and prints it.
 template <typename T>
 class Matrix {
  public:

@@ -1,4 +1,4 @@
-// A program of classes that live on both sides: unified memory, Thrust, CUB, cooperative groups.
+// A program with classes for host and device: unified memory, Thrust, CUB, cooperative groups.
 #include <cooperative_groups.h>
 #include <cublas_v2.h>
 #include <getopt.h>

@@ -1,4 +1,4 @@
-// A program as tutorials have them: kernels, then a main that checks and times them.
+// A program as in tutorials: kernels, then a main function that checks and times them.
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
