@@ -98,9 +98,7 @@ def shape(form: Form, name: str) -> tuple[str, ...]:
 def orders(name: str) -> list[str]:
     """Return a name with its modifiers in other orders.
 
-    evenly spread.
     If it has many, these are all orders in which one modifier has moved, and some of the others,
-    evenly spread.
     evenly spread.
     """
     opcode, *words = name.split(".")
