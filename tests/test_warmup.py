@@ -295,7 +295,7 @@ def test_a_read_only_folder_must_have_all_kernels(few, capsys, monkeypatch, tmp_
     files = [kernel_files.cached_file(spec, "sm_90") for spec in few]
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path and access(path, mode))
-    monkeypatch.setattr(cache, "_process_folder", cache._ProcessFolder())  # noqa: SLF001
+    monkeypatch.setattr(cache, "_process_folders", [])
     assert main(["warmup", "--arch", "sm_90"]) == 0
     files[0].unlink()
     with pytest.warns(CacheWarning, match="the cache folder must be writable"):

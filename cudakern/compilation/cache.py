@@ -2,10 +2,8 @@
 
 The files there are loaded and run. So a file is used only if nobody but this user and root could
 have written it (see `trust`), and if it is whole: it ends in a checksum of its name and content.
-Any other file of its name is made again and replaced.
-
-Where the cache folder is not trusted or cannot be written, a folder of this process holds the
-files.
+Any other file of its name is made again and replaced. Where the cache folder is not trusted or
+cannot be written, a folder of this process holds the files.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ class ClearedFolder(NamedTuple):
     folder: Path
     files: int
     nbytes: int
-    problem: str  # why it was left alone, or is not empty; or an empty string
+    problem: str  # why it was left alone or is not empty; else an empty string
 
 
 @dataclass(slots=True)
@@ -101,11 +99,8 @@ def find_file(name: str) -> CachedFile | None:
     choice = survey()
     if choice.distrusted:
         _warn(choice.problem)
-    for folder in [*choice.readable, *_process_folder.find()]:
-        kept = _read_whole(folder / name)
-        if kept is not None:
-            return kept
-    return None
+    kept = (_read_whole(folder / name) for folder in [*choice.readable, *_find_process_folder()])
+    return next(filter(None, kept), None)
 
 
 def make(
@@ -117,10 +112,7 @@ def make(
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
     The finished file is moved to the cache folder. So processes can share that, and nothing is left
-    of a file that fails. ``write`` can ask whether somebody still waits for it. A fork waits for
-    its end. ``late`` is called if it takes long, ``meanwhile`` while it is written.
-
-    Raises EngineUnavailableError if it cannot be written.
+    of a file that fails. The other parameters are those of `undivided`.
     """
 
     def work(cancelled: Cancelled) -> CachedFile:
@@ -176,16 +168,9 @@ def note(name: str, content: bytes) -> None:
 
 
 def cache_folder() -> Path:
-    """Return the folder that compiled kernels are written to (``CUDAKERN_CACHE_DIR``), creating it.
-
-    The default is ``cudakern`` below ``XDG_CACHE_HOME`` or ``~/.cache``; where that cannot be
-    written, a folder of this user below the system's temporary folder. A folder of this process
-    serves where those are not trusted or cannot be written, and a CacheWarning says why.
-
-    Raises EngineUnavailableError if no folder can be written.
-    """
+    """Return the folder that compiled kernels are written to, creating it."""
     choice = survey()
-    return choice.writable or _process_folder.create(choice.problem)
+    return choice.writable or _create_process_folder(choice.problem)
 
 
 def compiler_folder(build: Path) -> Path:
@@ -214,10 +199,7 @@ def survey() -> Choice:
 
 
 def clear() -> Iterator[ClearedFolder]:
-    """Delete compiled kernels, and the remains of builds, from each folder of the cache.
-
-    Files of other names stay, and so do files that a link leads to.
-    """
+    """Delete compiled kernels and the remains of builds; files that a link leads to stay."""
     for folder in _candidates():
         if not os.path.lexists(folder):
             continue
@@ -242,10 +224,7 @@ def content_of(folder: Path) -> tuple[int, int]:
 
 @contextmanager
 def resources() -> Iterator[None]:
-    """Raise EngineUnavailableError where the process or the machine has no more to give.
-
-    That is: no more files, memory or processes.
-    """
+    """Raise EngineUnavailableError where there are no more files, memory or processes."""
     try:
         yield
     except OSError as error:
@@ -264,7 +243,11 @@ def is_exhausted(error: OSError) -> bool:
 
 
 def _candidates() -> list[Path]:
-    """Return the folders that may serve, in the order of preference."""
+    """Return the folders that may serve, in the order of preference.
+
+    That is ``CUDAKERN_CACHE_DIR``; without it ``cudakern`` below ``XDG_CACHE_HOME`` or
+    ``~/.cache``, then a folder of this user below the system's temporary folder.
+    """
     named = os.environ.get("CUDAKERN_CACHE_DIR")
     if named:
         try:
@@ -317,8 +300,7 @@ def _create(folder: Path) -> str:
 
 def _clear_folder(folder: Path) -> ClearedFolder:
     before = _contents(folder)
-    for name in before:
-        path = folder / name
+    for path in before:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
@@ -333,46 +315,34 @@ def _clear_folder(folder: Path) -> ClearedFolder:
     return ClearedFolder(folder, files, nbytes, left)
 
 
-class _ProcessFolder:
-    """A folder of this process, which is deleted when the process ends.
-
-    A forked process uses the same folder as long as it exists.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._path: Path | None = None
-
-    def find(self) -> list[Path]:
-        """Return a list of the folder, which is empty without one that is still ours."""
-        path = self._path
-        if path is None:
-            return []
-        try:
-            status = path.lstat()
-        except OSError:
-            return []
-        return [path] if stat.S_ISDIR(status.st_mode) and not fault(status) else []
-
-    def create(self, reason: str) -> Path:
-        """Return the folder, creating it, and warn of the reason."""
-        with self._lock:
-            folders = self.find() or [self._make()]
-        _warn(reason)
-        return folders[0]
-
-    def _make(self) -> Path:
-        with _writing_to("a folder"):
-            temporary = Path(tempfile.gettempdir())
-            _sweep(temporary, _OF_PROCESS)
-            path = Path(tempfile.mkdtemp(prefix=_OF_PROCESS, dir=temporary))
-        atexit.register(_delete_own, path, os.getpid())
-        self._path = path
-        return path
-
-
-_process_folder = _ProcessFolder()
+#: The folder of this process, if it needs one. A forked process uses it as long as it exists.
+_process_folders: list[Path] = []
+_creating = Lock()
 _warned: set[str] = set()
+
+
+def _find_process_folder() -> list[Path]:
+    """Return a list of this process's folder, which is empty without one that is still ours."""
+    for path in _process_folders[-1:]:
+        with suppress(OSError):
+            status = path.lstat()
+            if stat.S_ISDIR(status.st_mode) and not fault(status):
+                return [path]
+    return []
+
+
+def _create_process_folder(reason: str) -> Path:
+    """Return a folder that is deleted when this process ends, and warn of the reason for it."""
+    with _creating:
+        if not _find_process_folder():
+            with _writing_to("a folder"):
+                temporary = Path(tempfile.gettempdir())
+                _sweep(temporary, _OF_PROCESS)
+                path = Path(tempfile.mkdtemp(prefix=_OF_PROCESS, dir=temporary))
+            atexit.register(_delete_own, path, os.getpid())
+            _process_folders.append(path)
+    _warn(reason)
+    return _process_folders[-1]
 
 
 def _delete_own(folder: Path, pid: int) -> None:
@@ -398,7 +368,7 @@ def _build_folder() -> Path:
                 if error.errno not in _FORBIDDEN:
                     raise
                 choice.unwritable.append(f"{choice.writable}: {error.strerror}")
-    folder = _process_folder.create(choice.problem)
+    folder = _create_process_folder(choice.problem)
     with _writing_to(folder):
         return Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
 
@@ -416,7 +386,9 @@ def _sweep(folder: Path, prefix: str) -> None:
 def _read_whole(path: Path) -> CachedFile | None:
     """Return a file if it is whole and trusted. What is checked is the file that is read."""
     try:
-        with open(path, "rb", buffering=0, opener=_open) as file:
+        # It follows no link, and waits for nobody.
+        flags = os.O_NOFOLLOW | os.O_NONBLOCK
+        with open(path, "rb", 0, opener=lambda name, mode: os.open(name, mode | flags)) as file:
             status = os.fstat(file.fileno())
             start = status.st_size - _MARK_BYTES
             if not stat.S_ISREG(status.st_mode):
@@ -439,22 +411,17 @@ def _read_whole(path: Path) -> CachedFile | None:
     return CachedFile(path, marked) if is_whole else None
 
 
-def _open(path: str, flags: int) -> int:
-    """Open a file without following links and without waiting."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
 def _mark(name: str, content: bytes | memoryview) -> bytes:
     return _MARK + b"%08x\n" % zlib.crc32(content, zlib.crc32(os.fsencode(name)))
 
 
-def _contents(folder: Path) -> dict[str, tuple[int, int]]:
+def _contents(folder: Path) -> dict[Path, tuple[int, int]]:
     """Return the entries of a folder that are the cache's, and the size of each."""
     sizes = {}
     for path in folder.iterdir():
         if _OURS.fullmatch(path.name):
             is_folder = path.is_dir() and not path.is_symlink()
-            sizes[path.name] = content_of(path) if is_folder else (1, path.lstat().st_size)
+            sizes[path] = content_of(path) if is_folder else (1, path.lstat().st_size)
     return sizes
 
 

@@ -2,9 +2,7 @@
 
 Nothing else of the package compiles CUDA C++, and nothing adds to the options. So what is tested
 and measured is what is launched. CuPy compiles with ``-ftz=true``, which would treat subnormal
-numbers as zero.
-
-The functions raise EngineUnavailableError if cuda.bindings or NVRTC is not installed.
+numbers as zero. Without cuda.bindings or NVRTC, functions raise EngineUnavailableError.
 """
 
 from __future__ import annotations
@@ -84,8 +82,6 @@ def compile(program: Program) -> tuple[bytes, str]:  # noqa: A001  always nvrtc.
 
     PTX begins with comments that hold the symbols of name expressions: see `lowered_names`.
     A fork waits for NVRTC, whose locks would stay held in the forked process.
-
-    Raises KernelCompileError with NVRTC's log.
     """
     doing = f"compiling {PurePath(program.name).name}"
     with _first_parsing:
@@ -149,7 +145,11 @@ def _compile(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
     handle = _answer(nvrtc.nvrtcCreateProgram(text, name, len(headers), texts, headers))
     try:
         word = (ctypes.c_char * len(cancelled.word)).from_buffer(cancelled.word)
-        _watch(nvrtc, handle, word)
+        # From 12.8 on, NVRTC asks from time to time whether the word says 1. It calls a function of
+        # C, which does not need Python.
+        says = ctypes.cast(ctypes.CDLL(None).atoi, ctypes.c_void_p).value
+        with suppress(AttributeError, RuntimeError):
+            nvrtc.nvrtcSetFlowCallback(handle, says, ctypes.addressof(word))
         for expression in program.expressions:
             _answer(nvrtc.nvrtcAddNameExpression(handle, expression.encode()))
         status = nvrtc.nvrtcCompileProgram(handle, len(options), options)[0]
@@ -175,14 +175,6 @@ def _compile(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
     return lowered + result.rstrip(b"\0") if program.is_ptx else result, said
 
 
-def _watch(nvrtc: ModuleType, handle: object, word: ctypes.Array[ctypes.c_char]) -> None:
-    """Have NVRTC, from 12.8 on, check from time to time whether a word says 1."""
-    # It calls a function of C with the word, which does not need Python.
-    says = ctypes.cast(ctypes.CDLL(None).atoi, ctypes.c_void_p).value
-    with suppress(AttributeError, RuntimeError):
-        nvrtc.nvrtcSetFlowCallback(handle, says, ctypes.addressof(word))
-
-
 def lowered_names(ptx: str) -> dict[str, str]:
     """Return the symbols of the name expressions that PTX was compiled with."""
     symbols = {}
@@ -205,9 +197,6 @@ def cached_file(
 
     The file's name starts with ``stem``. ``more`` is what the result depends on besides the
     program; ``finish`` turns the result into the file's bytes. ``compiling`` replaces `compile`.
-
-    Raises KernelCompileError with NVRTC's log, EngineUnavailableError if the folder cannot be
-    written.
     """
     name = file_name(stem, program, more)
     file = find_file(name)
@@ -273,10 +262,7 @@ def library_path() -> str:
 
 
 def require_driver(driver: int) -> None:
-    """Raise EngineUnavailableError if a driver may refuse the machine code that NVRTC makes.
-
-    ``driver`` is the CUDA version that the driver is for, such as 12080 for 12.8.
-    """
+    """Raise EngineUnavailableError if a driver, such as 12080 for 12.8, may refuse machine code."""
     if driver // 1000 < int(version().split(".")[0]):
         message = (
             "cudakern: NVRTC must not be for a later major version of CUDA than the driver, "

@@ -23,12 +23,9 @@ def reason_not_trusted(folder: Path, *, group: bool = False) -> str:
     The folder must belong to this user or root, and nobody else may write to it. Nobody else may be
     able to replace it either, which concerns all folders and links on the way to it. With
     ``group``, files of a group of this process may also belong to another member.
-
-    Raises OSError if the folder is not there.
     """
     for step, status in _steps(folder):
-        problem = fault(status, group=group, above=True)
-        if problem:
+        if problem := fault(status, group=group, above=True):
             return f"{step} {problem}"
     problem = fault(folder.stat(), group=group)
     return f"{folder} {problem}" if problem else ""

@@ -29,19 +29,13 @@ _unsaid = {KERNELS, ZIGLANG}
 
 
 def make_announcer(kind: str, doing: str) -> Callable[[], None]:
-    """Return a function that says what is still going on, once for each kind.
-
-    ``doing`` is such as "compiling gather.cu".
-    """
+    """Return a function that says what is still going on, such as "compiling gather.cu"."""
     return partial(_say, kind, doing)
 
 
 @contextmanager
 def announce(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> Iterator[None]:
-    """Say what goes on inside of a block if it takes long, from another thread.
-
-    Every ten seconds, say what ``so_far`` returns.
-    """
+    """Say what goes on inside of a block if it takes long, then ``so_far`` every ten seconds."""
     ended = _thread.allocate_lock()
     ended.acquire()
 

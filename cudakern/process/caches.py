@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
 from random import Random
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from functools import _lru_cache_wrapper
 
 #: The most entries that a table has.
@@ -15,18 +15,10 @@ MAX_ENTRIES = 1024
 _random = Random()  # noqa: S311  no secrets; its own, so that a seed of the caller's stays as it is
 
 
-class Cache(Sized, Protocol):
-    """Keeps values that can be computed again. Safe to use from many threads."""
-
-    @property
-    def limit(self) -> int:
-        """The most entries that it keeps."""
-
-    def clear(self) -> None:
-        """Forget all entries; whoever uses one can go on using it."""
-
-
-C = TypeVar("C", bound=Cache)
+#: Keeps values that can be computed again: its length, ``limit`` and ``clear`` are the cache's.
+Cache: TypeAlias = "Results | Table[Any] | Family"
+C = TypeVar("C", bound="Cache")
+V = TypeVar("V")
 
 
 class Results:
@@ -42,17 +34,12 @@ class Results:
         return self._function.cache_info().currsize
 
 
-V = TypeVar("V")
-
-
 class Table(Generic[V]):
     """Values by the facts that they were computed for. Beyond the limit, a random entry is dropped.
 
     So a loop over slightly more facts than fit finds nearly all of them again. A table that is
-    emptied when it is full would find none of them.
-
-    There is no lock: each step is one operation of the dictionary. Whoever uses an entry can go on
-    using it after it is dropped.
+    emptied when it is full would find none of them. There is no lock: each step is one operation of
+    the dictionary. Whoever uses an entry can go on using it after it is dropped.
     """
 
     limit = MAX_ENTRIES

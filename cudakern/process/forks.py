@@ -75,10 +75,7 @@ class Cancelled:
 
 
 def start(function: Callable[[], None]) -> None:
-    """Run a function on a thread of its own, whose stack is large enough for any of ours.
-
-    Raises OSError if there is no room for a thread.
-    """
+    """Run a function on a thread with a large stack; raise OSError if there is no room for one."""
     with _starting:
         before = threading.stack_size(_STACK_BYTES)
         try:
@@ -144,7 +141,7 @@ class _Undivided:
     """Counts the work that a fork, or the end of the process, waits for."""
 
     def __init__(self) -> None:
-        self._ended, self._running = Condition(), 0
+        self.forget()
         atexit.register(self._end)
 
     def __enter__(self) -> None:
@@ -211,10 +208,8 @@ def _go_on() -> None:
 def _begin_anew() -> None:
     _undivided.forget()
     _release()
-    for reference in _alive.valuerefs():
-        lock = reference()
-        if lock is not None:
-            lock.renew()
+    for lock in filter(None, [reference() for reference in _alive.valuerefs()]):
+        lock.renew()
 
 
 os.register_at_fork(before=_stop, after_in_parent=_go_on, after_in_child=_begin_anew)

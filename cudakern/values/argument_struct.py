@@ -1,8 +1,4 @@
-"""The argument struct of a kernel, field by field: what a plan writes and the kernel reads.
-
-A struct begins with pointers. The fields behind them have the names that they have in ``kernels/``,
-where they follow each other without padding.
-"""
+"""The argument struct of a kernel: pointers, then fields as in ``kernels/``, without padding."""
 
 from __future__ import annotations
 

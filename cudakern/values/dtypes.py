@@ -13,7 +13,7 @@ from cudakern.errors import did_you_mean, dtype_error, shown
 from cudakern.process.lazy import load
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
 
 class DataType(IntEnum):
@@ -159,7 +159,8 @@ def require_dtype(
 ) -> None:
     """Raise DTypeError unless an argument's dtype is legal."""
     if dtype not in legal:
-        requirement = f"must be one of {_names_of(legal)}; got {dtype}{hint_of(name, dtype, legal)}"
+        found = f"{dtype}{hint_of(name, dtype, legal)}"
+        requirement = f"must be one of {', '.join(map(str, legal))}; got {found}"
         raise dtype_error(operator, f"{name}.dtype", requirement)
 
 
@@ -179,15 +180,8 @@ def way_out(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -
     return f'; use {name}.astype({name}.dtype.newbyteorder("="))'
 
 
-def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
-    return ", ".join(map(str, dtypes))
-
-
 def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
-    """Return the legal dtype that a caller's value stands for.
-
-    Raises DTypeError if none of them fits; the message suggests the nearest one.
-    """
+    """Return the legal dtype that a caller's value stands for; an error suggests the nearest."""
     dtype: np.dtype[Any] | None = None
     if wanted is not None:  # of which NumPy makes float64
         with suppress(Exception):
@@ -203,5 +197,5 @@ def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) ->
     else:
         hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)
     got = shown(wanted) if dtype is None else str(dtype)
-    requirement = f"must be one of {_names_of(legal)}; got {got:.60}{hint}"
+    requirement = f"must be one of {', '.join(map(str, legal))}; got {got:.60}{hint}"
     raise dtype_error(operator, "dtype", requirement)

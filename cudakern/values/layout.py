@@ -1,7 +1,4 @@
-"""Shapes and strides on their way to a kernel: merged dimensions, widths, overlaps.
-
-Everything here is pure integer arithmetic on static facts; strides are in bytes.
-"""
+"""Shapes and strides, in bytes, on their way to a kernel: merged dimensions, widths, overlaps."""
 
 from __future__ import annotations
 
@@ -104,11 +101,7 @@ def packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 def merge(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
-    """Drop dimensions of size 1 and merge neighbours that every operand walks as one.
-
-    Two neighbours merge when, for each operand, the outer stride is the inner size times the inner
-    stride; a stride of zero chains with a stride of zero.
-    """
+    """Drop dimensions of size 1 and merge neighbours that every operand walks as one."""
     merged: list[Dimension] = []
     for dimension in dimensions:
         if dimension.size == 1:
@@ -129,10 +122,7 @@ def order_by(dimensions: Iterable[Dimension], operand: int) -> tuple[Dimension, 
 
 
 def sort_for_walk(dimensions: Iterable[Dimension]) -> list[Dimension]:
-    """Sort dimensions so that the first operand is walked best, without those of size 1.
-
-    Those with a stride of 0 come first, then the others from the largest stride on.
-    """
+    """Sort dimensions so that the first operand is walked best, without those of size 1."""
     return sorted(
         [d for d in dimensions if d.size > 1], key=lambda d: (d.strides[0] != 0, -abs(d.strides[0]))
     )
@@ -161,19 +151,16 @@ _SEARCH_STEPS = 20_000
 
 
 def overlaps_itself(shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> bool:
-    """Return whether two coordinates of a layout share a byte.
+    """Return whether two coordinates of a layout share a byte; True if that takes too long to say.
 
-    Exact for all but contrived layouts: looks for coordinate differences whose offset is smaller
-    than an element, and assumes an overlap if that takes too long.
+    It looks for coordinate differences whose offset is smaller than an element.
     """
     if 0 in shape:
         return False
     terms = sorted(
         ((abs(s), n - 1) for n, s in zip(shape, strides, strict=True) if n > 1), reverse=True
     )
-    tails = [0] * (len(terms) + 1)
-    for k in range(len(terms) - 1, -1, -1):
-        tails[k] = tails[k + 1] + terms[k][0] * terms[k][1]
+    tails = [sum(s * n for s, n in terms[k:]) for k in range(len(terms) + 1)]
     if all(s >= tails[k + 1] + itemsize for k, (s, _) in enumerate(terms)):
         return False
     steps = 0

@@ -64,10 +64,7 @@ def as_integer(
 
 
 def normalize_axis(operator: str, axis: int, rank: int) -> int:
-    """Return an axis counted from the first one.
-
-    Raises DTypeError unless the axis is an integer, AxisError if it is out of range.
-    """
+    """Return an axis counted from the first one, or raise AxisError."""
     position = as_integer(operator, "axis", axis, AXIS_WORDS)
     if not -rank <= position < rank:
         requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
@@ -105,10 +102,7 @@ def require_word(
 
 
 def as_extent(operator: str, field: str, value: object) -> int:
-    """Return a size that was given as an integer of any kind.
-
-    Raises DTypeError unless it is an integer, ArgumentError if it is negative.
-    """
+    """Return a size given as an integer of any kind; raise ArgumentError if it is negative."""
     extent = as_integer(operator, field, value)
     if extent < 0:
         raise ArgumentError(operator, field, f"must be at least 0; got {extent}")
@@ -116,10 +110,7 @@ def as_extent(operator: str, field: str, value: object) -> int:
 
 
 def as_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
-    """Return the bytes of a scalar as one element of a dtype.
-
-    Raises DTypeError unless the value is a scalar that fits the dtype.
-    """
+    """Return the bytes of a scalar as one element of a dtype; raise DTypeError unless it fits."""
     if is_cupy(value):  # NumPy would wait for it
         requirement = f"must fit {dtype}; got {shown(value)} (it is on a GPU; use .item())"
         raise dtype_error(operator, name, requirement)

@@ -37,16 +37,15 @@ def put(name=NAME, content=CONTENT):
 
 def forget():
     """Go on as a new process: without a folder of its own, and a warning that was given."""
-    cache._process_folder = cache._ProcessFolder()  # noqa: SLF001
+    cache._process_folders.clear()  # noqa: SLF001
     cache._warned.clear()  # noqa: SLF001
 
 
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch):
-    monkeypatch.setattr(cache, "_process_folder", None)
+    monkeypatch.setattr(cache, "_process_folders", [])
     monkeypatch.setattr(cache, "_warned", set())
     monkeypatch.delenv("CUDAKERN_CACHE_SHARED", raising=False)
-    forget()
 
 
 @pytest.fixture
