@@ -49,10 +49,7 @@ def require_own_process() -> None:
 
 @contextmanager
 def use(engine: Engine) -> Iterator[None]:
-    """Have an engine run all kernels inside of a block, whatever the device of the arrays.
-
-    Bound launches are dropped at the start and the end of the block.
-    """
+    """Have an engine run all kernels inside of a block, whatever the device of the arrays."""
     clear_caches()
     _handed_in.append(engine)
     try:
@@ -63,11 +60,7 @@ def use(engine: Engine) -> Iterator[None]:
 
 
 def engine_for(device: int) -> Engine:
-    """Return the engine that runs kernels on arrays of a device (`HOST` or an ordinal).
-
-    Raises EngineUnavailableError if there is no CuPy, or this process was forked after its parent
-    had used a GPU.
-    """
+    """Return the engine that runs kernels on arrays of a device (`HOST` or an ordinal)."""
     if _handed_in:
         return _handed_in[-1]
     if device == HOST or is_cupy_simulated():

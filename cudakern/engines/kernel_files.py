@@ -28,13 +28,7 @@ def program_of(spec: KernelSpec, target: str) -> nvrtc.Program:
 
 
 def cached_file(spec: KernelSpec, target: str) -> Path:
-    """Return the file of a specialisation's machine code or PTX, compiling it unless it is there.
-
-    The file's name has a digest of NVRTC's version, the options and the text.
-
-    Raises KernelCompileError with NVRTC's log, EngineUnavailableError if NVRTC is not installed, or
-    the folder cannot be written.
-    """
+    """Return the file of a specialisation's machine code or PTX, compiled unless it is there."""
     return nvrtc.cached_file(spec.entry, program_of(spec, target)).path
 
 
@@ -43,9 +37,6 @@ def file_for_gpu(spec: KernelSpec, capability: int) -> Path:
     """Return the file of a specialisation for a GPU of a compute capability, such as 90.
 
     For a GPU that NVRTC does not know yet it is PTX, which the driver compiles.
-
-    Raises what `cached_file` raises, and EngineUnavailableError if the GPU is older than the
-    kernels or NVRTC allow.
     """
     native = f"sm_{capability}"
     file = find_file(nvrtc.file_name(spec.entry, program_of(spec, native)))

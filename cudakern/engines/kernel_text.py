@@ -9,20 +9,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"\s*$')
 _PRAGMA_ONCE = re.compile(r"^\s*#\s*pragma\s+once\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSource:
+class KernelSource(NamedTuple):
     """The text of a kernel with its includes in place."""
 
-    name: str  # file name below ``kernels/``
-    text: str  # the text. ``#line`` directives keep the file names and line numbers of the parts
+    text: str  # ``#line`` directives keep the file names and line numbers of the parts
     digest: str  # SHA-256 of the text, in hexadecimal
 
 
@@ -49,7 +47,7 @@ def _load(name: str, folder: Path, prefix: str) -> KernelSource:
     lines: list[str] = []
     _append(name, folder, prefix, lines, set())
     text = "\n".join(lines) + "\n"
-    return KernelSource(name, text, hashlib.sha256(text.encode()).hexdigest())
+    return KernelSource(text, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _append(name: str, folder: Path, prefix: str, lines: list[str], seen: set[str]) -> None:

@@ -80,14 +80,12 @@ class SimulatorEngine:
             kernel = self._kernels.setdefault(key, module.kernel(spec.entry, spec.source))
         return kernel
 
-    def compile(self, spec: KernelSpec, device: int) -> Path:
+    def compile(self, spec: KernelSpec, device: int) -> Path:  # noqa: ARG002  there is one host
         """Return the file of a specialisation, compiling it unless it is there."""
-        del device  # there is one host
         return self._loader.compile(ptx_of(spec))
 
-    def workspace(self, device: int, nbytes: int) -> int:
+    def workspace(self, device: int, nbytes: int) -> int:  # noqa: ARG002
         """Return the address of memory for a launch that is to follow on this thread."""
-        del device
         by_size = self._workspaces.by_size
         memory = by_size.get(nbytes)
         if memory is None:

@@ -59,14 +59,10 @@ class CudaEngine:
         """Return the ``cupy.RawKernel`` of a specialisation, loaded on a device.
 
         Kernels are compiled at once on several threads, each kernel on one of them.
-
-        Raises KernelCompileError with NVRTC's log, EngineUnavailableError without a driver or
-        NVRTC, or where they do not go together.
         """
         key = (spec, load_source(spec.source).digest, device, line_info())
-        kernel = self._kernels.get(key)
-        if kernel is not None:
-            return kernel
+        if key in self._kernels:
+            return self._kernels[key]
         with self._lock:
             turn = self._turns.setdefault(key, threading.RLock())
         with turn:

@@ -1,7 +1,4 @@
-"""CUDA graphs: which stream is being captured into one, and memory that one uses when it runs.
-
-A captured call hands over to its graph the memory that it needs to run again.
-"""
+"""CUDA graphs: which stream is being captured into one, and memory that one uses when it runs."""
 
 from __future__ import annotations
 
@@ -25,10 +22,7 @@ _SEMAPHORE_BYTES = 64  # sem_t has 32 in glibc and musl
 
 
 def _ask(function: str, *arguments: object) -> list[Any]:
-    """Call a function of the driver; return its results.
-
-    Raises RuntimeError if the call fails.
-    """
+    """Call a function of the driver; return its results, or raise RuntimeError."""
     from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
 
     results: list[Any]

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def import_cupy() -> ModuleType:
-    """Return the module cupy.
-
-    Raises EngineUnavailableError if CuPy is not installed, or cannot write its cache folder.
-    """
+    """Return the module cupy, or raise EngineUnavailableError."""
     try:
         import cupy  # noqa: PLC0415  optional, and 0.3 s
     except ImportError as error:

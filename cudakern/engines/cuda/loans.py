@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 from cudakern.engines.cuda.graphs import is_captured, relax_capture, same_stream
@@ -19,11 +20,8 @@ def borrow(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays
     """Return a cupy.ndarray with the memory of another library's array on a GPU, without a copy.
 
     The call runs after all work that is in the library's current stream now, and before later work
-    there. If that stream is not known, the array is kept until the call has run.
-    The array has ``__dlpack__`` or ``__cuda_array_interface__``.
-
-    Raises BindingError if a graph is being captured, and the order with the array's library cannot
-    be kept.
+    there. If that stream is not known, the array is kept until the call has run. It is a
+    BindingError if that order cannot be kept while a graph is captured.
     """
     cupy = import_cupy()
     _drop_returned()
@@ -31,7 +29,7 @@ def borrow(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays
     lender: int | None = None
     if torch is not None and isinstance(value, torch.Tensor):
         lender = int(torch.cuda.current_stream(value.device).cuda_stream)
-        array = cupy.from_dlpack(_Unordered(value))
+        array = cupy.from_dlpack(_without_order(value))
     elif hasattr(value, "__dlpack__"):
         device = int(value.__dlpack_device__()[1])
         if is_captured(cupy, cupy.cuda.get_current_stream(device).ptr):
@@ -41,7 +39,9 @@ def borrow(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays
     else:
         interface = dict(value.__cuda_array_interface__)
         lender = interface.pop("stream", None)
-        array = cupy.asarray(_Interface(interface, value))  # which would wait for that stream
+        # With the stream, CuPy would wait for it.
+        owner = SimpleNamespace(__cuda_array_interface__=interface, array=value)
+        array = cupy.asarray(owner)
     with cupy.cuda.Device(array.data.device_id):
         return _order_streams(operator, name, array, lender, cupy)
 
@@ -83,10 +83,7 @@ class _Loan:
     """Owns borrowed memory as long as any array of CuPy is a view of it: to the end of the call."""
 
     def __init__(self, array: Any, stream: Any, lender: int | None, cupy: Any) -> None:  # noqa: ANN401
-        self._array = array
-        self._stream = stream
-        self._lender = lender
-        self._cupy = cupy
+        self._array, self._stream, self._lender, self._cupy = array, stream, lender, cupy
 
     def __del__(self) -> None:
         if sys.is_finalizing():
@@ -100,23 +97,9 @@ class _Loan:
                 self._cupy.cuda.runtime.streamWaitEvent(self._lender, event.ptr)
 
 
-class _Unordered:
-    """A tensor whose library does not order streams, since that is done here for all of them."""
-
-    def __init__(self, value: Any) -> None:  # noqa: ANN401
-        self._value = value
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        device: tuple[int, int] = self._value.__dlpack_device__()
-        return device
-
-    def __dlpack__(self, **options: Any) -> Any:  # noqa: ANN401
-        return self._value.__dlpack__(**{**options, "stream": -1})
-
-
-class _Interface:
-    """A CUDA array interface without its stream, and the array that has it."""
-
-    def __init__(self, interface: dict[str, Any], array: object) -> None:
-        self.__cuda_array_interface__ = interface
-        self._array = array
+def _without_order(value: Any) -> SimpleNamespace:  # noqa: ANN401
+    """Return a tensor whose library does not order streams: that is done here for all of them."""
+    return SimpleNamespace(
+        __dlpack_device__=value.__dlpack_device__,
+        __dlpack__=lambda **options: value.__dlpack__(**{**options, "stream": -1}),
+    )
