@@ -1,7 +1,4 @@
-"""From arrays to a launch, for all functions and compiled operators.
-
-A call describes its arrays, looks up the work for these facts, or binds it, and runs it.
-"""
+"""From arrays to a launch: a call describes them, finds or binds the work for that, and runs it."""
 
 from __future__ import annotations
 
@@ -72,10 +69,7 @@ class Bound:
         self._run = engine.prepare(launch, device, tensors)
 
     def __call__(self, addresses: Sequence[int], arrays: Arrays) -> None:
-        """Run on arrays at these addresses.
-
-        Raises BindingError if an output overlaps another array (rule T19).
-        """
+        """Run on arrays at these addresses; an output must overlap no other array (rule T19)."""
         for o, k, low, high in self._pairs:
             if low < addresses[o] - addresses[k] < high and native.share_memory(
                 self._layouts[o], addresses[o], self._layouts[k], addresses[k]
@@ -122,10 +116,7 @@ class Binding:
         self.table: Table[Bound] = Table()
 
     def run(self, request: object, arrays: Arrays) -> None:
-        """Run what a request asks for on arrays; an input may be None.
-
-        Raises BindingError if an array does not fit, or if an output overlaps another array.
-        """
+        """Run what a request asks for on arrays; an input may be None."""
         addresses, facts = native.describe(arrays)
         key = facts if request is None else (request, facts)
         bound = self.table.find(key)

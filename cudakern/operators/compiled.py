@@ -56,8 +56,7 @@ class _Tensors:
         operator, name = self.operator, self.names[i]
         tensor, dtype = self.tensors[i], self.dtypes[i]
         native.require_own_dtype(operator, name, array, dtype)
-        writes = i >= self.inputs
-        if writes:
+        if i >= self.inputs:
             native.require_writeable(operator, name, array)
         beyond = address % _MIN_ADDRESS_ALIGNMENT
         if beyond and self._level is not FeatureLevel.EXTENDED:
@@ -148,8 +147,7 @@ class CompiledOperator:
         owned: dict[int, Array] | None = None,
         numbers: frozenset[int] = frozenset(),
     ) -> None:
-        self._desc = desc
-        self._level = feature_level
+        self._desc, self._level = desc, feature_level
         self._tensors = tensors = _Tensors(desc, feature_level)
         self._owned, self._numbers = owned or {}, numbers
         numbered = list(enumerate(tensors.tensors))
@@ -167,9 +165,7 @@ class CompiledOperator:
         self._run, self._find = binding.run, _bound.add(binding.table).find
 
     def __repr__(self) -> str:
-        """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
-        named = zip(self._tensors.names, self._tensors.tensors, strict=True)
-        tensors = [f"{name} {tensor.sizes} {tensor.data_type.name}" for name, tensor in named]
+        tensors = [f"{name} {t.sizes} {t.data_type.name}" for name, t in self._desc.tensors()]
         return f"<CompiledOperator {'; '.join((self._title(), *tensors, *self._ways()))}>"
 
     def _title(self) -> str:
@@ -178,8 +174,7 @@ class CompiledOperator:
 
     def _ways(self) -> tuple[str, str]:
         """Return the level, and the kernel variant for arrays on 16 bytes."""
-        layouts = [self._tensors.layout(i) for i in range(len(self._tensors.names))]
-        launch = self._desc.plan(layouts)
+        launch = self._desc.plan([self._tensors.layout(i) for i in range(len(self._tensors.names))])
         variant = launch.variant if launch else "empty"
         return f"feature level {self._level.label}", f"variant {variant}"
 
@@ -187,21 +182,18 @@ class CompiledOperator:
         """Show operator, level, tensors and kernel variant in a notebook."""
         from cudakern.display.notebook import box, table  # noqa: PLC0415  notebooks alone
 
-        named = zip(self._tensors.names, self._tensors.tensors, strict=True)
+        named = self._desc.tensors()
         rows = [(name, str(t.sizes), str(t.element_strides), t.data_type.name) for name, t in named]
         headings = ("tensor", "sizes", "strides", "data type")
         return box(self._title(), table(headings, rows), more=", ".join(self._ways()))
 
     def __copy__(self) -> CompiledOperator:
-        """Return the operator itself: it is immutable."""
         return self
 
     def __deepcopy__(self, _: object) -> CompiledOperator:
-        """Return the operator itself: it is immutable."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the arguments of the operator, without its kernels and bound launches."""
         owned = [(i, array, self._tensors.is_shaped(i, array)) for i, array in self._owned.items()]
         return _arrived, (self._desc, self._level, owned, self._numbers)
 
@@ -362,14 +354,9 @@ def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
     return str(tuple(stride // itemsize for stride in strides))
 
 
-def _arrived(
-    desc: OperatorDesc,
-    level: FeatureLevel,
-    owned: list[tuple[int, Array, bool]],
-    numbers: frozenset[int],
-) -> CompiledOperator:
+def _arrived(desc: OperatorDesc, level: FeatureLevel, *state: Any) -> CompiledOperator:  # noqa: ANN401
     """Return the operator of a pickle."""
-    return compile_operator(desc, level)._with_copies(owned, numbers)  # noqa: SLF001
+    return compile_operator(desc, level)._with_copies(*state)  # noqa: SLF001
 
 
 def compile_operator(

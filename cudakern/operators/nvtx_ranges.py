@@ -18,13 +18,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 DOMAIN = "cudakern"
-#: The variable with the path of the tool's library that NVTX loads.
-_INJECTION = "NVTX_INJECTION64_PATH"
 
 
 def _find_domain() -> Any:  # noqa: ANN401  nvtx has no types
     """Return the domain that a tool listens to, or None."""
-    if not os.environ.get(_INJECTION):
+    if not os.environ.get("NVTX_INJECTION64_PATH"):  # of the tool's library that NVTX loads
         return None
     try:
         import nvtx  # noqa: PLC0415  optional

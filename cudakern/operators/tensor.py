@@ -114,10 +114,7 @@ def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int
 
 
 def _as_member(field: str, value: object, enumeration: type[IntEnum | IntFlag]) -> int:
-    """Return the value of a field as a member of an enumeration, or as an integer.
-
-    Raises DTypeError unless it is an integer; if there is no such member, a rule reports it.
-    """
+    """Return the value of a field as a member of an enumeration, or as an integer for the rules."""
     try:
         number = as_integer("TensorDesc", field, value)
     except DTypeError:

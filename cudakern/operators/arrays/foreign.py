@@ -1,7 +1,6 @@
 """Arrays of other libraries: operands and outputs that share the memory of a caller's object.
 
-The object's protocols decide, not its class: DLPack, the CUDA array interface, ``__array__``, a
-buffer. No library is imported for it.
+Not its class decides but its protocols: DLPack, the CUDA array interface, ``__array__``, a buffer.
 """
 
 from __future__ import annotations
@@ -35,12 +34,7 @@ _MAX_DEPTH = 64  # of nested lists; NumPy takes no more
 
 
 def as_array(operator: str, name: str, value: object) -> Array:
-    """Return an operand as a NumPy or CuPy array, without a copy where it is an array already.
-
-    Raises DTypeError unless the value is one array of numbers whose library exports its memory, and
-    BindingError if the value is a ragged sequence, an array with masked elements, a lazy array of
-    Dask, or neither on the host nor on a CUDA device.
-    """
+    """Return an operand as a NumPy or CuPy array, without a copy where it is an array already."""
     if type(value) is np.ndarray or is_cupy(value):
         return value
     with _reading(operator, name, value):
@@ -50,10 +44,7 @@ def as_array(operator: str, name: str, value: object) -> Array:
 
 
 def is_of_numbers(value: object) -> bool:
-    """Return whether an operand is a number or a sequence of numbers, outside of any array.
-
-    A NumPy scalar is a number.
-    """
+    """Return whether an operand is a number, of NumPy or not, or a sequence of numbers."""
     if isinstance(value, list | tuple):
         return not any(_is_array(element) for element, _ in _leaves(value))
     if isinstance(value, np.generic):
@@ -78,8 +69,6 @@ def send_numbers(
 
     That is the device of the first other input in binding order; without one, of the first output.
     None stands for a missing array.
-
-    Raises ArgumentError for such a copy while a CUDA graph is captured.
     """
     loose = [alone and a is not None for a, alone in zip(arrays, of_numbers, strict=True)]
     if not any(loose):
@@ -97,11 +86,7 @@ def send_numbers(
 
 
 def as_output(operator: str, name: str, value: object) -> Array:
-    """Return an output as a NumPy or CuPy array that shares the memory of what the caller gave.
-
-    Raises BindingError if the value cannot be written to in place, DTypeError if its library does
-    not export its memory.
-    """
+    """Return an output as a NumPy or CuPy array that shares the memory of what the caller gave."""
     if type(value) is np.ndarray or is_cupy(value):
         return value
     with _reading(operator, name, value):
@@ -155,11 +140,16 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
     """Raise DTypeError for a sequence with arrays in a tuple, on a GPU or of Dask.
 
     For NumPy, a tuple of arrays holds an array for each axis if it is an index, and rows elsewhere.
-    A list always holds rows, if NumPy can read the arrays; masked ones are refused.
+    A list always holds rows.
     """
     for element, in_tuple in _leaves(value):
         if is_cupy(element) or _is_array(element):
-            if in_tuple or _is_elsewhere(element):
+            if (
+                in_tuple
+                or is_cupy(element)
+                or _device_type(element) not in _HOST_TYPES
+                or _is_lazy(element)
+            ):
                 requirement = _one_array(operator, name, value, in_tuple=in_tuple)
                 raise dtype_error(operator, name, requirement)
             _require_plain(operator, name, element)
@@ -188,11 +178,6 @@ def _is_array(value: object) -> bool:
     return any(hasattr(value, offer) for offer in _OFFERS) if rank is None else rank != 0
 
 
-def _is_elsewhere(value: object) -> bool:
-    """Return whether an array's elements are not on the host, or not there yet."""
-    return is_cupy(value) or _device_type(value) not in _HOST_TYPES or _is_lazy(value)
-
-
 def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> str:
     """Return the requirement for an operand of several arrays, and how to make one of these."""
     kind = type(value).__name__
@@ -213,7 +198,12 @@ def _view_of(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  wh
         return _view_of(operator, name, _as_unsigned(value)).view(narrow)
     device_type = _device_type(value)
     if device_type in _CUDA_TYPES:
-        return _on_device(operator, name, value)
+        from cudakern.engines.cuda.loans import borrow  # noqa: PLC0415  3 ms of each first call
+
+        # PyTorch exports a tensor that shows its elements negated as if it did not.
+        if getattr(value, "is_neg", bool)():
+            raise BufferError("its negative bit is set; use resolve_neg()")
+        return borrow(operator, name, value)
     if device_type not in _HOST_TYPES:
         message = f"it is on a device of DLPack's type {device_type}"
         raise ValueError(message)
@@ -264,16 +254,6 @@ def _device_type(value: Any) -> int:  # noqa: ANN401
     if device is not None:
         return int(device()[0])
     return _CUDA_TYPES[0] if hasattr(value, "__cuda_array_interface__") else _HOST_TYPES[0]
-
-
-def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
-    """Return an array on a CUDA device as a CuPy array."""
-    from cudakern.engines.cuda.loans import borrow  # noqa: PLC0415  3 ms of each first call
-
-    # PyTorch exports a tensor that shows its elements negated as if it did not.
-    if getattr(value, "is_neg", bool)():
-        raise BufferError("its negative bit is set; use resolve_neg()")
-    return borrow(operator, name, value)
 
 
 # bfloat16 and the 8-bit floats of PyTorch have no counterpart in NumPy, the latter none in CuPy.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import accumulate
 from math import isnan
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
@@ -51,8 +52,6 @@ def as_lazy(operator: str, name: str, value: object, **beside: object) -> Lazy:
     """Return an operand as a dask array, of one chunk if it is another array.
 
     Numbers become a chunk on the device of the operands ``beside`` them.
-
-    Raises ArgumentError if the sizes of its chunks are unknown, DTypeError unless it is an array.
     """
     array = _meta(operator, name, value)
     if not isinstance(value, da.Array):
@@ -100,10 +99,7 @@ def device_of_chunks(lazy: Lazy) -> int:
 
 
 def require_one_device(operator: str, **operands: Lazy) -> None:
-    """Raise BindingError if chunks of some operands are on the host and of others on a GPU.
-
-    The worker decides on which GPU.
-    """
+    """Raise BindingError if chunks of some operands are on the host, of others on any GPU."""
     if HOST in map(device_of_chunks, operands.values()):
         metas = [_meta(operator, "", lazy) for lazy in operands.values()]
         common_device(operator, tuple(operands), metas)
@@ -126,9 +122,8 @@ def rechunk(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Lazy:
     joins chunks of NumPy's own dtypes alone; others are rechunked as unsigned integers.
     """
     if lazy.ndim and not any(lazy.shape):
-        return da.from_array(
-            meta_like(lazy, lazy.ndim, lazy.dtype), chunks=lazy.shape, asarray=False
-        )
+        empty_array = meta_like(lazy, lazy.ndim, lazy.dtype)
+        return da.from_array(empty_array, chunks=lazy.shape, asarray=False)
     if lazy.dtype.isbuiltin == 1:
         return lazy.rechunk(chunks)
     words = _view(lazy, np.dtype(f"u{lazy.dtype.itemsize}"))
@@ -143,8 +138,7 @@ def _view(lazy: Lazy, kind: np.dtype[Any]) -> Lazy:
 
 def starts_of(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return where chunks of these sizes start."""
-    ends = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
-    return tuple(ends.tolist())
+    return tuple(accumulate(sizes[:-1], initial=0))
 
 
 def start_of_block(starts: list[tuple[int, ...]], block: tuple[int, ...]) -> tuple[int, ...]:
@@ -218,10 +212,7 @@ def tree(
     *,
     keepdims: bool = False,
 ) -> Lazy:
-    """Combine states, one for each block, in a tree along some axes of blocks.
-
-    ``combine`` and ``finish`` take a list of states.
-    """
+    """Combine states, one for each block, in a tree; ``combine`` and ``finish`` take a list."""
     return da.reduction(
         states,
         _keep,

@@ -1,7 +1,4 @@
-"""Arrays of NumPy and CuPy: their device and layout, and how to make, fill and copy one.
-
-Of an array, only dtype, shape, strides and address are read.
-"""
+"""Arrays of NumPy and CuPy: their device and layout, and how to make, fill and copy one."""
 
 from __future__ import annotations
 
@@ -52,10 +49,7 @@ def require_rank(operator: str, name: str, array: Array, least: int) -> None:
 def require_size(
     operator: str, name: str, shape: Sequence[int], itemsize: int, found: str = ""
 ) -> None:
-    """Raise ArgumentError if a result of a shape would have more than MAX_BYTES.
-
-    ``found`` is what the message shows, if that is not the shape.
-    """
+    """Raise ArgumentError, which shows ``found``, if a result would have more than MAX_BYTES."""
     if prod(n for n in shape if n) * itemsize > MAX_BYTES:
         requirement = "must give a result of less than 2^63 bytes"
         raise ArgumentError(operator, name, f"{requirement}; got {found or f'shape {shape}'}")
@@ -72,10 +66,7 @@ def device_name(device: int) -> str:
 
 
 def common_device(operator: str, names: Sequence[str], arrays: Sequence[Array | None]) -> int:
-    """Return the device of all arrays; the first is not None.
-
-    Raises BindingError if they are on different devices; the message names both.
-    """
+    """Return the device of all arrays, or raise BindingError; the first array is not None."""
     first = device_of(arrays[0])
     for name, array in zip(names, arrays, strict=False):
         if array is not None and (device := device_of(array)) != first:
@@ -91,15 +82,11 @@ _ndarray = np.ndarray
 _read_pointer = ctypes.c_void_p.from_address
 
 
-def _reads_numpy_addresses() -> bool:
-    probe = np.arange(8)
-    return all(
-        _read_pointer(id(view) + _HEADER).value == view.__array_interface__["data"][0]
-        for view in (probe, probe[1:], probe[::-1])
-    )
-
-
-_FAST = sys.implementation.name == "cpython" and _reads_numpy_addresses()
+_probe = np.arange(8)
+_FAST = sys.implementation.name == "cpython" and all(
+    _read_pointer(id(view) + _HEADER).value == view.__array_interface__["data"][0]
+    for view in (_probe, _probe[1:], _probe[::-1])
+)
 
 
 def address_of(array: Array) -> int:
@@ -116,24 +103,20 @@ def owner_address(array: Array) -> int:
     if is_cupy(array):
         return int(array.data.mem.ptr)
     owner = array
-    while True:
-        base = owner.base
+    while (base := owner.base) is not None:
         if isinstance(base, np.ndarray):
             owner = base
         elif isinstance(getattr(base, "base", None), np.ndarray):
             owner = base.base  # NumPy's as_strided has a helper in between
         else:
+            with suppress(TypeError, ValueError):  # bytes, a map of a file: where that starts
+                owner = np.frombuffer(base, np.uint8)
             break
-    if base is not None:
-        with suppress(TypeError, ValueError):  # bytes, a map of a file: where that starts
-            owner = np.frombuffer(base, np.uint8)
     return address_of(owner)
 
 
 def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
-    """Return the arrays' addresses, and the facts that a plan depends on.
-
-    None stands for an array that a call does not have.
+    """Return the addresses of arrays, any of which may be None, and the facts of plans.
 
     Raises AttributeError if a value is neither a NumPy nor a CuPy array.
     """
@@ -184,13 +167,10 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any], device: int) -> Array:
 
 
 def copy_to_device(operator: str, name: str, array: Array, device: int) -> Array:
-    """Return a copy on a device of an array on the host, whose strides are not negative.
+    """Return a copy on a device of an array on the host, with its strides, none of them negative.
 
-    It has the same strides. It is made on CuPy's current stream, through pinned memory; nobody
-    waits for it.
-
-    Raises ArgumentError while that stream is captured into a graph, which would copy the pinned
-    memory's content of the time when it runs.
+    It is made on CuPy's current stream, through pinned memory; nobody waits for it. A graph would
+    copy what that memory holds when it runs: so it is an ArgumentError while one is captured.
     """
     requirement = f"must be an array, as numbers are copied to {device_name(device)},"
     require_eager(operator, name, requirement, device)
@@ -297,10 +277,7 @@ def check_output(
     device: int,
     reason: str,
 ) -> None:
-    """Raise BindingError unless an array can receive a result of a shape and dtype on a device.
-
-    ``reason`` says what the shape follows from, such as ``"for axis=1"``.
-    """
+    """Raise BindingError unless an array can receive a result; ``reason`` is the shape's."""
     actual = device_of(array)
     if actual != device:
         requirement = f"must be where the inputs are, on {device_name(device)}"

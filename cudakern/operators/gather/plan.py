@@ -60,7 +60,7 @@ def plan_gather(problem: RowProblem) -> Launch | None:
         return None
     if problem.is_merged() and not problem.inner and _suits_last_axis(problem):
         return _plan_last_axis(problem)
-    return _plan_stream(problem) if problem.is_stream() else rows.plan_strided("gather", problem, 1)
+    return _plan_stream(problem) if problem.is_stream() else rows.plan_strided("gather", problem)
 
 
 def _plan_stream(problem: RowProblem) -> Launch:

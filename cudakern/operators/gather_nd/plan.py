@@ -20,7 +20,6 @@ OPERATOR = "gather_nd"
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 # rows.py has the variants' constants.
-MAX_TUPLE = kernels.MAX_COMPONENTS[OPERATOR]  # components of an index tuple; limit
 STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
@@ -33,7 +32,7 @@ def plan_gather_nd(problem: RowProblem) -> Launch | None:
         return None
     if problem.axes and problem.is_stream():
         return _plan_stream(problem)
-    return rows.plan_strided(OPERATOR, problem, MAX_TUPLE)
+    return rows.plan_strided(OPERATOR, problem)
 
 
 def _plan_stream(source: RowProblem) -> Launch:
@@ -49,7 +48,7 @@ def _plan_stream(source: RowProblem) -> Launch:
     tuples_at = round_up(table_rows * (8 if stream.wide else 4), VECTOR_BYTES)
     shared = tuples_at + round_up(turn * tuple_bytes, VECTOR_BYTES)
     arguments = ArgumentPacker(wide=stream.wide).raw(fill=source.fill)
-    rows.pack_axes(arguments, source, MAX_TUPLE, wide=stream.wide)
+    rows.pack_axes(arguments, source, OPERATOR, wide=stream.wide)
     arguments.offset(pieces=stream.pieces, lead=stream.lead)
     arguments.divisor(row=source.row_bytes // stream.unit)
     arguments.offset(batch_stride=outer[0], index_batch_stride=outer[1])

@@ -52,10 +52,7 @@ def check_launch(
     operator: str, indices: Layout, index_type: str, extents: Sequence[int], *, tuples: bool
 ) -> Launch:
     """Return the launch that writes the position of the first index out of range."""
-    dimensions = [
-        Dimension(size, (stride,))
-        for size, stride in zip(indices.shape, indices.strides, strict=True)
-    ]
+    dimensions = list(map(Dimension, indices.shape, zip(indices.strides)))
     component = dimensions.pop() if tuples else Dimension(1, (0,))
     room = MAX_COMPONENTS[operator]
     arguments = ArgumentPacker(wide=True).offset(items=indices.size)
@@ -72,10 +69,9 @@ def raise_if_outside(
     shape: tuple[int, ...],
     starts: Sequence[int] = (),
 ) -> None:
-    """Raise IndexRangeError if an index is out of range, which takes a wait for the check.
+    """Raise IndexRangeError if one of at least one index is out of range, after waiting for that.
 
-    There is at least one index; they select from x of a shape. The message counts positions from
-    ``starts``.
+    The message counts positions from ``starts``.
     """
     if not layout_of(indices, address_of(indices)).is_aligned:
         indices = native.copy_array(indices)
@@ -114,6 +110,5 @@ def require_extents(
     """Raise IndexRangeError if ``count`` indices select from an empty axis of x."""
     for axis, extent in enumerate(selection.extents(shape), selection.first):
         if extent == 0:
-            requirement = f"x.shape[{axis}] must be at least 1 for {count} indices"
-            message = f"{operator}: {requirement}; got 0"
+            message = f"{operator}: x.shape[{axis}] must be at least 1 for {count} indices; got 0"
             raise IndexRangeError(message)

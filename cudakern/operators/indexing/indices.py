@@ -132,10 +132,7 @@ def widen(indices: Array, extents: Sequence[int], negative: str) -> Array:
 
 
 def as_indices(operator: str, value: object, indices: Array) -> Array:
-    """Return indices as int32, int64, uint32 or uint64.
-
-    Narrower integers are widened; other types raise DTypeError.
-    """
+    """Return indices as int32, int64, uint32 or uint64, widened if they are narrower integers."""
     if indices.dtype in _INDEX_DTYPES:
         return indices
     if indices.dtype in _WIDENED:

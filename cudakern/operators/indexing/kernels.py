@@ -23,11 +23,7 @@ def specialise(
     suffix: str = "",
     macros: tuple[tuple[str, int], ...] = (),
 ) -> KernelSpec:
-    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width.
-
-    A variant may have a rank. ``suffix`` is a further part of the name, ``macros`` are further
-    macros of the source.
-    """
+    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width."""
     short, device_type = INDEX_TYPES[index_type]
     bits = 64 if wide else 32
     of_rank = f"_r{rank}" if rank else ""

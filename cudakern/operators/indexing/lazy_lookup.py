@@ -33,10 +33,7 @@ _INT64 = np.dtype(np.int64)
 def lazy_operands(
     operator: str, x: object, indices: object, least: int
 ) -> tuple[Lazy, Lazy, Array | None]:
-    """Return x and indices as dask arrays, and the latter as an array if they are at hand.
-
-    The checks are those of `cudakern.operators.indexing.lookup.as_operands`.
-    """
+    """Return x and indices as dask arrays, and the latter as an array if they are at hand."""
     data = as_lazy(operator, "x", x, indices=indices)
     positions, array = lazy.as_lazy_indices(operator, indices, x=x)
     require_operands(operator, data, positions, least)
@@ -124,9 +121,8 @@ class LazyLookup:
 
     def merge(self, parts: list[Array]) -> Array:
         """Return the result of several chunks of x from those of each."""
-        first, *others = parts
-        result = native.copy_array(first)
-        for part in others:
+        result = native.copy_array(parts[0])
+        for part in parts[1:]:
             native.copy_elements(result, part, merge=True)
         return result
 

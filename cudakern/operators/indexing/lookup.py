@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cudakern.operators.indexing.rows import RowProblem
     from cudakern.values.layout import Layout
 
+    #: Takes the layouts of x, indices and out, the first axis, the type that kernels read indices
+    #: as, the mode and the fill pattern.
     RowsOf = Callable[[Layout, Layout, Layout, int, str, str, bytes], RowProblem]
 
 
@@ -46,12 +48,7 @@ def require_operands(operator: str, x: Array, indices: Array, least: int) -> Non
 
 
 class Lookup:
-    """The work of gather or gather_nd on operands that have been checked.
-
-    ``option`` is the parameter that gives the first axis. ``rows_of`` returns the problem for the
-    layouts of x, indices and out, the first axis, the type that kernels read indices as, the mode
-    and the fill pattern.
-    """
+    """The work of gather or gather_nd on checked operands; ``option`` gives the first axis."""
 
     def __init__(
         self,
@@ -67,11 +64,7 @@ class Lookup:
         register(operator, self.binding.table)
 
     def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
-        """Return what is selected, in ``out`` if given.
-
-        Raises ArgumentError if the call would wait for the GPU while a graph is captured,
-        BindingError if an array does not fit, and IndexRangeError as the mode demands.
-        """
+        """Return what is selected, in ``out`` if given."""
         if selection.mode == "raise":
             requirement = "must not be 'raise', which waits for the GPU,"
             native.require_eager(self._operator, "mode", requirement, native.device_of(x))

@@ -13,7 +13,7 @@ from math import prod
 from cudakern.engines import base
 from cudakern.engines.base import THREADS, Launch, blocks_for
 from cudakern.operators.indexing.indices import compares_wide
-from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD, specialise
+from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD, MAX_COMPONENTS, specialise
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
 from cudakern.values.layout import VECTOR_BYTES, Dimension, Layout, alignment, merge
@@ -200,8 +200,8 @@ class Stream:
         return blocks_for(self.pieces + self.lead, self.tile), 1, 1
 
 
-def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
-    """Return the plan for any layout; the kernel takes tuples of up to ``components``."""
+def plan_strided(operator: str, problem: RowProblem) -> Launch:
+    """Return the plan for any layout."""
     itemsize = problem.x.itemsize
     dimensions = merge(layout.order_by((*problem.outer, *problem.index, *problem.inner), 2))
     inner = dimensions[-1] if dimensions else None
@@ -223,10 +223,9 @@ def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
     wide = problem.is_wide(items, per_block, *dimensions)
     rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
     arguments = ArgumentPacker(wide=wide).raw(fill=problem.fill)
-    pack_axes(arguments, problem, components, wide=wide)
-    arguments.offset(
-        component_stride=problem.component_stride, components=len(problem.axes), items=items
-    )
+    pack_axes(arguments, problem, operator, wide=wide)
+    arguments.offset(component_stride=problem.component_stride)
+    arguments.offset(components=len(problem.axes), items=items)
     arguments.dimensions(rank, dimensions=dimensions or (Dimension(1, (0, 0, 0)),))
     spec = specialise(
         operator, "strided", width, problem.index_type, problem.mode, wide=wide, rank=rank
@@ -235,11 +234,9 @@ def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
     return Launch(spec, grid, 0, 3, arguments.done())
 
 
-def pack_axes(
-    arguments: ArgumentPacker, problem: RowProblem, components: int, *, wide: bool
-) -> None:
+def pack_axes(arguments: ArgumentPacker, problem: RowProblem, operator: str, *, wide: bool) -> None:
     """Append the extents, then the strides of x, of as many axes as the kernel has room for."""
-    axes = (*problem.axes, *[(1, 0)] * (components - len(problem.axes)))
+    axes = (*problem.axes, *[(1, 0)] * (MAX_COMPONENTS[operator] - len(problem.axes)))
     extents, strides = zip(*axes, strict=True)
     arguments.divisor(extent=extents, wide=compares_wide(problem.indices, wide=wide))
     arguments.offset(axis_stride=strides)
