@@ -5,6 +5,7 @@ Every message is one line of three parts: operator and argument, what was requir
 
 from __future__ import annotations
 
+import copyreg
 import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,10 @@ def _plain(word: str) -> str:
 class CudakernError(Exception):
     """Root of every error that cudakern raises on purpose."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The message is made once; the attributes may include notes.
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+
 
 class _FieldError(CudakernError):
     """An error that names an operator, one of its fields and, where one applies, a rule."""
@@ -69,16 +74,9 @@ class _FieldError(CudakernError):
     def __init__(
         self, operator: str, field: str, requirement: str, rule: str | None = None
     ) -> None:
-        self.operator = operator
-        self.field = field
-        self.rule = rule
-        self._requirement = requirement
+        self.operator, self.field, self.rule = operator, field, rule
         suffix = "" if rule is None else f" [{rule}]"
         super().__init__(f"{operator}: {field} {requirement}{suffix}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        arguments = (self.operator, self.field, self._requirement, self.rule)
-        return type(self), arguments, vars(self)  # which may have notes
 
 
 class DescriptorError(_FieldError, ValueError):
@@ -130,7 +128,8 @@ class AxisError(ArgumentError, np.exceptions.AxisError):
     __str__ = Exception.__str__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.operator, self._requirement, self.axis, self.ndim), vars(self)
+        make, given, attributes = super().__reduce__()
+        return make, given, {**attributes, "axis": self.axis, "ndim": self.ndim}  # NumPy's slots
 
 
 class BindingError(_FieldError, ValueError):
@@ -192,16 +191,10 @@ class KernelCompileError(CudakernError, RuntimeError):
     def __init__(
         self, source: str, options: tuple[str, ...], log: str, summary: str | None = None
     ) -> None:
-        self.source = source
-        self.options = options
-        self.log = log
-        self.summary = summary
+        self.source, self.options, self.log, self.summary = source, options, log, summary
         self.text = ""
         first = next((line for line in log.splitlines() if "error" in line), log.strip()[:200])
         super().__init__(f"{source}: the kernel must compile; {(summary or first).strip()}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.source, self.options, self.log, self.summary), vars(self)
 
 
 class EngineUnavailableError(CudakernError, RuntimeError):
@@ -240,17 +233,8 @@ class SimulatorError(CudakernError, RuntimeError):
         message: str,
         findings: tuple[Any, ...] = (),
     ) -> None:
-        self.kind = kind
-        self.kernel = kernel
-        self.block = block
-        self.thread = thread
-        self.message = message
-        self.findings = findings
+        self.kind, self.kernel, self.block, self.thread = kind, kernel, block, thread
+        self.message, self.findings = message, findings
         # A finding says it itself.
         place = f" (block {block}, thread {thread})" if block and not findings else ""
         super().__init__(f"{kernel}: {message}{place}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        place = (self.block, self.thread)
-        arguments = (self.kind, self.kernel, *place, self.message, self.findings)
-        return type(self), arguments, vars(self)

@@ -30,7 +30,6 @@ class Results:
         self.clear = function.cache_clear
 
     def __len__(self) -> int:
-        """Return how many results are kept."""
         return self._function.cache_info().currsize
 
 
@@ -50,7 +49,6 @@ class Table(Generic[V]):
         self.clear = self._entries.clear
 
     def __len__(self) -> int:
-        """Return how many entries are kept."""
         return len(self._entries)
 
     def add(self, key: object, value: V) -> V:
@@ -84,7 +82,6 @@ class Family:
         return sum(member.limit for member in self._alive())
 
     def __len__(self) -> int:
-        """Return how many entries all members have together."""
         return sum(map(len, self._alive()))
 
     def clear(self) -> None:

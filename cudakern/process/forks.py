@@ -36,11 +36,9 @@ class Lock:
         _alive[id(self)] = self
 
     def __enter__(self) -> None:
-        """Wait for the lock and take it."""
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
-        """Give it back."""
         self._lock.release()
 
     def renew(self) -> None:
@@ -145,12 +143,10 @@ class _Undivided:
         atexit.register(self._end)
 
     def __enter__(self) -> None:
-        """Begin a piece of work, on whatever thread."""
         with self._ended:
             self._running += 1
 
     def __exit__(self, *_: object) -> None:
-        """End it."""
         with self._ended:
             self._running -= 1
             self._ended.notify_all()

@@ -6,7 +6,7 @@ import ctypes
 import threading
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,13 +111,12 @@ class _Event:
         _libc().free(self._semaphore)
 
 
-class _Captured:
+class _Captured(NamedTuple):
     """Memory of the calls that were captured into a graph."""
 
-    def __init__(self, graph: int) -> None:
-        self.gone = _Event(graph)
-        self.memory: list[object] = []
-        self.workspaces: dict[tuple[int, int], Any] = {}
+    gone: _Event
+    memory: list[object]
+    workspaces: dict[tuple[int, int], Any]
 
 
 class GraphMemory:
@@ -151,5 +150,5 @@ class GraphMemory:
             for other in [k for k, captured in self._captured.items() if captured.gone.is_set()]:
                 self._captured.pop(other).gone.free()
             if number not in self._captured:
-                self._captured[number] = _Captured(graph)
+                self._captured[number] = _Captured(_Event(graph), [], {})
             return self._captured[number]

@@ -146,30 +146,19 @@ def select(
     x: Array, indices: Array, batch_dims: int, mode: str, fill_value: object, negative: str
 ) -> Selection:
     """Return what tuples select along the axes of x behind a batch."""
-    batch = _check_shapes(x.shape, indices.shape, batch_dims)
-    fill = fill_pattern(NAME, mode, fill_value, x.dtype)
-    return Selection(batch, batch + indices.shape[-1], mode, fill, negative, tuples=True)
-
-
-def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
-    """Return batch_dims; raise unless the shapes fit it and each other."""
-    batch = as_integer(NAME, "batch_dims", batch_dims)
-    most = min(len(x), len(indices)) - 1
+    batch, shape = as_integer(NAME, "batch_dims", batch_dims), indices.shape
+    alike = x.shape[:batch] == shape[:batch]
+    single = alike and 0 <= batch <= indices.ndim < MAX_DIMENSIONS and batch < x.ndim
+    hint = "; for single indices, use indices[..., None]" if single else ""
+    most, room = min(x.ndim, indices.ndim) - 1, x.ndim - batch
     if not 0 <= batch <= most:
-        requirement = f"must lie in [0, {most}]; got {batch}{_hint(x, indices, batch)}"
+        requirement = f"must lie in [0, {most}]; got {batch}{hint}"
         raise ArgumentError(NAME, "batch_dims", requirement)
-    room = len(x) - batch
-    if indices[-1] > room:
+    if shape[-1] > room:
         requirement = f"must have at most {room} in the last dimension for batch_dims={batch}"
-        found = f"shape {indices}{_hint(x, indices, batch)}"
-        raise ArgumentError(NAME, "indices", f"{requirement}; got {found}")
-    if x[:batch] != indices[:batch]:
-        requirement = f"must start with the batch {x[:batch]} of x; got shape {indices}"
+        raise ArgumentError(NAME, "indices", f"{requirement}; got shape {shape}{hint}")
+    if not alike:
+        requirement = f"must start with the batch {x.shape[:batch]} of x; got shape {shape}"
         raise ArgumentError(NAME, "indices", requirement)
-    return batch
-
-
-def _hint(x: tuple[int, ...], indices: tuple[int, ...], batch: int) -> str:
-    """Return the end of a message: what to write if the indices are single ones, not tuples."""
-    batched = 0 <= batch <= len(indices) < MAX_DIMENSIONS and indices[:batch] == x[:batch]
-    return "; for single indices, use indices[..., None]" if batched and batch < len(x) else ""
+    fill = fill_pattern(NAME, mode, fill_value, x.dtype)
+    return Selection(batch, batch + shape[-1], mode, fill, negative, tuples=True)
