@@ -13,18 +13,8 @@ from cudakern.values.validation import normalize_axis
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cudakern.operators.annotations import (
-        IndexMode,
-        Modes,
-        NegativeIndex,
-        Numbers,
-        OnGPU,
-        OnHost,
-        Operand,
-        Out,
-        Scalar,
-        T,
-    )
+    from cudakern.operators import annotations as types
+    from cudakern.operators.annotations import Modes, Numbers, OnGPU, OnHost, Operand, Out, T
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather"
@@ -61,9 +51,9 @@ def gather(
     indices: Any,
     axis: int = 0,
     *,
-    mode: IndexMode = "clamp",
-    fill_value: Scalar = ZERO,
-    negative: NegativeIndex = "from_end",
+    mode: types.IndexMode = "clamp",
+    fill_value: types.Scalar = ZERO,
+    negative: types.NegativeIndex = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Select slices of ``x`` along ``axis``.

@@ -16,18 +16,8 @@ from cudakern.values.validation import as_integer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cudakern.operators.annotations import (
-        IndexMode,
-        Modes,
-        NegativeIndex,
-        Numbers,
-        OnGPU,
-        OnHost,
-        Operand,
-        Out,
-        Scalar,
-        T,
-    )
+    from cudakern.operators import annotations as types
+    from cudakern.operators.annotations import Modes, Numbers, OnGPU, OnHost, Operand, Out, T
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather_nd"
@@ -64,9 +54,9 @@ def gather_nd(
     indices: Any,
     batch_dims: int = 0,
     *,
-    mode: IndexMode = "clamp",
-    fill_value: Scalar = ZERO,
-    negative: NegativeIndex = "from_end",
+    mode: types.IndexMode = "clamp",
+    fill_value: types.Scalar = ZERO,
+    negative: types.NegativeIndex = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Select elements or slices of ``x`` by tuples of indices.
