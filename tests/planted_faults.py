@@ -442,7 +442,7 @@ FAULTS = (
           "simulator/reports/test_sampled_traffic.py::test_figures_are_scaled",
           "§(2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)§count§"),
     Fault("chunks start where they end", "dask/test_lookup.py::test_gather_of_any_chunks",
-          "np.cumsum(§[0, *sizes[:-1]]§sizes§, dtype=np.int64)"),
+          "tuple(accumulate(sizes§[:-1], initial=0§§))"),
     Fault("places step by the sizes of a chunk",
           "dask/test_reduce.py::test_the_index_in_all_of_x_decides",
           "step *= §self§chunk§.shape[axis]"),

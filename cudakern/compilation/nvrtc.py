@@ -39,8 +39,7 @@ _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 MIN_CAPABILITY = 70
 #: The first version of NVRTC that does not change the handlers of signals.
 _FIRST_WITHOUT_HANDLERS = (13, 1)
-#: Bytes that hold a ``struct sigaction``.
-_SIGACTION_BYTES = 256
+_SIGACTION_BYTES = 256  # which hold a ``struct sigaction``
 #: Held until NVRTC has parsed the first text of the process.
 _first_parsing = Lock()
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)

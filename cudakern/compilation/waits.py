@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 KERNELS = "kernels are compiled at their first use and kept in {}"
 ZIGLANG = "ziglang may take a minute at its first start; what it makes is kept in {}"
 
-#: Seconds between two lines about the same work.
-INTERVAL = 10.0
+INTERVAL = 10.0  # seconds between two lines about the same work
 
 _unsaid = {KERNELS, ZIGLANG}
 

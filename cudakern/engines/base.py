@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
     from cudakern.values.layout import Layout
 
+    #: A compiled launch, which takes the addresses of its arrays. Safe to call from many threads.
+    PreparedLaunch = Callable[..., None]
+
 T = TypeVar("T")
 Grid = tuple[int, int, int]
-#: Threads of a block, unless an operator says otherwise.
-THREADS = 256
+THREADS = 256  # of a block, unless an operator says otherwise
 #: Blocks that a multiprocessor can hold at once, with 64 registers a thread, which leaves room for
 #: loads in flight.
 RESIDENT_BLOCKS = 4
@@ -101,13 +103,6 @@ class Tensor(NamedTuple):
     written: bool
 
 
-class PreparedLaunch(Protocol):
-    """A compiled launch, which takes addresses. Safe to call from many threads."""
-
-    def __call__(self, *addresses: int) -> None:
-        """Run the kernel on the arrays at these addresses."""
-
-
 class Engine(Protocol):
     """Runs launches on one kind of device. No engine knows any operator."""
 
@@ -121,10 +116,7 @@ class Engine(Protocol):
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> PreparedLaunch:
-        """Compile what the launch needs on a device; the result is called once per use.
-
-        ``tensors`` describes the arrays in the order of their addresses.
-        """
+        """Compile what the launch needs; ``tensors`` are in the order of their addresses."""
 
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on the current stream.
@@ -139,6 +131,5 @@ class Engine(Protocol):
     def temporary(self, device: int, make: Callable[[], T]) -> T:
         """Return memory that a call makes for itself on the current device.
 
-        If the call is captured into a graph, in whatever mode, the graph keeps the memory, which it
-        uses again whenever it runs.
+        A graph that captures the call, in whatever mode, keeps the memory and uses it again.
         """

@@ -34,10 +34,7 @@ def cached_file(spec: KernelSpec, target: str) -> Path:
 
 @resources()
 def file_for_gpu(spec: KernelSpec, capability: int) -> Path:
-    """Return the file of a specialisation for a GPU of a compute capability, such as 90.
-
-    For a GPU that NVRTC does not know yet it is PTX, which the driver compiles.
-    """
+    """Return the file for a GPU of a compute capability: PTX, if NVRTC does not know that yet."""
     native = f"sm_{capability}"
     file = find_file(nvrtc.file_name(spec.entry, program_of(spec, native)))
     if file is not None:

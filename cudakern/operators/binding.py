@@ -7,7 +7,7 @@ from operator import attrgetter, not_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cudakern.engines import engine_for
-from cudakern.engines.base import Launch, PreparedLaunch, Tensor
+from cudakern.engines.base import Launch, Tensor
 from cudakern.errors import BindingError
 from cudakern.operators.arrays import native
 from cudakern.process.caches import Table
@@ -16,6 +16,7 @@ from cudakern.values.layout import WORD_BYTES, Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from cudakern.engines.base import PreparedLaunch
     from cudakern.operators.arrays.native import Array
 
     Arrays = tuple[Array, ...]

@@ -155,9 +155,9 @@ class OperatorDesc(ABC):
         if level < self.introduced:
             requirement = f"must be at least {self.introduced.label}; got {level.label}"
             raise DescriptorError(self.operator, "feature_level", requirement)
-        for output, tensors in ((False, self.inputs()), (True, self.outputs())):
-            for field, tensor in tensors:
-                check_tensor(self.operator, field, tensor, level, output=output)
+        for field, tensor in self.tensors():
+            output = field in self.output_fields
+            check_tensor(self.operator, field, tensor, level, output=output)
         self.check_rules(level)
         for rule, field, table in self.type_tables:
             self.require_type(rule, field, level, table)

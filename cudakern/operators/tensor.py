@@ -169,17 +169,13 @@ def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:
 def check_tensor(
     name: str, field: str, desc: TensorDesc, level: FeatureLevel, *, output: bool
 ) -> None:
-    """Raise DescriptorError for the first of the rules T1 to T16 that a tensor breaks.
-
-    ``name`` and ``field`` are the operator's and the tensor's, for the message. At EXTENDED, sizes
-    of zero, rank 0 and the extended types are legal; some rules are for an output alone.
-    """
+    """Raise DescriptorError for the first of the rules T1 to T16 that a tensor breaks."""
 
     def require(rule: str, part: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
         if not condition:
             raise DescriptorError(name, f"{field}{part}", requirement, rule)
 
-    extended = level is FeatureLevel.EXTENDED
+    extended = level is FeatureLevel.EXTENDED  # with sizes of zero, rank 0 and further types
     if not isinstance(desc, TensorDesc):
         raise DescriptorError(name, field, f"must be a TensorDesc; got {shown(desc)}", "T1")
     kind, sizes, strides = desc.data_type, desc.sizes, desc.strides

@@ -95,11 +95,7 @@ for _member in DataType:
     _member.itemsize = (_member.bits + 7) // 8
 
 FLOATS_16_32 = frozenset({DataType.FLOAT32, DataType.FLOAT16})
-INTEGERS_8_TO_32 = frozenset(
-    kind
-    for kind in DataType
-    if "INT" in kind.name and 8 <= kind.bits <= 32  # noqa: PLR2004
-)
+INTEGERS_8_TO_32 = frozenset(k for k in DataType if "INT" in k.name and k.bits in {8, 16, 32})
 UP_TO_32_BITS = FLOATS_16_32 | INTEGERS_8_TO_32
 SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
 EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})

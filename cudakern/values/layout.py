@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: Dimensions of an operand at most.
-MAX_DIMENSIONS = 8
-#: Bytes of the widest load or store.
-VECTOR_BYTES = 16
-#: Bytes of the widest integer.
-WORD_BYTES = 8
-#: Bytes that memory moves at least.
-SECTOR_BYTES = 32
+MAX_DIMENSIONS = 8  # of an operand
+VECTOR_BYTES = 16  # of the widest load or store
+WORD_BYTES = 8  # of the widest integer
+SECTOR_BYTES = 32  # that memory moves at least
 #: Multiprocessors of an H200, for which work is divided and which the simulator models.
 MULTIPROCESSORS = 132
 #: Byte offsets of 32-bit kernels lie in [-2^31, 2^31), their work items and extents below these.
@@ -41,16 +37,10 @@ class Layout:
     @property
     def span(self) -> tuple[int, int]:
         """Bytes touched, as an interval relative to the first element: (lowest, one past last)."""
-        low, high = 0, self.itemsize
-        for extent, stride in zip(self.shape, self.strides, strict=True):
-            if extent == 0:
-                return 0, 0
-            reach = (extent - 1) * stride
-            if reach < 0:
-                low += reach
-            else:
-                high += reach
-        return low, high
+        if 0 in self.shape:
+            return 0, 0
+        reaches = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        return sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0) + self.itemsize
 
     @property
     def alignment(self) -> int:

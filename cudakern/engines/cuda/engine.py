@@ -56,10 +56,7 @@ class CudaEngine:
         self._graphs = GraphMemory()
 
     def kernel(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401  CuPy has no types
-        """Return the ``cupy.RawKernel`` of a specialisation, loaded on a device.
-
-        Kernels are compiled at once on several threads, each kernel on one of them.
-        """
+        """Return the ``cupy.RawKernel`` of a specialisation, loaded on a device by one thread."""
         key = (spec, load_source(spec.source).digest, device, line_info())
         if key in self._kernels:
             return self._kernels[key]

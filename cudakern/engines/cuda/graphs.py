@@ -41,11 +41,6 @@ def exchange_capture_mode(mode: int) -> int:
     return int(before)
 
 
-def same_stream(a: int, b: int) -> bool:
-    """Return whether two handles are of one stream."""
-    return a == b or (a in LEGACY_STREAMS and b in LEGACY_STREAMS)
-
-
 def is_captured(cupy: ModuleType, stream: int) -> bool:
     """Return whether a stream is being captured into a graph."""
     # The legacy default stream cannot be captured, and asking might end another's capture.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
-from cudakern.engines.cuda.graphs import is_captured, relax_capture, same_stream
+from cudakern.engines.cuda.graphs import LEGACY_STREAMS, is_captured, relax_capture
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import BindingError
 
@@ -59,7 +59,7 @@ def _drop_returned() -> None:
 def _order_streams(operator: str, name: str, array: Any, lender: int | None, cupy: Any) -> Any:  # noqa: ANN401
     """Have CuPy's stream wait for the lender's now, and the lender's for CuPy's after the call."""
     stream = cupy.cuda.get_current_stream()
-    if lender is not None and same_stream(lender, stream.ptr):
+    if lender == stream.ptr or {lender, stream.ptr} <= {*LEGACY_STREAMS}:  # they are one stream
         return array
     if lender is not None and is_captured(cupy, lender):
         requirement = (

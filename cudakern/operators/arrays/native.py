@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
 Array = Any
-#: The most bytes of an array.
-MAX_BYTES = 2**63 - 1
+MAX_BYTES = 2**63 - 1  # of an array
 #: Dtype, shape, strides, address modulo 16 and device of each array: all that a plan depends on.
 Facts = tuple[Any, ...]
 

@@ -66,7 +66,7 @@ class GatherNDOperatorDesc(OperatorDesc):
     @property
     def batch_dims(self) -> int:
         """How many dimensions the input and the indices have in common."""
-        return 0
+        return int(getattr(self, "batch_dimension_count", 0))  # of GatherND1OperatorDesc
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of N1 to N9, type tables excepted."""
@@ -152,8 +152,3 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc):
     batch_dimension_count: int
 
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
-
-    @property
-    def batch_dims(self) -> int:
-        """How many dimensions the input and the indices have in common."""
-        return self.batch_dimension_count

@@ -55,10 +55,7 @@ _OTHER_NEGATIVE = {
     **dict.fromkeys(("outofrange", "fill", "raise", "error"), "'invalid'"),
 }
 _INDEX_DTYPES = frozenset(map(np.dtype, INDEX_TYPES))
-_WIDENED = {
-    np.dtype(narrow): np.dtype(wide)
-    for wide, narrow in (("i4", "i1"), ("i4", "i2"), ("u4", "u1"), ("u4", "u2"))
-}
+_WIDENED = {np.dtype(f"{kind}{n}"): np.dtype(f"{kind}4") for kind in "iu" for n in (1, 2)}
 
 
 def compares_wide(indices: Layout, *, wide: bool) -> bool:
@@ -84,9 +81,8 @@ class Selection(NamedTuple):
 
     def shape(self, x: Array, indices: Array) -> tuple[int, ...]:
         """Return the shape of the result."""
-        chosen: tuple[int, ...] = indices.shape[self.first : -1] if self.tuples else indices.shape
-        shape: tuple[int, ...] = x.shape[: self.first] + chosen + x.shape[self.stop :]
-        return shape
+        chosen = indices.shape[self.first : -1] if self.tuples else indices.shape
+        return *x.shape[: self.first], *chosen, *x.shape[self.stop :]
 
 
 class _NotGiven(int):
