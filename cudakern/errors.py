@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import FrameType
 
-#: Words longer than this are no misspelt names.
-_LONGEST = 40
-#: How much of a word must be right.
-_LIKENESS = 0.7
+_LONGEST = 40  # letters of a misspelt name, at most
+_LIKENESS = 0.7  # how much of a word must be right
 
 
 def shown(value: object, convert: Callable[[object], str] = repr) -> str:

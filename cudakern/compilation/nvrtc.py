@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 #: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
 MIN_CAPABILITY = 70
-#: The first version of NVRTC that does not change the handlers of signals.
-_FIRST_WITHOUT_HANDLERS = (13, 1)
+_FIRST_WITHOUT_HANDLERS = (13, 1)  # the first NVRTC that leaves signals' handlers alone
 _SIGACTION_BYTES = 256  # which hold a ``struct sigaction``
 #: Held until NVRTC has parsed the first text of the process.
 _first_parsing = Lock()

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import Engine
 
-#: The device of arrays in host memory; CUDA devices have their ordinals.
-HOST = -1
+HOST = -1  # the device of arrays in host memory; CUDA devices have their ordinals
 _FORKED = (
     "cudakern: a GPU must not be used in a process that was forked after its parent had used one, "
     "which CUDA does not allow; start processes with multiprocessing's spawn or forkserver"

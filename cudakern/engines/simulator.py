@@ -139,5 +139,4 @@ class SimulatorEngine:
         return call
 
 
-#: Runs kernels on arrays in host memory.
 ENGINE = SimulatorEngine()

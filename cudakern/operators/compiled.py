@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
 _MIN_ADDRESS_ALIGNMENT = 16
-#: Types of ``out`` for several outputs.
-_PAIRS = (tuple, list)
+_PAIRS = (tuple, list)  # types of ``out`` for several outputs
 _bound = register("compiled operators", Family())
 
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     #: Data types by the feature level that introduced them, newest first.
     TypeTable = tuple[tuple[FeatureLevel, frozenset[DataType]], ...]
 
-#: Dimensions of every tensor below feature level 3_0.
-EARLY_RANK = 4
+EARLY_RANK = 4  # dimensions of every tensor below feature level 3_0
 
 
 def as_level(operator: str, value: object) -> FeatureLevel:

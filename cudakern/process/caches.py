@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from functools import _lru_cache_wrapper
 
-#: The most entries that a table has.
-MAX_ENTRIES = 1024
+MAX_ENTRIES = 1024  # of a table
 _random = Random()  # noqa: S311  no secrets; its own, so that a seed of the caller's stays as it is
 
 

@@ -20,8 +20,7 @@ T = TypeVar("T")
 _STACK_BYTES = 16 << 20
 #: Seconds after which a thread that waits looks for signals, which do not always wake it.
 PATIENCE = 0.1
-#: Seconds after which a thread that waits says what for.
-LATE = 2.0
+LATE = 2.0  # seconds after which a thread that waits says what for
 
 
 class Lock:

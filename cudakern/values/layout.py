@@ -40,7 +40,8 @@ class Layout:
         if 0 in self.shape:
             return 0, 0
         reaches = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
-        return sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0) + self.itemsize
+        low = sum([r for r in reaches if r < 0])
+        return low, sum(reaches) - low + self.itemsize
 
     @property
     def alignment(self) -> int:
@@ -136,8 +137,7 @@ def reach(dimensions: Iterable[Dimension], operand: int) -> int:
     return sum((d.size - 1) * abs(d.strides[operand]) for d in dimensions)
 
 
-#: Steps the search of `overlaps_itself` takes before it gives up and assumes the worst.
-_SEARCH_STEPS = 20_000
+_SEARCH_STEPS = 20_000  # of `overlaps_itself`, before it assumes the worst
 
 
 def overlaps_itself(shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> bool:

@@ -21,8 +21,7 @@ from cudakern.values.layout import MAX_DIMENSIONS, Dimension, Layout, merge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: The most dimensions of indices: those of an operand, and the components of a tuple.
-_CHECK_RANK = MAX_DIMENSIONS + 1
+_CHECK_RANK = MAX_DIMENSIONS + 1  # dimensions of an operand, and the components of a tuple
 
 
 def _check_spec(operator: str, index_type: str) -> KernelSpec:

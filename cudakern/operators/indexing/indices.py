@@ -29,8 +29,7 @@ INDEX_DATA_TYPES = (
     (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
 )
 
-#: The fill pattern without a fill value.
-NO_FILL = bytes(VECTOR_BYTES)
+NO_FILL = bytes(VECTOR_BYTES)  # the fill pattern without a fill value
 
 #: Index modes as ``kernels/common/indexing.cuh`` names them. "raise" checks, then clamps.
 MODES = {"clamp": "kClamp", "wrap": "kWrap", "fill": "kFill", "raise": "kClamp"}

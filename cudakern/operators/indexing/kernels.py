@@ -7,8 +7,7 @@ from cudakern.operators.indexing.indices import INDEX_TYPES, MODES
 from cudakern.values.layout import MAX_DIMENSIONS
 
 ITEMS_PER_THREAD = 4  # slots or items of a thread in a turn of rows, planes and strided; limit
-#: The most components of an index tuple, by operator.
-MAX_COMPONENTS = {"gather": 1, "gather_nd": MAX_DIMENSIONS}
+MAX_COMPONENTS = {"gather": 1, "gather_nd": MAX_DIMENSIONS}  # of an index tuple, by operator
 
 
 def specialise(

@@ -32,7 +32,6 @@ TILES = 2 * layout.MULTIPROCESSORS  # tiles to have; estimate
 class RowProblem:
     """Rows of x that indices pick, in any layout."""
 
-    #: The operands.
     x: Layout
     indices: Layout
     out: Layout
