@@ -20,12 +20,12 @@ _LONGEST = 40  # letters of a misspelt name, at most
 _LIKENESS = 0.7  # how much of a word must be right
 
 
-def shown(value: object, convert: Callable[[object], str] = repr) -> str:
+def describe_value(value: object, convert: Callable[[object], str] = repr) -> str:
     """Return what was found as messages show it: the start of it, in one line."""
     return " ".join(_text(convert, value).split())[:60]
 
 
-def reason(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return what an error of another library says, as messages show it: its first line."""
     return next(iter(_text(str, error).splitlines()), "")[:200]
 

@@ -80,7 +80,9 @@ def test_an_architecture_that_no_gpu_has_is_refused_with_those_that_nvrtc_takes(
     out, said = capsys.readouterr()
     assert (out, said.count("\n")) == ("", 1)
     assert said.startswith("cudakern warmup: --arch must be a GPU's, one of sm_")
-    names = {f"sm_{capability}" for capability in nvrtc.supported() if capability >= 70}
+    names = {
+        f"sm_{capability}" for capability in nvrtc.supported_capabilities() if capability >= 70
+    }
     assert {*re.findall(r"\bsm_\d+\b", said.partition("; got ")[0])} == names
     assert said.endswith(f" with NVRTC {nvrtc.version()}; got {wrong!r}\n")
 

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING
 from cudakern import simulator
 from cudakern._commands import console
 from cudakern._commands.statuses import SIGNALLED, SIGNALS, USAGE
-from cudakern.display.characters import plural
+from cudakern.display.characters import format_count
 from cudakern.display.styled_text import as_text
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
 from cudakern.simulator.launching.observation import observing, watchers
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType, TracebackType
 
-    from cudakern.simulator.launching.observation import Observed
+    from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.reports.findings import Finding
 
 #: The status of a script that Ctrl-C ends.
@@ -136,8 +136,8 @@ def _conclude(options: argparse.Namespace, checks: Report, runs: Sequence[_Run])
         sys.stderr.write(f"cudakern: the script ended with status {status}\n")
     number, launches = len(checks.findings), checks.launches
     if number or launches:
-        found = plural(number, "finding") if number else "nothing found"
-        of = f" in {plural(launches, 'launch', 'es')}" if launches else ""
+        found = format_count(number, "finding") if number else "nothing found"
+        of = f" in {format_count(launches, 'launch', 'es')}" if launches else ""
         console.show(f"cudakern: {found}{of}")
     else:
         what = "RawKernel of cudakern.simulator and operators on NumPy arrays run there"
@@ -232,7 +232,7 @@ class _Recorder(CheckReport):
         #: With how many threads each finding was written.
         self._threads: dict[tuple[object, ...], int] = {}
 
-    def add(self, observed: Observed) -> None:
+    def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         notes, sources = len(self.notes), len(self.sources)
         super().add(observed)

@@ -26,7 +26,7 @@ from cudakern.errors import CudakernError
 from cudakern.operators.gather.function import gather
 from cudakern.process.caches import sizes
 from cudakern.simulator.libraries.toolchain import find_toolchain
-from cudakern.simulator.sources.text_to_ptx import target
+from cudakern.simulator.sources.text_to_ptx import find_target
 
 if TYPE_CHECKING:
     import argparse
@@ -121,7 +121,7 @@ def _simulator() -> dict[str, Any]:
     nvrtc.library_path()
     toolchain = find_toolchain()
     return {
-        "architecture": target(),
+        "architecture": find_target(),
         "compiler": " ".join(toolchain.command),
         "version": toolchain.version,
     }

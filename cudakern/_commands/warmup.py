@@ -17,7 +17,7 @@ from cudakern.compilation import nvrtc
 from cudakern.compilation.cache import survey
 from cudakern.engines import HOST, engine_for, kernel_files
 from cudakern.engines.cuda.library import device_count
-from cudakern.errors import EngineUnavailableError, shown
+from cudakern.errors import EngineUnavailableError, describe_value
 from cudakern.operators.reduce.reduction import kernels_of, reductions
 from cudakern.operators.specialisations import specialisations
 from cudakern.process.forks import PATIENCE, stopping
@@ -100,7 +100,7 @@ def _refusal(options: argparse.Namespace) -> str:
         return ""
     known = [f"sm_{capability}" for capability in nvrtc.capabilities()]
     wrong = [arch for arch in options.arch if arch not in known]
-    found = shown(wrong[0]) if wrong else ""
+    found = describe_value(wrong[0]) if wrong else ""
     if options.engine == "simulator":
         found = "--engine simulator, whose architecture CUDAKERN_ARCH names"
     names = f"{', '.join(known)} with NVRTC {nvrtc.version()}"

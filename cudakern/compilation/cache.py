@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.compilation.trust import fault, reason_not_trusted
 from cudakern.errors import CacheWarning, EngineUnavailableError
-from cudakern.process.forks import Lock, undivided
+from cudakern.process.forks import Lock, run_to_completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -112,7 +112,7 @@ def make(
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
     The finished file is moved to the cache folder. So processes can share that, and nothing is left
-    of a file that fails. The other parameters are those of `undivided`.
+    of a file that fails. The other parameters are those of `run_to_completion`.
     """
 
     def work(cancelled: Cancelled) -> CachedFile:
@@ -124,7 +124,7 @@ def make(
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    return undivided(work, late, meanwhile)
+    return run_to_completion(work, late, meanwhile)
 
 
 def keep(made: Path) -> CachedFile:
@@ -154,7 +154,7 @@ def keep(made: Path) -> CachedFile:
     return CachedFile(target, content + mark)
 
 
-def note(name: str, content: bytes) -> None:
+def keep_hint(name: str, content: bytes) -> None:
     """Write a file that is not essential to the cache folder, if that can be written."""
     folder = survey().writable
     if folder is not None:
@@ -223,7 +223,7 @@ def content_of(folder: Path) -> tuple[int, int]:
 
 
 @contextmanager
-def resources() -> Iterator[None]:
+def report_exhaustion() -> Iterator[None]:
     """Raise EngineUnavailableError where there are no more files, memory or processes."""
     try:
         yield

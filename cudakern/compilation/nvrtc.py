@@ -20,11 +20,11 @@ from importlib import metadata
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from cudakern.compilation.cache import find_file, make, resources
+from cudakern.compilation.cache import find_file, make, report_exhaustion
 from cudakern.compilation.installation import INSTALL, INSTALL_NVRTC
 from cudakern.compilation.waits import KERNELS, make_announcer
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from cudakern.process.forks import PATIENCE, Lock, start, undivided
+from cudakern.process.forks import PATIENCE, Lock, run_to_completion, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,9 @@ def compile(program: Program) -> tuple[bytes, str]:  # noqa: A001  always nvrtc.
     doing = f"compiling {PurePath(program.name).name}"
     with _first_parsing:
         _spend_handlers()
-    return undivided(lambda cancelled: _compile(program, cancelled), make_announcer(KERNELS, doing))
+    return run_to_completion(
+        lambda cancelled: _compile(program, cancelled), make_announcer(KERNELS, doing)
+    )
 
 
 @cache
@@ -115,7 +117,7 @@ def _spend_handlers() -> None:
             time.sleep(1e-4)
         ended.release()
 
-    nvrtc = undivided(lambda _: _nvrtc())  # no handler interrupts the import
+    nvrtc = run_to_completion(lambda _: _nvrtc())  # no handler interrupts the import
 
     def parse(_: object) -> None:
         handle = _answer(nvrtc.nvrtcCreateProgram(b"", b"nothing.cu", 0, [], []))
@@ -126,7 +128,7 @@ def _spend_handlers() -> None:
     try:
         start(keep_putting_back)
         try:
-            undivided(parse)
+            run_to_completion(parse)
         finally:
             done.append(True)
             ended.acquire(timeout=PATIENCE)  # a process that was forked has no such thread
@@ -183,7 +185,7 @@ def lowered_names(ptx: str) -> dict[str, str]:
     return symbols
 
 
-@resources()
+@report_exhaustion()
 def cached_file(
     stem: str,
     program: Program,
@@ -208,10 +210,12 @@ def cached_file(
 @cache
 def capabilities() -> tuple[int, ...]:
     """Return the compute capabilities, such as 90, for which NVRTC compiles our kernels."""
-    return tuple(capability for capability in supported() if capability >= MIN_CAPABILITY)
+    return tuple(
+        capability for capability in supported_capabilities() if capability >= MIN_CAPABILITY
+    )
 
 
-def supported() -> tuple[int, ...]:
+def supported_capabilities() -> tuple[int, ...]:
     """Return the compute capabilities that NVRTC compiles any kernels for."""
     return tuple(_answer(_nvrtc().nvrtcGetSupportedArchs()))
 
@@ -227,7 +231,7 @@ def file_name(stem: str, program: Program, more: str = "") -> str:
 
 
 @cache
-@resources()
+@report_exhaustion()
 def version() -> str:
     """Return NVRTC's version, such as ``"13.5.37"``, which is loaded only if no package has it."""
     try:

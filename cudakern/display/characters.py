@@ -6,7 +6,7 @@ from __future__ import annotations
 TAB = 4
 
 
-def visible(text: str, kept: str = "\t\n") -> str:
+def escape_unprintable(text: str, kept: str = "\t\n") -> str:
     r"""Return a text in which every character can be seen.
 
     A character that is not printed becomes an escape sequence, unless it is kept: some move a
@@ -14,8 +14,8 @@ def visible(text: str, kept: str = "\t\n") -> str:
 
     Examples
     --------
-    >>> from cudakern.display.characters import visible
-    >>> print(visible("a\x00b\u202e"))
+    >>> from cudakern.display.characters import escape_unprintable
+    >>> print(escape_unprintable("a\x00b\u202e"))
     a\x00b\u202e
     """
     return "".join(
@@ -23,6 +23,6 @@ def visible(text: str, kept: str = "\t\n") -> str:
     )
 
 
-def plural(count: int, noun: str, ending: str = "s") -> str:
+def format_count(count: int, noun: str, ending: str = "s") -> str:
     """Return a number of things."""
     return f"{count:,} {noun}{'' if count == 1 else ending}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from cudakern.display.characters import plural, visible
+from cudakern.display.characters import escape_unprintable, format_count
 from cudakern.display.styled_text import Style
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Number(str):
     __slots__ = ()
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def render_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table."""
     head = f"<tr>{''.join(map(_cell, headings, ['th'] * len(headings)))}</tr>" if headings else ""
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
@@ -45,10 +45,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _cell(text: str, tag: str = "td") -> str:
     side = "right;white-space:nowrap" if isinstance(text, Number) else "left"
-    return f'<{tag} style="{_CELL}{side}">{escape(visible(text))}</{tag}>'
+    return f'<{tag} style="{_CELL}{side}">{escape(escape_unprintable(text))}</{tag}>'
 
 
-def styled(lines: Iterable[Line]) -> str:
+def render_lines(lines: Iterable[Line]) -> str:
     """Return lines of text with styles."""
     text = "\n".join("".join(map(_span, line)) for line in lines)
     return f'<pre style="{_TEXT}">{text}</pre>'
@@ -59,19 +59,19 @@ def _span(span: Span) -> str:
     return f'<span style="{_STYLES[span.style]}">{text}</span>' if span.style in _STYLES else text
 
 
-def paragraph(text: str) -> str:
+def render_paragraph(text: str) -> str:
     """Return a line of text."""
-    return f"<div>{escape(visible(text))}</div>"
+    return f"<div>{escape(escape_unprintable(text))}</div>"
 
 
-def box(title: str, *parts: str, more: str = "") -> str:
+def render_box(title: str, *parts: str, more: str = "") -> str:
     """Return what a notebook shows: a title, parts of HTML, and a remark."""
-    heading = f"<div><b>{escape(visible(title))}</b></div>" if title else ""
-    remark = f'<div style="opacity:.75">{escape(visible(more))}</div>' if more else ""
+    heading = f"<div><b>{escape(escape_unprintable(title))}</b></div>" if title else ""
+    remark = f'<div style="opacity:.75">{escape(escape_unprintable(more))}</div>' if more else ""
     return f'<div style="{_BOX}">{heading}{"".join(parts)}{remark}</div>'
 
 
 def say_left_out(*counts: tuple[int, str]) -> str:
     """Return a remark on how much of a report a notebook does not show, if anything."""
-    left = [plural(count, f"more {noun}") for count, noun in counts if count]
+    left = [format_count(count, f"more {noun}") for count, noun in counts if count]
     return f"and {' and '.join(left)}: report.html(path) shows all" if left else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern.compilation import nvrtc
-from cudakern.compilation.cache import find_file, resources
+from cudakern.compilation.cache import find_file, report_exhaustion
 from cudakern.compilation.installation import INSTALL_12
 from cudakern.engines.kernel_text import line_info, load_source
 from cudakern.errors import EngineUnavailableError
@@ -32,7 +32,7 @@ def cached_file(spec: KernelSpec, target: str) -> Path:
     return nvrtc.cached_file(spec.entry, program_of(spec, target)).path
 
 
-@resources()
+@report_exhaustion()
 def file_for_gpu(spec: KernelSpec, capability: int) -> Path:
     """Return the file for a GPU of a compute capability: PTX, if NVRTC does not know that yet."""
     native = f"sm_{capability}"

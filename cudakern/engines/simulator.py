@@ -18,7 +18,7 @@ from cudakern.simulator.libraries.execution_mode import is_fast
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
 from cudakern.simulator.runtime.limits import POINTER_BYTES
-from cudakern.simulator.sources.text_to_ptx import Ptx, ptx_of_program, target
+from cudakern.simulator.sources.text_to_ptx import Ptx, find_target, ptx_of_program
 from cudakern.values.layout import MULTIPROCESSORS
 
 if TYPE_CHECKING:
@@ -73,7 +73,14 @@ class SimulatorEngine:
         self, spec: KernelSpec, *, checked: bool = False, fast: bool = False
     ) -> LoadedKernel:
         """Return a kernel, compiling it at first use: for checked launches, or for large ones."""
-        key = (spec, load_source(spec.source).digest, find_toolchain(), target(), checked, fast)
+        key = (
+            spec,
+            load_source(spec.source).digest,
+            find_toolchain(),
+            find_target(),
+            checked,
+            fast,
+        )
         kernel = self._kernels.get(key)
         if kernel is None:
             module = self._loader.load(ptx_of(spec), checked=checked, fast=fast)

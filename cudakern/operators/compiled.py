@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cudakern.errors import ArgumentError, BindingError, shown
+from cudakern.errors import ArgumentError, BindingError, describe_value
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.binding import Binding, Work
@@ -179,12 +179,12 @@ class CompiledOperator:
 
     def _repr_html_(self) -> str:
         """Show operator, level, tensors and kernel variant in a notebook."""
-        from cudakern.display.notebook import box, table  # noqa: PLC0415  notebooks alone
+        from cudakern.display.notebook import render_box, render_table  # noqa: PLC0415  notebooks alone
 
         named = self._desc.tensors()
         rows = [(name, str(t.sizes), str(t.element_strides), t.data_type.name) for name, t in named]
         headings = ("tensor", "sizes", "strides", "data type")
-        return box(self._title(), table(headings, rows), more=", ".join(self._ways()))
+        return render_box(self._title(), render_table(headings, rows), more=", ".join(self._ways()))
 
     def __copy__(self) -> CompiledOperator:
         return self
@@ -308,7 +308,7 @@ class CompiledOperator:
         given = self._add_owned(inputs)
         outputs = () if out is None else out if self._several else (out,)
         if out is not None and (not isinstance(outputs, _PAIRS) or len(outputs) != self._outputs):
-            requirement = f"must be {self._outputs} tensors; got {shown(out)}"
+            requirement = f"must be {self._outputs} tensors; got {describe_value(out)}"
             raise BindingError(operator, "out", requirement, "T20")
         arrays = [as_array(operator, name, value) for name, value in zip(names, given)]  # noqa: B905
         if self._numbers or any(map(is_not, arrays, given)):
@@ -403,7 +403,7 @@ def compile_operator(
         if isinstance(value, type):
             found = f"the class {value.__name__}"
         elif value is None or isinstance(value, str):
-            found = shown(value)
+            found = describe_value(value)
         requirement = "must be an operator descriptor, such as GatherOperatorDesc(...)"
         raise ArgumentError("compile_operator", "desc", f"{requirement}; got {found}")
     level = as_level("compile_operator", feature_level)

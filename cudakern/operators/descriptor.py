@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern.errors import ArgumentError, DescriptorError, shown
+from cudakern.errors import ArgumentError, DescriptorError, describe_value
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.tensor import TensorDesc, check_tensor
 from cudakern.values.validation import as_integer, integer_of
@@ -30,7 +30,9 @@ def as_level(operator: str, value: object) -> FeatureLevel:
     try:
         return FeatureLevel(integer_of(value))
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {shown(value)}"
+        requirement = (
+            f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {describe_value(value)}"
+        )
         raise ArgumentError(operator, "feature_level", requirement) from None
 
 

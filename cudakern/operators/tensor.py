@@ -11,7 +11,7 @@ from enum import IntEnum, IntFlag
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.errors import DescriptorError, DTypeError, dtype_error, shown
+from cudakern.errors import DescriptorError, DTypeError, describe_value, dtype_error
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.values.dtypes import EXTENSIONS, DataType
 from cudakern.values.layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
@@ -108,7 +108,7 @@ def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int
     try:
         integers = tuple(map(integer_of, values))
     except Exception:  # noqa: BLE001  whatever the class of a value raises
-        requirement = f"must be a sequence of integers; got {shown(values)}"
+        requirement = f"must be a sequence of integers; got {describe_value(values)}"
         raise dtype_error(descriptor, field, requirement) from None
     return tuple(as_integer(descriptor, field, integer) for integer in integers)
 
@@ -118,7 +118,7 @@ def _as_member(field: str, value: object, enumeration: type[IntEnum | IntFlag]) 
     try:
         number = as_integer("TensorDesc", field, value)
     except DTypeError:
-        requirement = f"must be a {enumeration.__name__}; got {shown(value)}"
+        requirement = f"must be a {enumeration.__name__}; got {describe_value(value)}"
         raise dtype_error("TensorDesc", field, requirement) from None
     try:
         return enumeration(number)
@@ -149,7 +149,7 @@ def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:
     """
     value: object = desc
     if not isinstance(value, TensorDesc):
-        requirement = f"must be a TensorDesc; got {shown(value)}"
+        requirement = f"must be a TensorDesc; got {describe_value(value)}"
         raise dtype_error("minimum_tensor_size_in_bytes", "desc", requirement)
     kind: object = desc.data_type
     if not isinstance(kind, DataType):
@@ -177,12 +177,14 @@ def check_tensor(
 
     extended = level is FeatureLevel.EXTENDED  # with sizes of zero, rank 0 and further types
     if not isinstance(desc, TensorDesc):
-        raise DescriptorError(name, field, f"must be a TensorDesc; got {shown(desc)}", "T1")
+        raise DescriptorError(
+            name, field, f"must be a TensorDesc; got {describe_value(desc)}", "T1"
+        )
     kind, sizes, strides = desc.data_type, desc.sizes, desc.strides
     known = isinstance(kind, DataType) and (
         DataType.FLOAT32 <= kind <= DataType.INT64 or (extended and kind in EXTENSIONS)
     )
-    found = kind.name if isinstance(kind, DataType) else shown(kind)
+    found = kind.name if isinstance(kind, DataType) else describe_value(kind)
     require("T2", ".data_type", known, f"must be FLOAT32 to INT64; got {found}")
     rank = len(sizes)
     if level < FeatureLevel.LEVEL_3_0:

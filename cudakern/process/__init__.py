@@ -1,1 +1,1 @@
-"""What outlives forks, threads and signals: locks, undivided work, caches, late imports."""
+"""What outlives forks, threads and signals: locks, whole pieces of work, caches, late imports."""

@@ -84,7 +84,7 @@ def start(function: Callable[[], None]) -> None:
             threading.stack_size(before)
 
 
-def undivided(
+def run_to_completion(
     work: Callable[[Cancelled], T],
     late: Callable[[], None] | None = None,
     meanwhile: Callable[[], object] | None = None,
@@ -107,7 +107,7 @@ def undivided(
 
     def run() -> None:
         try:
-            with _undivided:
+            with _running_work:
                 results.append(work(cancelled))
         except BaseException as error:  # noqa: BLE001  raised below
             errors.append(error)
@@ -121,7 +121,7 @@ def undivided(
             meanwhile()
         while not running.acquire(timeout=PATIENCE):
             if os.getpid() != process:  # a handler has forked, and the thread is not here
-                return undivided(work, late)
+                return run_to_completion(work, late)
             if stopping:
                 cancelled.cancel()
             if late is not None and time.monotonic() - begun > LATE:
@@ -134,7 +134,7 @@ def undivided(
     return results[0]
 
 
-class _Undivided:
+class _RunningWork:
     """Counts the work that a fork, or the end of the process, waits for."""
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class _Undivided:
 _alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()
 _awaited: list[AwaitedLock] = []
 _held: list[AwaitedLock] = []  # by a fork
-_undivided = _Undivided()
+_running_work = _RunningWork()
 #: Tells the work of all threads, to which no signal's handler comes, that the program is to end.
 stopping = Cancelled()
 #: Held while a thread starts: the size of stacks is a setting of the process.
@@ -184,10 +184,10 @@ def _stop() -> None:
         for lock in _awaited[len(_held) :]:
             lock.__enter__()
             _held.append(lock)
-        _undivided.stop()
+        _running_work.stop()
         if len(_held) == len(_awaited):
             return
-        _undivided.go_on()
+        _running_work.go_on()
 
 
 def _release() -> None:
@@ -196,12 +196,12 @@ def _release() -> None:
 
 
 def _go_on() -> None:
-    _undivided.go_on()
+    _running_work.go_on()
     _release()
 
 
 def _begin_anew() -> None:
-    _undivided.forget()
+    _running_work.forget()
     _release()
     for lock in filter(None, [reference() for reference in _alive.valuerefs()]):
         lock.renew()

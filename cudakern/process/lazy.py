@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cudakern.process.forks import undivided
+from cudakern.process.forks import run_to_completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,13 +20,13 @@ _IMPORTING = "<frozen importlib._bootstrap>", "_find_and_load"
 def load(name: str) -> ModuleType:
     """Return a module by its full name, importing it at first use.
 
-    The import is undivided work: no signal's handler finds half of the module, and no forked
+    The import runs to completion: no signal's handler finds half of the module, and no forked
     process finds a lock of a thread that it does not have.
     """
     if _is_importing():  # the other thread could wait for a module of this one
         return import_module(name)
     try:
-        return undivided(lambda _: import_module(name))
+        return run_to_completion(lambda _: import_module(name))
     except BlockingIOError:  # there is no room for a thread
         return import_module(name)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.errors import did_you_mean, dtype_error, shown
+from cudakern.errors import describe_value, did_you_mean, dtype_error
 from cudakern.process.lazy import load
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class DataType(IntEnum):
             names = ", ".join(d.name for d in known_dtypes())
             native = dtype.newbyteorder("=") if isinstance(value, np.dtype) else None
             hint = '; use dtype.newbyteorder("=")' if native in known_dtypes() else ""
-            requirement = f"must be one of {names}; got {shown(dtype, str)}{hint}"
+            requirement = f"must be one of {names}; got {describe_value(dtype, str)}{hint}"
             raise dtype_error("cudakern", "dtype", requirement)
         return data_type
 
@@ -164,10 +164,10 @@ def hint_of(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -
     """Return the end of a message about an operand's dtype: where it comes from, what to use."""
     if dtype.kind == "O":
         return "; NumPy has it for integers of more than 64 bits, and for what is no number"
-    return way_out(name, dtype, legal)
+    return conversion_hint(name, dtype, legal)
 
 
-def way_out(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
+def conversion_hint(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
     """Return the end of a message: what to use for a mask, or for an array of swapped bytes."""
     if dtype.kind == "b" and name.startswith("indices"):
         return f"; the positions of a mask are nonzero({name})[0], as tuples argwhere({name})"
@@ -184,7 +184,7 @@ def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) ->
             dtype = np.dtype(wanted)  # type: ignore[call-overload]  # whatever the caller gave
     if dtype is not None and dtype in legal:
         return dtype
-    name = wanted if isinstance(wanted, str) else shown(wanted)
+    name = wanted if isinstance(wanted, str) else describe_value(wanted)
     word = name.rpartition(".")[2]  # of torch.float32
     if not narrow_floats() and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
@@ -192,6 +192,6 @@ def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) ->
         hint = f"; did you mean '{dtype.newbyteorder('=')}'?"
     else:
         hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)
-    got = shown(wanted) if dtype is None else str(dtype)
+    got = describe_value(wanted) if dtype is None else str(dtype)
     requirement = f"must be one of {', '.join(map(str, legal))}; got {got:.60}{hint}"
     raise dtype_error(operator, "dtype", requirement)

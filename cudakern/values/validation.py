@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.errors import ArgumentError, AxisError, did_you_mean, dtype_error, reason, shown
+from cudakern.errors import (
+    ArgumentError,
+    AxisError,
+    describe_error,
+    describe_value,
+    did_you_mean,
+    dtype_error,
+)
 from cudakern.process.lazy import is_cupy
 from cudakern.values.dtypes import copyable_dtypes
 
@@ -29,7 +36,7 @@ def is_flag(value: object) -> bool:
 def as_flag(owner: str, argument: str, value: object) -> bool:
     """Return a flag as Python's; raise DTypeError for any other value, such as 1."""
     if not is_flag(value):
-        raise dtype_error(owner, argument, f"must be True or False; got {shown(value)}")
+        raise dtype_error(owner, argument, f"must be True or False; got {describe_value(value)}")
     return bool(value)
 
 
@@ -54,7 +61,7 @@ def as_integer(
         integer = integer_of(value)
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(value, (), words)
-        requirement = f"must be an int; got {shown(value)}{hint}"
+        requirement = f"must be an int; got {describe_value(value)}{hint}"
         raise dtype_error(operator, name, requirement) from None
     if integer.bit_length() > _MAX_BITS:  # a message could not show it
         bits = integer.bit_length()
@@ -97,7 +104,7 @@ def require_word(
     if not isinstance(value, str) or value not in words:
         *first, last = map(repr, words)
         hint = did_you_mean(value, words, others)
-        requirement = f"must be {', '.join(first)} or {last}; got {shown(value)}{hint}"
+        requirement = f"must be {', '.join(first)} or {last}; got {describe_value(value)}{hint}"
         raise ArgumentError(operator, name, requirement)
 
 
@@ -112,7 +119,7 @@ def as_extent(operator: str, field: str, value: object) -> int:
 def as_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
     """Return the bytes of a scalar as one element of a dtype; raise DTypeError unless it fits."""
     if is_cupy(value):  # NumPy would wait for it
-        requirement = f"must fit {dtype}; got {shown(value)} (it is on a GPU; use .item())"
+        requirement = f"must fit {dtype}; got {describe_value(value)} (it is on a GPU; use .item())"
         raise dtype_error(operator, name, requirement)
     try:
         element = np.asarray(value)
@@ -120,7 +127,7 @@ def as_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> b
             element = element.astype(element.dtype.newbyteorder("="), copy=False)
             return _convert_element(element, dtype).tobytes()
     except Exception as error:
-        requirement = f"must fit {dtype}; got {shown(value)} ({reason(error)})"
+        requirement = f"must fit {dtype}; got {describe_value(value)} ({describe_error(error)})"
         raise dtype_error(operator, name, requirement) from error
     raise dtype_error(operator, name, f"must be a scalar; got shape {element.shape}")
 

@@ -18,7 +18,7 @@ import pytest
 
 from cudakern.__main__ import main
 from cudakern.compilation import cache
-from cudakern.compilation.cache import cache_folder, find_file, make, note, resources
+from cudakern.compilation.cache import cache_folder, find_file, keep_hint, make, report_exhaustion
 from cudakern.errors import CacheWarning, EngineUnavailableError
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
@@ -230,7 +230,7 @@ def test_a_file_is_not_to_blame_for_what_the_process_lacks(folder, monkeypatch, 
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", fail)
-        with pytest.raises(EngineUnavailableError) as caught, resources():
+        with pytest.raises(EngineUnavailableError) as caught, report_exhaustion():
             find_file(NAME)
     assert str(caught.value) == (
         "cudakern: the process must be able to open files and start programs; got: "
@@ -238,7 +238,7 @@ def test_a_file_is_not_to_blame_for_what_the_process_lacks(folder, monkeypatch, 
     )
     assert find_file(NAME).path == path
     assert [*folder.iterdir()] == [path]
-    with pytest.raises(FileNotFoundError), resources():
+    with pytest.raises(FileNotFoundError), report_exhaustion():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
@@ -503,7 +503,7 @@ def test_what_killed_processes_have_left_is_swept(folder):
 def test_clearing_deletes_what_is_of_the_cache_alone(folder, capsys, tmp_path):
     put()
     put(OTHER)
-    note(noted := f"headers-cudart-{'b' * 32}.txt", b"/include")
+    keep_hint(noted := f"headers-cudart-{'b' * 32}.txt", b"/include")
     assert find_file(noted).content == b"/include"
     (folder / f"k-sm_90-{'a' * 32}.cubin").mkdir()
     (folder / "build-cudakern-a").mkdir()

@@ -71,7 +71,7 @@ def test_a_fork_of_a_process_with_a_context_is_told_to_be_spawned():
 
 AMID = """
 import os, sys, threading, time
-from cudakern.process.forks import AwaitedLock, undivided
+from cudakern.process.forks import AwaitedLock, run_to_completion
 locks, state = [], []
 begun, made, taken = (threading.Event() for _ in range(3))
 
@@ -90,7 +90,7 @@ def hold():
         time.sleep(0.2)
         state.append("ended")
 
-threads = [threading.Thread(target=run) for run in (lambda: undivided(work), hold)]
+threads = [threading.Thread(target=run) for run in (lambda: run_to_completion(work), hold)]
 for thread in threads:
     thread.start()
 begun.wait()

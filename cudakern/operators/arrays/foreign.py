@@ -13,7 +13,7 @@ import numpy as np
 
 from cudakern.engines import HOST
 from cudakern.engines.cuda.library import translate
-from cudakern.errors import BindingError, CudakernError, dtype_error, reason, shown
+from cudakern.errors import BindingError, CudakernError, describe_error, describe_value, dtype_error
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.native import Array, address_of, is_read_only
 from cudakern.process.lazy import is_cupy
@@ -113,7 +113,7 @@ def _reading(operator: str, name: str, value: object) -> Iterator[None]:
         translated = translate(error) if isinstance(error, RuntimeError) else None
         if translated is not None:
             raise translated from error
-        text = reason(error)
+        text = describe_error(error)
         requirement = f"must be an array; got {kind_of(value)}" + (f" ({text})" if text else "")
         if isinstance(error, ValueError):
             raise BindingError(operator, name, requirement) from error
@@ -222,7 +222,7 @@ def _require_64_bits(operator: str, name: str, array: np.ndarray[Any, Any]) -> N
     for element in array.flat:
         if isinstance(element, int) and not -(2**63) <= element < 2**64:
             bits = element.bit_length() + (element < 0)
-            found = shown(element) if bits <= _MAX_SHOWN else f"one of {bits} bits"
+            found = describe_value(element) if bits <= _MAX_SHOWN else f"one of {bits} bits"
             raise dtype_error(operator, name, f"must hold integers of at most 64 bits; got {found}")
 
 

@@ -15,7 +15,7 @@ from dask.base import is_dask_collection
 from dask.layers import ArrayValuesDep
 
 from cudakern.engines import HOST
-from cudakern.errors import ArgumentError, dtype_error, shown
+from cudakern.errors import ArgumentError, describe_value, dtype_error
 from cudakern.operators.arrays.foreign import as_array, is_of_numbers, send_numbers
 from cudakern.operators.arrays.native import Array, common_device, copy_elements, device_of, empty
 from cudakern.operators.indexing.indices import as_indices, require_index_dtype
@@ -37,7 +37,7 @@ def require_known(operator: str, out: object = None, **arguments: object) -> Non
     for name, value in arguments.items():
         parts = value if isinstance(value, list | tuple) else [value]
         if any(map(_is_collection, parts)):
-            requirement = f"must be known when the graph is built; got {shown(value)}"
+            requirement = f"must be known when the graph is built; got {describe_value(value)}"
             raise dtype_error(operator, name, f"{requirement}; call compute() on {name} first")
 
 

@@ -15,7 +15,7 @@ from cudakern.engines import HOST, engine_for, require_own_process
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.process.lazy import is_cupy
-from cudakern.values.dtypes import way_out
+from cudakern.values.dtypes import conversion_hint
 from cudakern.values.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def check_output(
 def require_own_dtype(operator: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:
     """Raise BindingError unless an array has the dtype that follows from the other arguments."""
     if array.dtype != dtype:
-        hint = way_out(name, array.dtype, (dtype,))
+        hint = conversion_hint(name, array.dtype, (dtype,))
         raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}{hint}")
 
 

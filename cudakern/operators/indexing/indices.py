@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cudakern.errors import ArgumentError, dtype_error, shown
+from cudakern.errors import ArgumentError, describe_value, dtype_error
 from cudakern.operators.arrays.native import Array, convert
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.values import dtypes
@@ -100,7 +100,9 @@ def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> N
         requirement = f"must be 'from_end' for mode={mode!r}; got 'invalid'"
         raise ArgumentError(operator, "negative", requirement)
     if fill_value is not ZERO and mode != "fill":
-        requirement = f"must come with mode='fill'; got {shown(fill_value)} with mode={mode!r}"
+        requirement = (
+            f"must come with mode='fill'; got {describe_value(fill_value)} with mode={mode!r}"
+        )
         raise ArgumentError(operator, "fill_value", requirement)
 
 

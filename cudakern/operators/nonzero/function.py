@@ -86,9 +86,9 @@ class NonzeroCoordinates(NamedTuple, Generic[A]):
             texts = [["..."] * columns if row is None else map(str, row) for row in rows]
             numbers = [[*map(notebook.Number, row)] for row in texts]
             headings = [notebook.Number(f"axis {axis}") for axis in range(columns)]
-            parts.append(notebook.table(headings, numbers))
+            parts.append(notebook.render_table(headings, numbers))
         more = f"coordinates of shape {shape}, {dtype}"
-        return notebook.box(f"nonzero coordinates: count {count}", *parts, more=more)
+        return notebook.render_box(f"nonzero coordinates: count {count}", *parts, more=more)
 
 
 #: Rows; None stands for those that are left out.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 
 from cudakern.engines import HOST
-from cudakern.errors import ArgumentError, dtype_error, reason, shown
+from cudakern.errors import ArgumentError, describe_error, describe_value, dtype_error
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.arrays.native import Array
@@ -115,7 +115,9 @@ def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
     try:
         dtype: np.dtype[Any] = np.result_type(*(np.asarray(value).dtype for value in own))
     except Exception as error:
-        requirement = f"must be scalars of one dtype; got {shown(values)} ({reason(error)})"
+        requirement = (
+            f"must be scalars of one dtype; got {describe_value(values)} ({describe_error(error)})"
+        )
         raise dtype_error(NAME, "values", requirement) from error
     require_dtype(NAME, "values", dtype, copyable_dtypes())
     return dtype

@@ -9,7 +9,7 @@ from enum import IntEnum
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern.errors import DescriptorError, shown
+from cudakern.errors import DescriptorError, describe_value
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.reduce import types
@@ -195,7 +195,7 @@ class _ArgDesc(_ReducingDesc):
         super().check_rules(level)
         direction: object = self.axis_direction
         if not isinstance(direction, AxisDirection):
-            requirement = f"must be INCREASING or DECREASING; got {shown(direction)}"
+            requirement = f"must be INCREASING or DECREASING; got {describe_value(direction)}"
             raise DescriptorError(self.operator, "axis_direction", requirement)
 
     def _function(self) -> ReduceFunction:

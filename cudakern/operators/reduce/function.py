@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
-from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
+from cudakern.errors import ArgumentError, BindingError, describe_value, did_you_mean, dtype_error
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.binding import Binding, Work
@@ -19,7 +19,7 @@ from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import NAME, ReduceFunction
 from cudakern.process.caches import Table, register
 from cudakern.values import validation
-from cudakern.values.dtypes import DataType, as_dtype, known_dtypes, require_dtype, way_out
+from cudakern.values.dtypes import DataType, as_dtype, conversion_hint, known_dtypes, require_dtype
 from cudakern.values.validation import AXIS_WORDS, integer_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _as_axes(axis: object) -> int | tuple[int, ...]:
         return tuple(map(integer_of, axis)) if isinstance(axis, tuple) else integer_of(axis)
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
-        requirement = f"must be an int, a tuple of ints or None; got {shown(axis)}{hint}"
+        requirement = f"must be an int, a tuple of ints or None; got {describe_value(axis)}{hint}"
         raise dtype_error(NAME, "axis", requirement) from None
 
 
@@ -82,7 +82,7 @@ def _as_flags(**flags: object) -> Iterator[bool]:
     """Yield flags as Python's; raise ArgumentError for any other value."""
     for name, value in flags.items():
         if not validation.is_flag(value):
-            raise ArgumentError(NAME, name, f"must be True or False; got {shown(value)}")
+            raise ArgumentError(NAME, name, f"must be True or False; got {describe_value(value)}")
         yield bool(value)
 
 
@@ -144,7 +144,7 @@ def _new_call(x: Array, key: tuple[Any, ...], initial: object, *, of_out: bool) 
         requirement = f"must be False for {function.label}; got True"
         raise ArgumentError(NAME, "last_index", requirement)
     if initial is not None and function not in types.INITIAL_FUNCTIONS:
-        requirement = f"must be None for {function.label}; got {shown(initial)}"
+        requirement = f"must be None for {function.label}; got {describe_value(initial)}"
         raise ArgumentError(NAME, "initial", requirement)
     axes = validation.normalize_axes(NAME, axis, x.ndim)
     count = prod([x.shape[d] for d in axes])
@@ -183,7 +183,9 @@ def _result_of(
         result = known_dtypes().get(dtype, DataType.UNKNOWN)
         wanted = f"{words} for {function.label} of {kind.name.lower()}; got {dtype}"
         if result not in allowed and of_out:
-            hint = way_out("out", dtype, [d for d, k in known_dtypes().items() if k in allowed])
+            hint = conversion_hint(
+                "out", dtype, [d for d, k in known_dtypes().items() if k in allowed]
+            )
             raise BindingError(NAME, "out", f"must have dtype {wanted}{hint}")
         if result not in allowed:
             raise dtype_error(NAME, "dtype", f"must be {wanted}")

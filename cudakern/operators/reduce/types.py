@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern.errors import ArgumentError, did_you_mean, dtype_error, shown
+from cudakern.errors import ArgumentError, describe_value, did_you_mean, dtype_error
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.values import dtypes
 from cudakern.values.dtypes import DataType
@@ -176,7 +176,7 @@ def requirement_of(value: object) -> str:
             name = value.__name__  # type: ignore[attr-defined]  # numpy.sum
     word = name.lower().removeprefix("reduce") if isinstance(name, str) else name
     hint = _ELSEWHERE if word in _ABSENT else did_you_mean(word, BY_LABEL, _OTHER_NAMES)
-    return f"must be one of {', '.join(BY_LABEL)}; got {shown(value)}{hint}"
+    return f"must be one of {', '.join(BY_LABEL)}; got {describe_value(value)}{hint}"
 
 
 def require_order(x: object, function: object) -> None:
@@ -189,7 +189,7 @@ def require_order(x: object, function: object) -> None:
     if isinstance(x, str) and x in BY_LABEL:
         swapped = not (function is None or isinstance(function, str))
     if isinstance(x, str | int) and swapped:
-        requirement = f"must be an array; got {shown(x)}: x and function are swapped"
+        requirement = f"must be an array; got {describe_value(x)}: x and function are swapped"
         raise ArgumentError(NAME, "x", requirement)
 
 

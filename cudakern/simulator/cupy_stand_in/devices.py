@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.cupy_stand_in.absent import absent
-from cudakern.simulator.runtime.abi_parser import constant
+from cudakern.simulator.runtime.abi_parser import read_constant
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
-from cudakern.simulator.sources.text_to_ptx import target
+from cudakern.simulator.sources.text_to_ptx import find_target
 from cudakern.values.layout import MULTIPROCESSORS
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ _counts: list[int] = []
 
 
 @contextmanager
-def there_are(count: int) -> Iterator[None]:
+def provide_devices(count: int) -> Iterator[None]:
     """Provide devices inside of a block; the current one is 0 where the first block starts."""
     global _current  # noqa: PLW0603
     if not _counts:
@@ -115,12 +115,12 @@ def properties(device: int = 0) -> dict[str, Any]:
         "totalGlobalMem": MODELLED_BYTES,
         "sharedMemPerBlock": MAX_STATIC_SHARED_BYTES,
         "sharedMemPerBlockOptin": MAX_SHARED_BYTES,
-        "sharedMemPerMultiprocessor": constant(_ROOM, "kSharedEach"),
+        "sharedMemPerMultiprocessor": read_constant(_ROOM, "kSharedEach"),
         "regsPerBlock": 65536,
         "regsPerMultiprocessor": 65536,
         "warpSize": 32,
         "maxThreadsPerBlock": 1024,
-        "maxThreadsPerMultiProcessor": constant(_ROOM, "kThreadsEach"),
+        "maxThreadsPerMultiProcessor": read_constant(_ROOM, "kThreadsEach"),
         "maxThreadsDim": (1024, 1024, 64),
         "maxGridSize": (2**31 - 1, 65535, 65535),
         "multiProcessorCount": MULTIPROCESSORS,
@@ -185,7 +185,7 @@ class Device:
     @property
     def compute_capability(self) -> str:
         """That of ``CUDAKERN_ARCH``, or ``"90"``."""
-        return "".join(filter(str.isdigit, target()))
+        return "".join(filter(str.isdigit, find_target()))
 
     @property
     def mem_info(self) -> tuple[int, int]:

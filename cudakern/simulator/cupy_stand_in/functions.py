@@ -81,7 +81,7 @@ class _Indexed:
         return to_cupy(self._maker[to_numpy(key)])
 
 
-def from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever NumPy has
+def adapt_from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever NumPy has
     """Return an object of NumPy's, adapted for the stand-in."""
     if isinstance(value, np.ufunc):
         return ufunc(value)
@@ -385,7 +385,7 @@ def rsqrt(x: Any, out: Any = None) -> Any:  # noqa: ANN401
     return out
 
 
-def comparing(function: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an assertion of NumPy's that also takes the stand-in's arrays."""
 
     @wraps(function)

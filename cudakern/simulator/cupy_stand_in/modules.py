@@ -20,7 +20,7 @@ from cudakern.process.lazy import SIMULATED
 from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import make_empty, ndarray
-from cudakern.simulator.cupy_stand_in.devices import there_are
+from cudakern.simulator.cupy_stand_in.devices import provide_devices
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import MODULES, NAMES, OLD
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
@@ -84,7 +84,7 @@ OWN: dict[str, dict[str, Any]] = {
         **_take(functions, _OWN_FUNCTIONS),
         "get_default_memory_pool": lambda: memory.POOL,
         "get_default_pinned_memory_pool": lambda: memory.PINNED_POOL,
-        **{name: functions.from_numpy(name, getattr(np, new)) for name, new in OLD.items()},
+        **{name: functions.adapt_from_numpy(name, getattr(np, new)) for name, new in OLD.items()},
         **{n: getattr(np.exceptions, n) for n in NAMES["exceptions"] if hasattr(np.exceptions, n)},
     },
     "cupy.cuda": {
@@ -102,9 +102,9 @@ OWN: dict[str, dict[str, Any]] = {
         "get_compute_capability": lambda: devices.Device().compute_capability,
     },
     "cupy.cuda.memory": {**_MEMORY, "OutOfMemoryError": MemoryError},
-    "cupy.cuda.nvtx": {"available": False, **dict.fromkeys(_NVTX, profiling.nothing)},
+    "cupy.cuda.nvtx": {"available": False, **dict.fromkeys(_NVTX, profiling.do_nothing)},
     "cupy.cuda.pinned_memory": _PINNED,
-    "cupy.cuda.profiler": dict.fromkeys(("start", "stop"), profiling.nothing),
+    "cupy.cuda.profiler": dict.fromkeys(("start", "stop"), profiling.do_nothing),
     "cupy.cuda.runtime": {
         "CUDARuntimeError": devices.CUDARuntimeError,
         **{
@@ -165,11 +165,11 @@ class _StandIn(ModuleType):
         elif name in self._names and hasattr(self._numpy(), name):
             value = getattr(self._numpy(), name)
             if self._below == "random":
-                value = value if isinstance(value, type) else randoms.drawing(name, value)
+                value = value if isinstance(value, type) else randoms.wrap_draw(name, value)
             elif self._below == "testing":
-                value = functions.comparing(value)
+                value = functions.wrap_assertion(value)
             else:
-                value = functions.from_numpy(name, value)
+                value = functions.adapt_from_numpy(name, value)
         else:
             raise AttributeError(self.missing(name), name=name, obj=self)
         return self.__dict__.setdefault(name, value)
@@ -303,7 +303,7 @@ def in_place_of_cupy(*, devices: int = 1) -> Iterator[ModuleType]:
             first.enter_context(_installed())
         _blocks.append(_blocks[0] if _blocks else first)
     try:
-        with there_are(count):
+        with provide_devices(count):
             yield MODULES["cupy"]
     finally:
         with _lock:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MOST_SECONDS = 10.0
 
 
-def nothing(*_: object, **__: object) -> None:
+def do_nothing(*_: object, **__: object) -> None:
     """Do nothing."""
 
 

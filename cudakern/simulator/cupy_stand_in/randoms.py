@@ -19,7 +19,7 @@ _STRICT = frozenset({"normal", "permutation", "shuffle"})
 _INTEGERS = frozenset({"randint", "random_integers"})
 
 
-def drawing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_draw(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of NumPy's that draws, with a dtype as in CuPy."""
 
     @wraps(function)
@@ -54,7 +54,7 @@ class _Drawing:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         value = getattr(self._source, name)
-        return drawing(name, value) if callable(value) else value
+        return wrap_draw(name, value) if callable(value) else value
 
 
 class RandomState(_Drawing):

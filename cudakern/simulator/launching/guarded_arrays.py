@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern.simulator.runtime.abi_parser import constant
+from cudakern.simulator.runtime.abi_parser import read_constant
 
 if TYPE_CHECKING:
     from cudakern.simulator.launching.launch_parameters import PackedArguments
     from cudakern.simulator.libraries.loaded import LoadedModule
 
 #: Of an allocation.
-_MOST_BYTES = constant("runtime/guarded_arrays.hpp", "kMostGuardedBytes")
+_MOST_BYTES = read_constant("runtime/guarded_arrays.hpp", "kMostGuardedBytes")
 
 
 def pack_guarded_arrays(arguments: PackedArguments, module: LoadedModule) -> bytes | None:

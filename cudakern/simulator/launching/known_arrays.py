@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.errors import BindingError, dtype_error, shown
+from cudakern.errors import BindingError, describe_value, dtype_error
 from cudakern.simulator.launching.launch_parameters import (
     empty_array,
     live_empties,
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 _EMPTY = "simulator.empty"
 
 
-def named(owner: str, arrays: Any) -> dict[str, np.ndarray]:  # noqa: ANN401
+def name_arrays(owner: str, arrays: Any) -> dict[str, np.ndarray]:  # noqa: ANN401
     """Return arrays that kernels reach, by the names that findings have for them."""
     try:
         if isinstance(arrays, np.ndarray | str):
             raise TypeError  # noqa: TRY301
         given = dict(arrays) if isinstance(arrays, Mapping) else dict(enumerate(arrays))
     except (TypeError, ValueError):
-        requirement = f"must be a sequence of arrays, or arrays by names; got {shown(arrays)}"
+        requirement = (
+            f"must be a sequence of arrays, or arrays by names; got {describe_value(arrays)}"
+        )
         raise BindingError(owner, "arrays", requirement) from None
     result = {}
     for key, array in given.items():
@@ -45,7 +47,7 @@ def named(owner: str, arrays: Any) -> dict[str, np.ndarray]:  # noqa: ANN401
             requirement = f"must be a NumPy array; got {type(array).__name__}"
             raise dtype_error(owner, name, requirement)
         if array.dtype.hasobject or not array.dtype.isnative:
-            requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
+            requirement = f"must hold what a GPU can; got {describe_value(array.dtype, str)}"
             raise dtype_error(owner, name, requirement)
         result[name] = array
     return result

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.errors import BindingError, dtype_error, reason, shown
+from cudakern.errors import BindingError, describe_error, describe_value, dtype_error
 from cudakern.simulator.launching.operands import Operand
 from cudakern.simulator.runtime.abi import ParameterKind
 from cudakern.simulator.runtime.limits import POINTER_BYTES
-from cudakern.values.dtypes import way_out
+from cudakern.values.dtypes import conversion_hint
 from cudakern.values.layout import Layout
 
 if TYPE_CHECKING:
@@ -98,11 +98,13 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
         # NumPy before 2.5 takes None for ().
         array = np.empty(operator.index(shape) if shape is None else shape, dtype)
     except (TypeError, ValueError) as error:
-        requirement = f"must be what NumPy takes; got {shown(shape)} and {shown(dtype)}"
-        requirement += f" ({reason(error)})"
+        requirement = (
+            f"must be what NumPy takes; got {describe_value(shape)} and {describe_value(dtype)}"
+        )
+        requirement += f" ({describe_error(error)})"
         raise dtype_error("simulator.empty", "shape and dtype", requirement) from None
     if array.dtype.hasobject or not array.itemsize:
-        requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
+        requirement = f"must hold what a GPU can; got {describe_value(array.dtype, str)}"
         raise dtype_error("simulator.empty", "dtype", requirement)
     _fill_pattern(_bytes_of(array))
     make_known(array)
@@ -252,8 +254,10 @@ def pack_arguments(
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
             native = argument.dtype.newbyteorder("=")
-            hint = way_out(f"args[{i}]", argument.dtype, (native,))
-            requirement = f"must hold what a GPU can; got {shown(argument.dtype, str)}{hint}"
+            hint = conversion_hint(f"args[{i}]", argument.dtype, (native,))
+            requirement = (
+                f"must hold what a GPU can; got {describe_value(argument.dtype, str)}{hint}"
+            )
             raise dtype_error(name, f"args[{i}]", requirement)
         if kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
@@ -286,7 +290,7 @@ def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) 
         sort, what = "A", "None" if argument is None else "an array"
     elif isinstance(argument, bool | int | float | complex | np.generic):
         sort = np.asarray(argument).dtype.kind
-        what = f"the {type(argument).__name__} {shown(argument, str)}"
+        what = f"the {type(argument).__name__} {describe_value(argument, str)}"
     else:
         return
     if sort in unfit:
@@ -313,7 +317,7 @@ def _check_numbers(
 
 def _misfit_error(kernel: str, position: int, argument: object, size: int) -> BindingError:
     """Return the error for an argument that does not fit a parameter of so many bytes."""
-    requirement = f"must fit a parameter of {size} bytes; got {shown(argument, str)}"
+    requirement = f"must fit a parameter of {size} bytes; got {describe_value(argument, str)}"
     return BindingError(kernel, f"args[{position}]", requirement)
 
 

@@ -16,7 +16,7 @@ from cudakern.simulator.launching.known_arrays import find_reached_arrays
 from cudakern.simulator.launching.operands import group_operands
 from cudakern.simulator.libraries.loaded import error_of, reraise
 from cudakern.simulator.runtime import abi
-from cudakern.simulator.sources.source_lines import column_of, own_stack_of
+from cudakern.simulator.sources.source_lines import read_column, read_own_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _MOST_RESIDENT = 2**32 - 1
 
 
-class Observed:
+class ObservedLaunch:
     """One launch that was observed."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Observed:
         self.buffers = buffers  # in the order by which findings count
         #: Where the runtime had the buffers.
         self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
-        # Copied: the next launch overwrites them. `stack_of` reads their sites.
+        # Copied: the next launch overwrites them. `read_stack` reads their sites.
         self.findings = [
             abi.FindingStruct.from_buffer_copy(options.findings[i])
             for i in range(options.finding_count)
@@ -65,7 +65,7 @@ class Observed:
         ]
         #: Writes that may race with readers that the checker has forgotten; where the first one is.
         self.forgotten = int(options.forgotten)
-        self.forgotten_at = own_stack_of(options.forgotten_at)
+        self.forgotten_at = read_own_stack(options.forgotten_at)
         count = kernel.structure.basic_blocks if options.executions else 0
         #: How often warps executed each basic block, if a session counts.
         self.executions = options.executions[:count]
@@ -88,7 +88,7 @@ class Session:
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
     thread = 0  # that began it
 
-    def add(self, observed: Observed) -> None:
+    def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
 
 
@@ -181,7 +181,7 @@ def _observe(
         finally:
             _running.clear()
         reraise(report)
-        observed = Observed(kernel, size, options, buffers, arguments.offsets)
+        observed = ObservedLaunch(kernel, size, options, buffers, arguments.offsets)
         failure = error_of(kernel.name, report) if failed and report.kind else None
         if failure is not None and (
             checking is None or failure.kind in {"launch", "out_of_memory"}
@@ -189,8 +189,8 @@ def _observe(
             if checking is not None and observed.findings:
                 checking.add(observed)  # findings until then
             raise failure
-        observed.failure, observed.failed_at = failure, own_stack_of(report.site)
-        observed.failed_column = column_of(report.site)
+        observed.failure, observed.failed_at = failure, read_own_stack(report.site)
+        observed.failed_column = read_column(report.site)
         if checking is not None:
             checking.add(observed)
         for session in counting:

@@ -14,14 +14,14 @@ import numpy as np
 
 from cudakern.compilation import nvrtc
 from cudakern.compilation.cache import one_line
-from cudakern.display.notebook import box
+from cudakern.display.notebook import render_box
 from cudakern.errors import (
     BindingError,
     EngineUnavailableError,
     KernelCompileError,
+    describe_error,
+    describe_value,
     dtype_error,
-    reason,
-    shown,
 )
 from cudakern.process.forks import Lock
 from cudakern.simulator.launching import observation
@@ -87,10 +87,12 @@ class _Arguments:
         owner, path = self.owner, self.file_path
         _require_text(owner, *("code", self.code) if path is None else ("path", path))
         if not (isinstance(self.backend, str) and self.backend in {"nvrtc", "nvcc"}):
-            requirement = f"must be nvrtc or nvcc; got {shown(self.backend)}"
+            requirement = f"must be nvrtc or nvcc; got {describe_value(self.backend)}"
             raise BindingError(owner, "backend", requirement)
         if type(self.options) is not tuple:
-            raise dtype_error(owner, "options", f"must be a tuple; got {shown(self.options)}")
+            raise dtype_error(
+                owner, "options", f"must be a tuple; got {describe_value(self.options)}"
+            )
         _check_lines(owner, "options", self.options)
         _check_lines(owner, "name_expressions", self.name_expressions or ())
         if not _is_plain(self.code or ""):
@@ -149,7 +151,7 @@ class _Library:
                 if self._ptx is None and self.is_ptx:
                     self._ptx = compiling.ptx_of_text(self.code.text, self.code.source)
                 elif self._ptx is None:
-                    self._target = compiling.target()
+                    self._target = compiling.find_target()
                     self._ptx = compiling.ptx_of_code(self.code)
                 module = _LOADER.load(self._ptx, checked=checked, fast=fast)
                 if self._target is not None and self.code.expressions:
@@ -196,7 +198,7 @@ class _Library:
             return symbols[0]
         what = "module" if self.owner == "RawModule" else "text"
         known = ", ".join(self._list_names(entries)) or "none"
-        requirement = f"must be one of the {what}'s kernels ({known}); got {shown(name)}"
+        requirement = f"must be one of the {what}'s kernels ({known}); got {describe_value(name)}"
         raise BindingError(self.owner, "name", requirement + self._suggest(name, symbols))
 
     def _list_names(self, symbols: Iterable[str]) -> list[str]:
@@ -210,7 +212,7 @@ class _Library:
         if len(symbols) > 1 or (symbols and self.is_ptx):
             return f", which may be {', '.join(symbols)}"
         expression = demangle(symbols[0]) if symbols else name
-        advice = f"RawModule(code=..., name_expressions=[{shown(expression)}])"
+        advice = f"RawModule(code=..., name_expressions=[{describe_value(expression)}])"
         if symbols:
             return f', which C++ calls {symbols[0]}: declare it extern "C", or take {advice}'
         is_text = not (self.is_file or self.is_ptx)
@@ -239,7 +241,7 @@ class _Library:
     def architecture(self) -> str:
         """Return the architecture that this is compiled for."""
         target = _TARGET.search(self.code.text) if self.is_ptx else None
-        return target[1] if target else self._target or compiling.target()
+        return target[1] if target else self._target or compiling.find_target()
 
     def place(self) -> str:
         """Return the architecture, and whether this is compiled, to be shown."""
@@ -269,7 +271,9 @@ class _Library:
         symbols = find_symbols(name, list(variables))
         if len(symbols) != 1 or not (name == symbols[0] or self.is_file):
             known = ", ".join(self._list_names(variables)) or "none"
-            requirement = f"must be one of the module's variables ({known}); got {shown(name)}"
+            requirement = (
+                f"must be one of the module's variables ({known}); got {describe_value(name)}"
+            )
             if symbols:
                 requirement += f", which may be {', '.join(symbols)}"
             raise BindingError("RawModule", "name", requirement)
@@ -281,7 +285,7 @@ class _Library:
 def _require_text(owner: str, argument: str, value: object) -> None:
     """Raise DTypeError for anything but a str; CuPy refuses derived classes, too."""
     if type(value) is not str:
-        found = f"a {type(value).__name__}" if isinstance(value, str) else shown(value)
+        found = f"a {type(value).__name__}" if isinstance(value, str) else describe_value(value)
         raise dtype_error(owner, argument, f"must be a str; got {found}")
 
 
@@ -293,7 +297,7 @@ def _as_flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
         try:
             flags.append(bool(value))
         except Exception:  # noqa: BLE001  whatever the value's class raises
-            requirement = f"must be True or False; got {shown(value)}"
+            requirement = f"must be True or False; got {describe_value(value)}"
             raise BindingError(owner, name, requirement) from None
     return flags[0], flags[1], flags[2]
 
@@ -303,7 +307,7 @@ def _as_names(values: Any) -> tuple[Any, ...]:  # noqa: ANN401
     with suppress(TypeError):
         if not isinstance(values, str):
             return tuple(values)
-    requirement = f"must be a sequence of strings; got {shown(values)}"
+    requirement = f"must be a sequence of strings; got {describe_value(values)}"
     raise dtype_error("RawModule", "name_expressions", requirement)
 
 
@@ -311,7 +315,7 @@ def _check_lines(owner: str, argument: str, lines: tuple[object, ...]) -> None:
     """Raise an error for anything but strings of one line."""
     for line in lines:
         if not isinstance(line, str):
-            raise dtype_error(owner, argument, f"must be strings; got {shown(line)}")
+            raise dtype_error(owner, argument, f"must be strings; got {describe_value(line)}")
         if not _is_plain(line) or "\n" in line:
             raise BindingError(owner, argument, f"{_PLAIN_TEXT} or line breaks")
         if not line and argument != "options":
@@ -332,7 +336,7 @@ def _as_extents(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
     except Exception:  # noqa: BLE001  whatever the class of a size raises
         counts = None
     if counts is None or not 1 <= len(counts) <= len("xyz"):
-        requirement = f"must be a tuple of one to three integers; got {shown(sizes)}"
+        requirement = f"must be a tuple of one to three integers; got {describe_value(sizes)}"
         error = dtype_error if counts is None else BindingError
         raise error(name, argument, requirement)
     x, y, z = (*counts, 1, 1)[:3]
@@ -443,7 +447,9 @@ class RawKernel(_Raw):
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
-        return box(self._library.described(self._label), more=f"RawKernel {self._library.place()}")
+        return render_box(
+            self._library.described(self._label), more=f"RawKernel {self._library.place()}"
+        )
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         """Raise AttributeError, which says why an attribute of CuPy's is missing."""
@@ -518,7 +524,7 @@ class RawKernel(_Raw):
         """Set an attribute for all kernels that are the function, as CUDA does."""
         value = as_integer(self._label, attribute, value)
         if not low <= value <= high:
-            requirement = f"must lie in [{low}, {high}]; got {shown(value)}"
+            requirement = f"must lie in [{low}, {high}]; got {describe_value(value)}"
             raise BindingError(self._label, attribute, requirement)
         _attributes[self._attribute_key(attribute)] = value
 
@@ -566,7 +572,7 @@ class RawKernel(_Raw):
         grid = _as_extents(self._label, "grid", grid)
         block = _as_extents(self._label, "block", block)
         if stream is not None and not hasattr(stream, "ptr"):
-            requirement = f"must be None or a stream; got {shown(stream)}"
+            requirement = f"must be None or a stream; got {describe_value(stream)}"
             raise dtype_error(self._label, "stream", requirement)
         observed = bool(observation.active)
         fast = not observed and is_fast(grid, block)
@@ -594,7 +600,9 @@ class RawKernel(_Raw):
         if not 0 <= shared_mem <= most:
             requirement = f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set"
             requirement = "must be at least 0" if shared_mem < 0 else requirement
-            raise BindingError(self._label, "shared_mem", f"{requirement}; got {shown(shared_mem)}")
+            raise BindingError(
+                self._label, "shared_mem", f"{requirement}; got {describe_value(shared_mem)}"
+            )
         return shared_mem
 
     def _checked_arguments(self, args: Any) -> tuple[Any, ...]:  # noqa: ANN401
@@ -603,7 +611,7 @@ class RawKernel(_Raw):
             len(args)  # CuPy asks for it
             return tuple(args)
         except TypeError:
-            requirement = f"must be a tuple of the kernel's arguments; got {shown(args)}"
+            requirement = f"must be a tuple of the kernel's arguments; got {describe_value(args)}"
             raise dtype_error(self._label, "args", requirement) from None
 
 
@@ -691,7 +699,7 @@ class RawModule(_Raw):
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
-        return box(self._library.overview(), more=f"RawModule {self._library.place()}")
+        return render_box(self._library.overview(), more=f"RawModule {self._library.place()}")
 
     def compile(self, log_stream: object = None) -> None:
         """Compile for plain launches, with the errors of a call; nothing is written to a stream."""
@@ -736,7 +744,7 @@ def _read_text(path: str) -> str:
     try:
         content = Path(path).read_bytes().rstrip(b"\0")
     except ValueError as error:
-        requirement = f"must name a file; got {shown(path)} ({reason(error)})"
+        requirement = f"must name a file; got {describe_value(path)} ({describe_error(error)})"
         raise BindingError("RawModule", "path", requirement) from None
     try:
         return content.decode()

@@ -17,7 +17,7 @@ from cudakern.simulator.runtime.limits import (
     MAX_THREADS,
     check_shape,
 )
-from cudakern.simulator.sources.source_lines import describe_stack, own_stack_of
+from cudakern.simulator.sources.source_lines import describe_stack, read_own_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
 def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
     """Return the error that a report stands for."""
     message = report.message.decode(errors="replace")
-    stack = own_stack_of(report.site)
+    stack = read_own_stack(report.site)
     if stack:
         message = message.removeprefix(f"{stack[0][0]}:{stack[0][1]}: ")
         message = f"{describe_stack(stack)}: {message}"

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cudakern.compilation.cache import one_line, resources
+from cudakern.compilation.cache import one_line, report_exhaustion
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.forks import Lock
 from cudakern.simulator.libraries.build import build_library
@@ -21,7 +21,7 @@ from cudakern.simulator.runtime.abi import (
     ReportStruct,
     ShapeStruct,
 )
-from cudakern.simulator.runtime.abi_parser import constant
+from cudakern.simulator.runtime.abi_parser import read_constant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ _PYTHON = PythonStruct(
     )
 )
 #: What the runtimes of a process know of its signals.
-_SIGNALS = ctypes.create_string_buffer(constant("runtime/faults.hpp", "kSharedBytes"))
+_SIGNALS = ctypes.create_string_buffer(read_constant("runtime/faults.hpp", "kSharedBytes"))
 
 
 class ModuleLoader:
@@ -79,7 +79,7 @@ class ModuleLoader:
         self._lock = Lock()
         self._modules: dict[tuple[str, Toolchain, bool, bool], LoadedModule] = {}
 
-    @resources()
+    @report_exhaustion()
     def load(self, ptx: Ptx, *, checked: bool = False, fast: bool = False) -> LoadedModule:
         """Return a loaded PTX module, compiling it unless it is cached.
 
@@ -105,7 +105,7 @@ class ModuleLoader:
             return self.load(ptx)
         return module
 
-    @resources()
+    @report_exhaustion()
     def compile(self, ptx: Ptx) -> Path:
         """Return the file of a module for plain launches, with the errors of `load`."""
         toolchain = find_toolchain()

@@ -18,9 +18,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.compilation.cache import compiler_folder, find_file, is_exhausted, make, resources
+from cudakern.compilation.cache import (
+    compiler_folder,
+    find_file,
+    is_exhausted,
+    make,
+    report_exhaustion,
+)
 from cudakern.compilation.waits import KERNELS, ZIGLANG, announce, make_announcer
-from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
+from cudakern.errors import EngineUnavailableError, KernelCompileError, describe_value
 from cudakern.process.forks import PATIENCE
 from cudakern.simulator.runtime.abi import LAYOUT_DIFFERS, layout_checks
 from cudakern.values.layout import MULTIPROCESSORS
@@ -260,7 +266,7 @@ def _list_candidates() -> list[tuple[str, tuple[str, ...]]]:
             candidates.append((variable, words))
         elif value and variable == "CUDAKERN_CXX":
             message = "cudakern: CUDAKERN_CXX must name a C++ compiler; "
-            raise EngineUnavailableError(message + f"got {shown(value)}: {problem}")
+            raise EngineUnavailableError(message + f"got {describe_value(value)}: {problem}")
     candidates += [(name, (name,)) for name in ("c++", "g++", "clang++")]
     if importlib.util.find_spec("ziglang") is not None:
         candidates.append(("ziglang", (sys.executable, "-m", "ziglang", "c++")))
@@ -292,7 +298,7 @@ def find_toolchain() -> Toolchain:
 
 
 @lru_cache(maxsize=8)
-@resources()
+@report_exhaustion()
 def _find(*_environment: str | None) -> Toolchain:
     for origin, command in _list_candidates():
         toolchain = _ask_version(command)

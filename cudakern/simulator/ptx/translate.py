@@ -22,7 +22,7 @@ from cudakern.simulator.ptx.undefined import Undefined
 from cudakern.simulator.ptx.values import constant_word, quote
 from cudakern.simulator.runtime import abi
 from cudakern.simulator.runtime.abi import ParameterKind
-from cudakern.simulator.runtime.abi_parser import constant, initializer
+from cudakern.simulator.runtime.abi_parser import initializer, read_constant
 from cudakern.simulator.runtime.limits import (
     MAX_PARAMETER_BYTES,
     MAX_STATIC_SHARED_BYTES,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.scope import SharedLayout
 
 _MAX_VARIABLE_BYTES = 1 << 30
-_MAX_RANKS = constant("runtime/scheduler.hpp", "kMaxRanks")
+_MAX_RANKS = read_constant("runtime/scheduler.hpp", "kMaxRanks")
 _MAX_WORD = (1 << 32) - 1
 #: Returns the address that an indirect call has, if it is that of a function.
 _CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"

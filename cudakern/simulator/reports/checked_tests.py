@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cudakern.display.characters import plural
+from cudakern.display.characters import format_count
 from cudakern.display.styled_text import as_text
 from cudakern.errors import (
     ArgumentError,
@@ -22,7 +22,7 @@ from cudakern.errors import (
     did_you_mean,
     is_inside,
 )
-from cudakern.errors import shown as shown_value
+from cudakern.errors import describe_value as shown_value
 from cudakern.simulator.launching import observation
 from cudakern.simulator.reports.compiler_errors import excerpt_error
 from cudakern.simulator.reports.findings import Finding, format_findings
@@ -188,7 +188,7 @@ def _list_files(traceback: TracebackType | None) -> Iterator[str]:
 
 def _describe_findings(findings: Sequence[Finding]) -> str:
     first = findings[0]
-    rest = f" and {plural(len(findings) - 1, 'more finding')}" if len(findings) > 1 else ""
+    rest = f" and {format_count(len(findings) - 1, 'more finding')}" if len(findings) > 1 else ""
     return f"cudakern found: {first.kernel}: {first.kind}: {describe_stack(first.stack)}{rest}"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cudakern.display.characters import TAB, plural, visible
+from cudakern.display.characters import TAB, escape_unprintable, format_count
 from cudakern.display.styled_text import Span, Style
-from cudakern.simulator.sources.source_texts import text_of
+from cudakern.simulator.sources.source_texts import find_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def excerpt_error(error: KernelCompileError) -> Iterator[Line]:
         return
     first = errors[0]
     number = int(first["line"] or first["other"])
-    text = text_of(error.text, error.source, first["file"])
+    text = find_text(error.text, error.source, first["file"])
     start = max(1, number - _AROUND)
     around = text.removesuffix("\n").split("\n")[start - 1 : number + _AROUND]
     if not text or number >= start + len(around):  # perhaps the log has the line
@@ -40,9 +40,9 @@ def excerpt_error(error: KernelCompileError) -> Iterator[Line]:
     width = len(str(start + len(around) - 1))
     for at, line in enumerate(around, start):
         mark = ">" if at == number else " "
-        yield (Span(f"{mark} {at:>{width}} | {visible(line).expandtabs(TAB)}"),)
+        yield (Span(f"{mark} {at:>{width}} | {escape_unprintable(line).expandtabs(TAB)}"),)
         if at == number and first["before"] is not None:
             column = len((first["code"] or "")[: len(first["before"])].expandtabs(TAB))
             yield Span(f"  {'':{width}} | {'':{column}}"), Span("^", Style.STRONG)
     if len(errors) > 1:
-        yield (Span(f"and {plural(len(errors) - 1, 'more error')}: error.log has all"),)
+        yield (Span(f"and {format_count(len(errors) - 1, 'more error')}: error.log has all"),)

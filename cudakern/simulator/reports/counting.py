@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from cudakern.simulator.ptx.access_bits import RETURNS
 from cudakern.simulator.reports.locations import name_array, name_parameter
 from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
-from cudakern.simulator.runtime.abi_parser import enumeration
-from cudakern.simulator.sources.source_lines import own_stack_of
+from cudakern.simulator.runtime.abi_parser import read_enumeration
+from cudakern.simulator.sources.source_lines import read_own_stack
 
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Iterator
 
-    from cudakern.simulator.launching.observation import Observed
+    from cudakern.simulator.launching.observation import ObservedLaunch
 
-_MEMORIES = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Memory")]
-_ACTIONS = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Action")]
+_MEMORIES = [code.name.lower() for code in read_enumeration("checker/traffic.hpp", "Memory")]
+_ACTIONS = [code.name.lower() for code in read_enumeration("checker/traffic.hpp", "Action")]
 
 
-def add_launch(traffic: KernelTraffic, observed: Observed) -> None:
+def add_launch(traffic: KernelTraffic, observed: ObservedLaunch) -> None:
     """Add what one launch moved and executed to the traffic of its kernel."""
     traffic.launches += 1
     traffic.blocks += observed.blocks
@@ -43,12 +43,12 @@ def _identify(line: LineTraffic) -> tuple[object, ...]:
     return line.kind, line.stack, line.array, line.returns
 
 
-def _scale(count: int, observed: Observed) -> int:
+def _scale(count: int, observed: ObservedLaunch) -> int:
     """Return what a count of the blocks that ran amounts to in the whole grid."""
     return (2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)
 
 
-def _count_instructions(observed: Observed) -> Iterator[tuple[ctypes.Structure, int]]:
+def _count_instructions(observed: ObservedLaunch) -> Iterator[tuple[ctypes.Structure, int]]:
     """Yield rows of the library's instructions, and how often warps executed those."""
     own = (None, observed.kernel.structure.name)
     for row in observed.kernel.module.instructions:
@@ -56,10 +56,10 @@ def _count_instructions(observed: Observed) -> Iterator[tuple[ctypes.Structure, 
             yield row, _scale(row.count * observed.executions[row.block], observed)
 
 
-def _count_lines(observed: Observed) -> Iterator[LineTraffic]:
+def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
     """Yield what a launch moved, by source line."""
     for raw in observed.traffic:
-        stack, array = own_stack_of(raw.site), name_array(observed, raw)
+        stack, array = read_own_stack(raw.site), name_array(observed, raw)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
         site, action = raw.site.contents, _ACTIONS[raw.action]
         line = LineTraffic(

@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudakern.display.characters import TAB, visible
+from cudakern.display.characters import TAB, escape_unprintable
 from cudakern.display.styled_text import Span, Style
 from cudakern.simulator.sources.source_lines import SourceLine
 
@@ -40,7 +40,7 @@ class Label:
 
 def one_line(text: str) -> str:
     """Return a text with which a terminal fills one line, and in which every character is seen."""
-    return visible(text, kept="")
+    return escape_unprintable(text, kept="")
 
 
 def excerpt(labels: list[Label], width: int) -> Iterator[Line]:

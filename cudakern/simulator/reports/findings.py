@@ -156,7 +156,9 @@ class Finding:
 
     def _repr_html_(self) -> str:
         """Show it with its lines in a notebook."""
-        return notebook.box("", notebook.styled(format_findings([self], width=notebook.COLUMNS)))
+        return notebook.render_box(
+            "", notebook.render_lines(format_findings([self], width=notebook.COLUMNS))
+        )
 
 
 def _label(access: Finding | OtherAccess, style: Style, threads: int = 1) -> Label:

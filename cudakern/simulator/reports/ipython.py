@@ -6,10 +6,10 @@ import sys
 import traceback
 from typing import TYPE_CHECKING
 
-from cudakern.display.characters import plural, visible
+from cudakern.display.characters import escape_unprintable, format_count
 from cudakern.display.notebook import COLUMNS
 from cudakern.display.styled_text import Span, Style, as_ansi, as_text
-from cudakern.errors import KernelCompileError, SimulatorError, is_inside, reason
+from cudakern.errors import KernelCompileError, SimulatorError, describe_error, is_inside
 from cudakern.simulator.reports.compiler_errors import excerpt_error
 from cudakern.simulator.reports.findings import format_findings
 
@@ -28,12 +28,12 @@ def register() -> None:
 def format_error(error: SimulatorError | KernelCompileError) -> list[str]:
     """Return what IPython shows: lines of sources, then the calls from outside of the package."""
     head = Span(type(error).__name__, Style.STRONG), Span(": ")
-    lines: list[Line] = [(*head, Span(visible(str(error))))]
+    lines: list[Line] = [(*head, Span(escape_unprintable(str(error))))]
     if isinstance(error, KernelCompileError):
         excerpt = [*excerpt_error(error)]
         lines += [(), *excerpt] if excerpt else []
     elif error.findings:
-        count = Span(plural(len(error.findings), "finding"))
+        count = Span(format_count(len(error.findings), "finding"))
         lines = [
             (*head, count),
             (),
@@ -41,7 +41,7 @@ def format_error(error: SimulatorError | KernelCompileError) -> list[str]:
         ]
     later = error.__cause__
     if isinstance(later, Exception):
-        lines.append((Span(f"and then {type(later).__name__}: {reason(later)}"),))
+        lines.append((Span(f"and then {type(later).__name__}: {describe_error(later)}"),))
     notes = getattr(error, "__notes__", ())
     return [*map(as_ansi, ([line] for line in lines)), *notes, "", *_calls(error)]
 

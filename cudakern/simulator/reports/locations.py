@@ -6,16 +6,16 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.symbols import demangle
-from cudakern.simulator.runtime.abi_parser import enumeration
+from cudakern.simulator.runtime.abi_parser import read_enumeration
 
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Iterable
 
-    from cudakern.simulator.launching.observation import Observed
+    from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.launching.operands import Operand
 
-Space = enumeration("checker/launch_api.hpp", "ck_sim_space")
+Space = read_enumeration("checker/launch_api.hpp", "ck_sim_space")
 #: An index computed in 32 bits that went below zero is this much too large.
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
@@ -24,20 +24,20 @@ _DYNAMIC = "dynamic shared memory"
 _Location = tuple[int | str | None, int | None, str]
 
 
-def find_operands(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
+def find_operands(observed: ObservedLaunch, raw: ctypes.Structure) -> list[Operand]:
     """Return the arrays that an access to global memory lies in."""
     buffer = observed.buffers[raw.object]
     address = buffer.start + raw.offset
     return [o for o in buffer.operands if o.start <= address < o.end]
 
 
-def find_variable(observed: Observed, raw: ctypes.Structure) -> ctypes.Structure:
+def find_variable(observed: ObservedLaunch, raw: ctypes.Structure) -> ctypes.Structure:
     """Return the variable of the module that an access lies in."""
     number: int = raw.object
     return [*observed.kernel.module.variables.values()][number]
 
 
-def locate(observed: Observed, raw: ctypes.Structure) -> _Location:
+def locate(observed: ObservedLaunch, raw: ctypes.Structure) -> _Location:
     """Return the array, the element and a phrase for where an access lies."""
     space = Space(raw.space)
     if space is Space.GLOBAL:
@@ -65,7 +65,7 @@ def _nearest(operands: Iterable[Operand], address: int) -> Operand:
     return min(operands, key=lambda o: max(o.start - address, address - o.end + 1))
 
 
-def find_operand(observed: Observed, raw: ctypes.Structure) -> Operand:
+def find_operand(observed: ObservedLaunch, raw: ctypes.Structure) -> Operand:
     """Return the array that an access to global memory lies in, or is nearest to."""
     buffer = observed.buffers[raw.object]
     return _nearest(find_operands(observed, raw) or buffer.operands, buffer.start + raw.offset)
@@ -76,7 +76,7 @@ def _name_of(symbol: str) -> str:
     return demangle(symbol).rpartition("::")[2]
 
 
-def name_parameter(observed: Observed, array: int | str | None) -> str:
+def name_parameter(observed: ObservedLaunch, array: int | str | None) -> str:
     """Return what a kernel's text calls an array, if that is known."""
     operands = (operand for buffer in observed.buffers for operand in buffer.operands)
     names = (operand.parameter for operand in operands if operand.name == array)
@@ -96,7 +96,7 @@ def _locate_in_operand(operand: Operand, address: int) -> tuple[int | str, int, 
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
-def _locate_in_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Location:
+def _locate_in_shared(observed: ObservedLaunch, raw: ctypes.Structure, space: int) -> _Location:
     offset: int = raw.offset
     objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
     block = ""
@@ -120,7 +120,7 @@ def _locate_in_shared(observed: Observed, raw: ctypes.Structure, space: int) -> 
     return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
 
 
-def _explain_far_address(observed: Observed, raw: ctypes.Structure) -> _Location:
+def _explain_far_address(observed: ObservedLaunch, raw: ctypes.Structure) -> _Location:
     """Locate a far address in an array if an index below zero in 32 bits explains it."""
     address = raw.offset % 2**64
     for base, buffer in zip(observed.addresses, observed.buffers, strict=True):
@@ -134,7 +134,7 @@ def _explain_far_address(observed: Observed, raw: ctypes.Structure) -> _Location
     return None, None, f"at address {address:#x}, {_describe_origin(observed, raw)}"
 
 
-def _describe_origin(observed: Observed, raw: ctypes.Structure) -> str:
+def _describe_origin(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
     """Return a phrase for where the address is stored that a far one was computed from."""
     space, offset = Space(raw.origin_space), raw.origin_offset
     if space is Space.PARAMETERS:
@@ -151,7 +151,7 @@ def _describe_origin(observed: Observed, raw: ctypes.Structure) -> str:
     return f"reached by an address in {origin}, not given as an array: checked(arrays=...)"
 
 
-def name_array(observed: Observed, raw: ctypes.Structure) -> int | str | None:
+def name_array(observed: ObservedLaunch, raw: ctypes.Structure) -> int | str | None:
     """Return what reports call the array of requests."""
     space = Space(raw.space)
     if space is Space.GLOBAL:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.display.characters import plural
-from cudakern.display.notebook import COLUMNS, box, paragraph, say_left_out, styled
+from cudakern.display.characters import format_count
+from cudakern.display.notebook import (
+    COLUMNS,
+    render_box,
+    render_lines,
+    render_paragraph,
+    say_left_out,
+)
 from cudakern.simulator.reports.findings import format_findings
 
 if TYPE_CHECKING:
@@ -19,19 +25,19 @@ def render(report: Report) -> str:
     """Return the first findings of a report, or the worst lines of its first kernels."""
     if report.kernels is not None:
         kernels = report.kernels[:_KERNELS]
-        title = f"memory traffic of {plural(len(report.kernels), 'kernel')}"
-        return box(
+        title = f"memory traffic of {format_count(len(report.kernels), 'kernel')}"
+        return render_box(
             title if kernels else "no launches",
             *(kernel._repr_html_() for kernel in kernels),
             more=say_left_out((len(report.kernels) - len(kernels), "kernel")),
         )
     findings, notes = report.findings[:_FINDINGS], report.notes[:_FINDINGS]
     number = len(report.findings)
-    return box(
-        f"{plural(number, 'finding') if number else 'nothing found'} in "
-        f"{plural(report.launches, 'launch', 'es')}",
-        styled(format_findings(findings, width=COLUMNS)) if findings else "",
-        *map(paragraph, notes),
+    return render_box(
+        f"{format_count(number, 'finding') if number else 'nothing found'} in "
+        f"{format_count(report.launches, 'launch', 'es')}",
+        render_lines(format_findings(findings, width=COLUMNS)) if findings else "",
+        *map(render_paragraph, notes),
         more=say_left_out(
             (number - len(findings), "finding"), (len(report.notes) - len(notes), "note")
         ),

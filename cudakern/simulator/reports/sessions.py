@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
-from cudakern.display.characters import plural
+from cudakern.display.characters import format_count
 from cudakern.display.styled_text import Span, as_rich
-from cudakern.errors import BindingError, DTypeError, SimulatorError, shown
+from cudakern.errors import BindingError, DTypeError, SimulatorError, describe_value
 from cudakern.simulator.launching import observation
-from cudakern.simulator.launching.known_arrays import named
+from cudakern.simulator.launching.known_arrays import name_arrays
 from cudakern.simulator.reports import json_report, notebook
 from cudakern.simulator.reports.counting import add_launch
 from cudakern.simulator.reports.findings import Finding, format_findings, merge_findings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
 
-    from cudakern.simulator.launching.observation import Observed
+    from cudakern.simulator.launching.observation import ObservedLaunch
 
 
 class _LiveReport(observation.Session):
@@ -111,7 +111,7 @@ class CheckReport(_LiveReport):
     sources: Sources = field(default_factory=dict, repr=False)
     checks = True
 
-    def add(self, observed: Observed) -> None:
+    def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         self.launches += 1
         found = describe_findings(observed, self.sources)
@@ -169,7 +169,7 @@ class TrafficReport(_LiveReport):
         """What every output is made of."""
         return Report(kernels=(*self.kernels,), sources=self.sources)
 
-    def add(self, observed: Observed) -> None:
+    def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         module = observed.kernel.module
         name, library = observed.kernel.name, module.path.name
@@ -261,7 +261,9 @@ def checked(
     if resident_blocks < 1:
         raise BindingError(name, "resident_blocks", f"must be at least 1; got {resident_blocks}")
     strict = as_flag(name, "strict", strict)
-    report = CheckReport(seed, min(resident_blocks, 2**16), strict, arrays=named(name, arrays))
+    report = CheckReport(
+        seed, min(resident_blocks, 2**16), strict, arrays=name_arrays(name, arrays)
+    )
     try:
         with observation.observing(report):
             yield report
@@ -276,7 +278,7 @@ def checked(
 def _make_error(findings: Sequence[Finding]) -> SimulatorError:
     """Return the error that a checked run with findings ends in."""
     first, *others = findings
-    rest = f"; and {plural(len(others), 'more finding')}" if others else ""
+    rest = f"; and {format_count(len(others), 'more finding')}" if others else ""
     message = f"{first.kind}: {first.message}{rest}"
     return SimulatorError(
         first.kind, first.kernel, first.block, first.thread, message, tuple(findings)
@@ -366,8 +368,8 @@ def traffic(
         with suppress(DTypeError):
             sample = as_integer("", "", blocks)
         if sample < 1:
-            requirement = f"must be an integer of at least 1; got {shown(blocks)}"
+            requirement = f"must be an integer of at least 1; got {describe_value(blocks)}"
             raise BindingError("simulator.traffic", "blocks", requirement)
-    report = TrafficReport(sample=sample, arrays=named("simulator.traffic", arrays))
+    report = TrafficReport(sample=sample, arrays=name_arrays("simulator.traffic", arrays))
     with observation.observing(report):
         yield report

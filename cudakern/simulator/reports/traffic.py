@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from cudakern.display import notebook
-from cudakern.display.characters import plural
+from cudakern.display.characters import format_count
 from cudakern.simulator.sources.source_lines import SourceLine, describe_stack
 from cudakern.values.layout import SECTOR_BYTES
 
@@ -243,10 +243,10 @@ class KernelTraffic:
         every = self.total(*GLOBAL)
         ran = f", of which {self.sampled:,} ran" if self.sampled != self.blocks else ""
         share = f", {every.efficiency:.0%} efficiency" if every.sectors else ""
+        launches = format_count(self.launches, "launch", "es")
         title = (
-            f"{self.kernel}: {plural(self.launches, 'launch', 'es')} of "
-            f"{plural(self.blocks, 'block')}{ran}; {every.bytes_requested:,} bytes requested, "
-            f"{every.bytes_moved:,} moved{share}"
+            f"{self.kernel}: {launches} of {format_count(self.blocks, 'block')}{ran}; "
+            f"{every.bytes_requested:,} bytes requested, {every.bytes_moved:,} moved{share}"
         )
         lines = self.worst()[:_MOST_LINES]
         headings = (*_HEADINGS, *map(notebook.Number, _NUMBERS))
@@ -254,7 +254,9 @@ class KernelTraffic:
             (*words, *map(notebook.Number, figures)) for words, figures in map(_format_row, lines)
         ]
         rest = notebook.say_left_out((len(self.lines) - len(lines), "line"))
-        return notebook.box(title, notebook.table(headings, rows) if rows else "", more=rest)
+        return notebook.render_box(
+            title, notebook.render_table(headings, rows) if rows else "", more=rest
+        )
 
     def worst(self) -> list[LineTraffic]:
         """Return the lines; those that move the most bytes for nothing come first."""

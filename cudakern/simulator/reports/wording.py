@@ -16,26 +16,26 @@ from cudakern.simulator.reports.locations import (
     locate,
     name_parameter,
 )
-from cudakern.simulator.runtime.abi_parser import enumeration
+from cudakern.simulator.runtime.abi_parser import read_enumeration
 from cudakern.simulator.sources.source_lines import (
-    column_of,
     describe_stack,
-    own_stack_of,
-    stack_of,
+    read_column,
+    read_own_stack,
+    read_stack,
 )
-from cudakern.simulator.sources.source_texts import add_texts, column_of_index, line_of
+from cudakern.simulator.sources.source_texts import add_texts, find_index_column, find_line
 
 if TYPE_CHECKING:
     import ctypes
 
     from cudakern.errors import SimulatorError
-    from cudakern.simulator.launching.observation import Observed
+    from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.sources.source_texts import Sources
 
 _Access = TypeVar("_Access", Finding, OtherAccess)
-_Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
-_Lack = enumeration("checker/launch_api.hpp", "ck_sim_lack")
-_Use = enumeration("runtime/runtime_api.hpp", "ck_sim_use")
+_Reason = read_enumeration("checker/launch_api.hpp", "ck_sim_reason")
+_Lack = read_enumeration("checker/launch_api.hpp", "ck_sim_lack")
+_Use = read_enumeration("runtime/runtime_api.hpp", "ck_sim_use")
 #: How an undefined value is used.
 _USES = {
     _Use.USE_OTHER: "its value is used at",
@@ -54,7 +54,7 @@ _UNORDERED = {
 }
 
 
-def describe_findings(observed: Observed, sources: Sources) -> list[Finding]:
+def describe_findings(observed: ObservedLaunch, sources: Sources) -> list[Finding]:
     """Return what a launch did wrong; add the texts of the files that this names to the sources."""
     findings = [_describe_finding(observed, raw) for raw in _sort_findings(observed.findings)]
     if observed.failure is not None:
@@ -62,7 +62,7 @@ def describe_findings(observed: Observed, sources: Sources) -> list[Finding]:
     return [_add_names(finding, observed, sources) for finding in findings]
 
 
-def _add_names(finding: Finding, observed: Observed, sources: Sources) -> Finding:
+def _add_names(finding: Finding, observed: ObservedLaunch, sources: Sources) -> Finding:
     """Return a finding with its library, the array's name and the texts of its lines."""
     name, other = name_parameter(observed, finding.array), finding.other
     finding = _add_code(finding, name, observed, sources)
@@ -71,18 +71,18 @@ def _add_names(finding: Finding, observed: Observed, sources: Sources) -> Findin
     return replace(finding, other=other, library=observed.kernel.module.path.name, name=name)
 
 
-def _add_code(access: _Access, name: str, observed: Observed, sources: Sources) -> _Access:
+def _add_code(access: _Access, name: str, observed: ObservedLaunch, sources: Sources) -> _Access:
     """Return an access with the text of its line, and the column where that indexes an array."""
     module = observed.kernel.module
     library = module.path.name
     add_texts(sources, library, module.ptx, access.stack)
-    code = line_of(sources, library, access.source)
+    code = find_line(sources, library, access.source)
     return replace(access, code=code, column=_find_column(code, name, access.access, access.column))
 
 
 def _find_column(code: str, name: str, access: str, statement: int | None) -> int | None:
     """Return where a line indexes an array, or else where its statement begins."""
-    indexed = column_of_index(code, name, access)
+    indexed = find_index_column(code, name, access)
     if indexed is not None:
         return indexed
     before = code.encode()[: (statement or 1) - 1]  # NVRTC counts bytes
@@ -92,11 +92,13 @@ def _find_column(code: str, name: str, access: str, statement: int | None) -> in
 def _sort_findings(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
     """Return findings in their order, but a read of unwritten memory after its race, if any."""
     races = [raw for raw in findings if raw.kind == b"race"]
-    places = {stack_of(site) for raw in races for site in (raw.site, raw.other_site)}
-    return sorted(findings, key=lambda r: r.kind == b"uninitialized" and stack_of(r.site) in places)
+    places = {read_stack(site) for raw in races for site in (raw.site, raw.other_site)}
+    return sorted(
+        findings, key=lambda r: r.kind == b"uninitialized" and read_stack(r.site) in places
+    )
 
 
-def describe_unchecked(observed: Observed) -> list[str]:
+def describe_unchecked(observed: ObservedLaunch) -> list[str]:
     """Return notes on what was not checked to the end in a launch."""
     if not observed.forgotten:
         return []
@@ -104,16 +106,16 @@ def describe_unchecked(observed: Observed) -> list[str]:
     return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
 
 
-def _describe_failure(error: SimulatorError, observed: Observed) -> Finding:
+def _describe_failure(error: SimulatorError, observed: ObservedLaunch) -> Finding:
     stack = observed.failed_at
     message = f"{error.message} (block {error.block}, thread {error.thread})"
     place = (error.block, error.thread, stack[0] if stack else None, stack, None, None)
     return Finding(error.kind, error.kernel, *place, message, column=observed.failed_column)
 
 
-def _describe_finding(observed: Observed, raw: ctypes.Structure) -> Finding:
+def _describe_finding(observed: ObservedLaunch, raw: ctypes.Structure) -> Finding:
     kind = raw.kind.decode()
-    stack = own_stack_of(raw.site)
+    stack = read_own_stack(raw.site)
     block, thread = tuple(raw.block), tuple(raw.thread)
     array, index, access = None, None, ""
     if kind == "inactive_lane":
@@ -124,11 +126,11 @@ def _describe_finding(observed: Observed, raw: ctypes.Structure) -> Finding:
         text = _describe_rule(observed, raw, kind, where) + _explain_by_array(observed, raw, kind)
     message = f"{describe_stack(stack)}: {text} (block {block}, thread {thread})"
     place = (block, thread, stack[0] if stack else None, stack, array, index)
-    finding = Finding(kind, observed.kernel.name, *place, message, access, column_of(raw.site))
+    finding = Finding(kind, observed.kernel.name, *place, message, access, read_column(raw.site))
     return replace(finding, threads=raw.threads, other=_find_other(raw, kind))
 
 
-def _describe_rule(observed: Observed, raw: ctypes.Structure, kind: str, where: str) -> str:
+def _describe_rule(observed: ObservedLaunch, raw: ctypes.Structure, kind: str, where: str) -> str:
     """Say what must hold of an access, and what holds instead."""
     access = _describe_access(raw.access, raw.bytes)
     if kind == "race":
@@ -142,12 +144,12 @@ def _describe_rule(observed: Observed, raw: ctypes.Structure, kind: str, where: 
 
 def _find_other(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
     """Return the other place of a finding, if there is one."""
-    stack, column = own_stack_of(raw.other_site), column_of(raw.other_site)
+    stack, column = read_own_stack(raw.other_site), read_column(raw.other_site)
     if stack and kind == "race":
         in_flight = raw.reason == _Reason.IN_FLIGHT
         access = "asynchronous copy" if in_flight else _describe_access(raw.other_access, 0)
         block, thread = tuple(raw.other_block), tuple(raw.other_thread)
-    elif stack and stack_of(raw.other_site) != stack_of(raw.site):
+    elif stack and read_stack(raw.other_site) != read_stack(raw.site):
         access, block, thread = "use", tuple(raw.block), tuple(raw.thread)
     else:
         return None
@@ -156,8 +158,8 @@ def _find_other(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
 
 def _describe_use(raw: ctypes.Structure) -> str:
     """Say how an undefined value is used, and where, unless the finding is there."""
-    place = stack_of(raw.other_site)
-    return "" if place == stack_of(raw.site) else f"; {_USES[raw.use]} {describe_stack(place)}"
+    place = read_stack(raw.other_site)
+    return "" if place == read_stack(raw.site) else f"; {_USES[raw.use]} {describe_stack(place)}"
 
 
 def _describe_lane(raw: ctypes.Structure) -> str:
@@ -179,7 +181,7 @@ def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
     if reason is not _Reason.IN_FLIGHT:
         other = _describe_access(raw.other_access, 0)
     other = (
-        f"the {other} at {describe_stack(own_stack_of(raw.other_site))} by "
+        f"the {other} at {describe_stack(read_own_stack(raw.other_site))} by "
         f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
     )
     if reason is _Reason.ENDED:
@@ -222,7 +224,7 @@ def _describe_access(access: int, size: int) -> str:
     return f"{what} of {size} bytes" if size else what
 
 
-def _describe_requirement(observed: Observed, raw: ctypes.Structure) -> str:
+def _describe_requirement(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
     """Return the rule that an access out of bounds breaks."""
     if raw.access & WRITES:
         if raw.space == Space.PARAMETERS:
@@ -235,7 +237,7 @@ def _describe_requirement(observed: Observed, raw: ctypes.Structure) -> str:
     return "must lie inside of an array"
 
 
-def _explain_by_array(observed: Observed, raw: ctypes.Structure, kind: str) -> str:
+def _explain_by_array(observed: ObservedLaunch, raw: ctypes.Structure, kind: str) -> str:
     """Return the end of a message: a property of the array that may explain the finding."""
     if raw.space != Space.GLOBAL or kind == "race":
         return ""

@@ -6,7 +6,7 @@ import ctypes
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.runtime.abi_parser import STRUCTURES, structure
+from cudakern.simulator.runtime.abi_parser import STRUCTURES, read_structure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,21 +23,21 @@ class ParameterKind(IntEnum):
     WORD = 4
 
 
-SiteStruct = structure("runtime/runtime.hpp", "Site")
-ReportStruct = structure("runtime/scheduler.hpp", "ck_sim_report")
-ShapeStruct = structure("runtime/launch.hpp", "ck_sim_shape")
-PythonStruct = structure("runtime/ticks.hpp", "ck_sim_python")
-SharedObjectStruct = structure("runtime/runtime_api.hpp", "ck_sim_shared_object")
-KernelStruct = structure("runtime/runtime_api.hpp", "ck_sim_kernel")
-VariableStruct = structure("runtime/runtime_api.hpp", "ck_sim_variable")
-InstructionStruct = structure("runtime/runtime_api.hpp", "ck_sim_instruction")
-RefusalStruct = structure("runtime/runtime_api.hpp", "ck_sim_refusal")
-BufferStruct = structure("checker/launch_api.hpp", "ck_sim_buffer")
-PointerStruct = structure("checker/launch_api.hpp", "ck_sim_pointer")
-KnownStruct = structure("checker/launch_api.hpp", "ck_sim_known")
-FindingStruct = structure("checker/launch_api.hpp", "ck_sim_finding")
-TrafficStruct = structure("checker/launch_api.hpp", "ck_sim_traffic")
-OptionsStruct = structure("checker/launch_api.hpp", "ck_sim_options")
+SiteStruct = read_structure("runtime/runtime.hpp", "Site")
+ReportStruct = read_structure("runtime/scheduler.hpp", "ck_sim_report")
+ShapeStruct = read_structure("runtime/launch.hpp", "ck_sim_shape")
+PythonStruct = read_structure("runtime/ticks.hpp", "ck_sim_python")
+SharedObjectStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_shared_object")
+KernelStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_kernel")
+VariableStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_variable")
+InstructionStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_instruction")
+RefusalStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_refusal")
+BufferStruct = read_structure("checker/launch_api.hpp", "ck_sim_buffer")
+PointerStruct = read_structure("checker/launch_api.hpp", "ck_sim_pointer")
+KnownStruct = read_structure("checker/launch_api.hpp", "ck_sim_known")
+FindingStruct = read_structure("checker/launch_api.hpp", "ck_sim_finding")
+TrafficStruct = read_structure("checker/launch_api.hpp", "ck_sim_traffic")
+OptionsStruct = read_structure("checker/launch_api.hpp", "ck_sim_options")
 
 #: Part of a compiler's message if Python lays out a structure otherwise.
 LAYOUT_DIFFERS = "as it is compiled"

@@ -26,14 +26,14 @@ _SCALARS = {
 STRUCTURES: dict[str, tuple[type[ctypes.Structure], str]] = {}
 
 
-def constant(header: str, name: str) -> int:
+def read_constant(header: str, name: str) -> int:
     """Return a constant of a header, a number that may be shifted."""
     number = r"(0x[\dA-F]+|\d+)u?(?: << (\d+))?"
     declaration = _declaration(header, name, rf"\nconstexpr \w+ {name} = {number};")
     return int(declaration[1], 0) << int(declaration[2] or 0)
 
 
-def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a literal's members
+def read_enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a literal's members
     """Return an enumeration of a header: its ``kGlobal`` or ``ck_sim_global`` is ``GLOBAL``.
 
     Its enumerators have no values of their own.
@@ -44,7 +44,7 @@ def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a li
     return IntEnum(name, names, start=0)
 
 
-def structure(header: str, name: str) -> type[ctypes.Structure]:
+def read_structure(header: str, name: str) -> type[ctypes.Structure]:
     """Return a structure as a header declares it; those that it points to must be read before."""
     body = _declaration(header, name, rf"\nstruct {name} \{{(.*?)\n\}};")
     declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]

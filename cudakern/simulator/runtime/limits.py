@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cudakern.errors import BindingError, shown
-from cudakern.simulator.runtime.abi_parser import constant
+from cudakern.errors import BindingError, describe_value
+from cudakern.simulator.runtime.abi_parser import read_constant
 
 Grid = tuple[int, int, int]
-MAX_THREADS = constant("runtime/runtime.hpp", "kMaxThreads")
+MAX_THREADS = read_constant("runtime/runtime.hpp", "kMaxThreads")
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_SHARED_BYTES = constant("runtime/residency.hpp", "kSharedEach") - constant(
+MAX_SHARED_BYTES = read_constant("runtime/residency.hpp", "kSharedEach") - read_constant(
     "runtime/residency.hpp", "kSystemShared"
 )
 MAX_STATIC_SHARED_BYTES = 48 * 1024  # also of all shared memory, unless more is asked for
@@ -30,7 +30,9 @@ def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
             f"and a grid of 1 to {_MAX_GRID}"
         )
         raise BindingError(
-            name, "launch", f"{requirement}; got grid {shown(grid)}, block {shown(block)}"
+            name,
+            "launch",
+            f"{requirement}; got grid {describe_value(grid)}, block {describe_value(block)}",
         )
     if not 0 <= shared_bytes <= MAX_SHARED_BYTES:
         requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"

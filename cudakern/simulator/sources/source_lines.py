@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SourceLine = tuple[str, int]
 
 
-def stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ...]:
+def read_stack(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ...]:
     """Return file and line of a site, then of the calls that it was inlined through."""
     if not pointer:
         return ()
@@ -25,9 +25,9 @@ def stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ..
     return tuple((file, int(number)) for file, _, number in parts)
 
 
-def own_stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ...]:
+def read_own_stack(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[SourceLine, ...]:
     """Return the stack of a site: the user's own lines, then those of CUDA's and CuPy's headers."""
-    return tuple(sorted(stack_of(pointer), key=lambda line: is_header(line[0])))
+    return tuple(sorted(read_stack(pointer), key=lambda line: is_header(line[0])))
 
 
 def describe_stack(stack: tuple[SourceLine, ...]) -> str:
@@ -53,6 +53,6 @@ def describe_stack(stack: tuple[SourceLine, ...]) -> str:
     return f"{without_folder(first[0])}:{first[1]}" + (f" ({'; '.join(parts)})" if parts else "")
 
 
-def column_of(pointer: ctypes._Pointer[ctypes.Structure]) -> int | None:
+def read_column(pointer: ctypes._Pointer[ctypes.Structure]) -> int | None:
     """Return where in the line of a site its statement begins, from 1."""
     return (pointer.contents.column or None) if pointer else None

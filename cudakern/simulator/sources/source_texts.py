@@ -25,7 +25,7 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _ASSIGNMENT = re.compile(r"[#\s]+(?:\.\w+[#\s]*)*(?P<operation>[-+*/%&|^]|<<|>>)?=(?!=)")
 
 
-def column_of_index(code: str, name: str, access: str) -> int | None:
+def find_index_column(code: str, name: str, access: str) -> int | None:
     """Return where in a line an array is first indexed for an access, from 1; None if it is not."""
     pattern = rf"(?<![\w.]){re.escape(name)}\s*(?=\[)"
     matches = [*re.finditer(pattern, code)] if name else []
@@ -48,10 +48,10 @@ def add_texts(sources: Sources, library: str, ptx: Ptx, stack: Iterable[SourceLi
     """Add the texts of the user's own files that a stack names."""
     for file, _ in stack:
         if (library, file) not in sources and not is_header(file):
-            sources[library, file] = text_of(ptx.code, ptx.source, file)
+            sources[library, file] = find_text(ptx.code, ptx.source, file)
 
 
-def line_of(sources: Sources, library: str, source: SourceLine | None) -> str:
+def find_line(sources: Sources, library: str, source: SourceLine | None) -> str:
     """Return the text of a line, empty if it is not known."""
     file, number = source or ("", 0)
     lines = sources.get((library, file), "").split("\n")
@@ -75,7 +75,7 @@ def _part_of(text: str, source: str, file: str) -> str:
     return "\n".join(lines)
 
 
-def text_of(code: str, source: str, file: str) -> str:
+def find_text(code: str, source: str, file: str) -> str:
     r"""Return the text of a file, whose lines end in ``"\n"``; empty if it is not to be found."""
     text = _part_of(code.replace("\r\n", "\n"), source, file)
     if text:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cudakern.compilation import nvrtc
-from cudakern.compilation.cache import resources
+from cudakern.compilation.cache import report_exhaustion
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.lazy import load
 from cudakern.simulator.ptx.header_files import is_header
@@ -87,7 +87,7 @@ class Code:
     headers_of: Literal["", "jitify", "nvcc"] = ""
 
 
-def target() -> str:
+def find_target() -> str:
     """Return the architecture whose PTX is executed, ``CUDAKERN_ARCH`` or ``compute_90``."""
     wanted = os.environ.get("CUDAKERN_ARCH") or "90"
     match = _ARCHITECTURE.fullmatch(wanted)
@@ -107,7 +107,7 @@ def is_ptx(text: str) -> bool:
 
 def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
     """Return the PTX of a text, made as that of the package's kernels."""
-    program = nvrtc.Program(source, text, target(), lines=True)
+    program = nvrtc.Program(source, text, find_target(), lines=True)
     return _make_module(stem, source, program, code=text)
 
 
@@ -118,7 +118,7 @@ def ptx_of_text(text: str, source: str) -> Ptx:
     return Ptx(key, source, lambda: text, text)
 
 
-@resources()
+@report_exhaustion()
 def ptx_of_code(code: Code) -> Ptx:
     """Return the PTX of a user's kernels."""
     nvrtc.version()  # EngineUnavailableError without NVRTC: no other error matters then
@@ -173,7 +173,7 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
 
     ``more`` are lines before the text, behind what nvcc includes by itself.
     """
-    arch = target()
+    arch = find_target()
     source = code.source.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     head, text = "", code.text
     if code.translate_cucomplex:
@@ -222,7 +222,7 @@ def _digest_own_text() -> str:
 
 def _require_architecture(program: nvrtc.Program, log: str) -> None:
     """Raise EngineUnavailableError if NVRTC has refused the architecture of a program."""
-    known = nvrtc.supported() if program.own_options else nvrtc.capabilities()
+    known = nvrtc.supported_capabilities() if program.own_options else nvrtc.capabilities()
     number = int(re.sub(r"\D", "", program.target))
     if number not in known or _REFUSED.search(log):
         whose = "" if program.own_options else " for cudakern's own kernels"

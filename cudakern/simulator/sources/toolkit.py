@@ -15,7 +15,7 @@ from importlib.machinery import PathFinder
 from itertools import chain
 from pathlib import Path
 
-from cudakern.compilation.cache import find_file, note
+from cudakern.compilation.cache import find_file, keep_hint
 from cudakern.errors import EngineUnavailableError
 from cudakern.process.lazy import load
 
@@ -49,7 +49,7 @@ def _find_folder(part: str) -> Path | None:
         # Elsewhere another folder may come before it, which is not part of the state.
         is_seen = folder and any(folder.is_relative_to(f.resolve()) for f in folders)
         if folder and is_seen and changed < time.time() - _TICK:
-            note(name, os.fsencode(folder))
+            keep_hint(name, os.fsencode(folder))
         return folder
     return _ask_pathfinder(part)
 

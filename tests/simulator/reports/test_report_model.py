@@ -11,7 +11,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked, empty, traffic
-from cudakern.simulator.sources.source_texts import column_of_index
+from cudakern.simulator.sources.source_texts import find_index_column
 from tests.helpers.rows import each
 from tests.simulator.launches import findings_of, schema
 
@@ -315,6 +315,6 @@ def test_the_schema_refuses_other_names():
     ],
 )
 def test_where_in_a_line_an_array_is_accessed(code, write, read):
-    assert column_of_index(code, "x", "write") == write
-    assert column_of_index(code, "x", "read") == read
-    assert column_of_index(code, "", "read") is None
+    assert find_index_column(code, "x", "write") == write
+    assert find_index_column(code, "x", "read") == read
+    assert find_index_column(code, "", "read") is None

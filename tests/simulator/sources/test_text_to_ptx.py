@@ -15,7 +15,7 @@ from cudakern.engines.simulator import ptx_of
 from cudakern.operators.specialisations import specialisations
 from cudakern.simulator.sources import cupy_options
 from cudakern.simulator.sources import text_to_ptx as compiling
-from cudakern.simulator.sources.text_to_ptx import Code, is_ptx, ptx_of_code, target
+from cudakern.simulator.sources.text_to_ptx import Code, find_target, is_ptx, ptx_of_code
 from tests.helpers.rows import each
 
 SPECS = {spec.source: spec for spec in specialisations()}
@@ -39,9 +39,9 @@ def files(ptx):
 @each("name", ["80", "sm_80", "compute_80"])
 def test_architectures(monkeypatch, name):
     monkeypatch.delenv("CUDAKERN_ARCH", raising=False)
-    assert target() == "compute_90"
+    assert find_target() == "compute_90"
     monkeypatch.setenv("CUDAKERN_ARCH", name)
-    assert target() == "compute_80"
+    assert find_target() == "compute_80"
     assert ".target sm_80" in ptx_of_code(Code("k.cu", ONE)).text()
     monkeypatch.setenv("CUDAKERN_ARCH", "90a")
     assert ".target sm_90a" in ptx_of(SPEC).text()
@@ -62,7 +62,7 @@ def test_what_is_no_architecture(monkeypatch, name):
 @each("name", ["20", "60", "sm_65", "compute_999", "80a", "0"])
 def test_an_architecture_that_nvrtc_does_not_know(monkeypatch, name):
     monkeypatch.setenv("CUDAKERN_ARCH", name)
-    known = nvrtc.supported()
+    known = nvrtc.supported_capabilities()
     for make, legal, whose in [
         (lambda: ptx_of_code(Code("k.cu", ONE)), known, ""),
         (lambda: ptx_of(SPEC), [n for n in known if n >= 70], " for cudakern's own kernels"),

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cudakern.display.characters import TAB, plural, visible
+from cudakern.display.characters import TAB, escape_unprintable, format_count
 from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.html.arrows import ROW, Arrow, draw
 from cudakern.simulator.reports.html.parts import Cell, Listing, Listings, Table, format_number
@@ -74,7 +74,7 @@ def build_view(report: Report) -> dict[str, Any]:
     rows = [_list_finding(n, f, listings, sources) for n, f in enumerate(report.findings, 1)]
     tables = (_tabulate_kernels, _tabulate_arrays) if rows else ()
     return {
-        "title": plural(len(rows), "finding") if rows else "Nothing found",
+        "title": format_count(len(rows), "finding") if rows else "Nothing found",
         "facts": {
             "launches": f"{report.launches:,}",
             "seed": str(report.seed),
@@ -111,7 +111,7 @@ def _list_finding(
         text = _describe_access(finding.kind, end, "" if i else element)
         code, column = listing.lines[number - 1], end.column
         before = code[: column - 1 if column else len(code) - len(code.lstrip())]
-        indent = len(visible(before).expandtabs(TAB))
+        indent = len(escape_unprintable(before).expandtabs(TAB))
         source = sources.setdefault(listing.name, MarkedSource(listing))
         source.marks[number].append(Mark(places[i].link, n, text, i == 1, indent, away))
         if joined:

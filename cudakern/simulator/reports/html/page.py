@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.display.characters import visible
-from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, shown
+from cudakern.display.characters import escape_unprintable
+from cudakern.errors import BindingError, EngineUnavailableError, describe_value, dtype_error
 from cudakern.simulator.reports.html import findings, traffic
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def write(page: str, path: str | os.PathLike[str]) -> None:
     try:
         file = Path(path)
     except TypeError:
-        message = f"must be a str or a Path; got {shown(path)}"
+        message = f"must be a str or a Path; got {describe_value(path)}"
         raise dtype_error(_NAME, "path", message) from None
     if file.is_dir() or not file.parent.is_dir():
-        requirement = f"must be a file in a folder that is there; got {shown(file, str)}"
+        requirement = f"must be a file in a folder that is there; got {describe_value(file, str)}"
         raise BindingError(_NAME, "path", requirement)
     file.write_text(page, encoding="utf-8")
 
@@ -60,12 +60,14 @@ def find_template() -> Template:
 
     def breakable(text: str) -> str:
         """Return a name or a path that may go on in the next line."""
-        return Markup("<wbr>").join(_PART.split(visible(text)))
+        return Markup("<wbr>").join(_PART.split(escape_unprintable(text)))
 
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,  # no markup
+        finalize=lambda value: (
+            escape_unprintable(value) if type(value) is str else value
+        ),  # no markup
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from cudakern.display.characters import plural
+from cudakern.display.characters import format_count
 from cudakern.simulator.reports.html.parts import (
     NO_NUMBER,
     Cell,
@@ -96,7 +96,7 @@ def build_view(report: Report) -> dict[str, Any]:
         for place in kernel.executed:
             listings.find(kernel.library, [place], kernel.kernel)
     tables = [_tabulate_kernels(kernels), _tabulate_lines(placed), _tabulate_arrays(kernels)]
-    title = f"Memory traffic of {plural(len(kernels), 'kernel')}"
+    title = f"Memory traffic of {format_count(len(kernels), 'kernel')}"
     return {
         "title": title if kernels else "No launches",
         "facts": {
