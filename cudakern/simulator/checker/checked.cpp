@@ -43,7 +43,7 @@ static void run_all(Launch* launch, uint64_t seed) {
     leave_cluster(w);
     leave_worker(w);
   }
-  leave_runner(&rounds.runner);
+  leave_guard(&rounds.runner.guard);
   trim_fibers();
   flush_printed();
 }

@@ -59,7 +59,6 @@ struct Knowledge;
 struct PendingEntries;
 struct Release;
 struct SeenEntries;
-struct WarpTimes;
 
 /// Entries of a channel that a thread has taken already: polling does not pile them up.
 struct TakenEntries {
@@ -73,7 +72,7 @@ struct TakenEntries {
 struct ThreadOrder {
   uint32_t time;
   uint32_t known[kLanes];      // the time up to which each lane of the warp is known
-  const WarpTimes* published;  // a copy of `known` for others to keep; null if `known` has changed
+  const uint32_t* published;   // a copy of `known` for others to keep; null if `known` has changed
   const Knowledge* knowledge;  // of other warps and blocks, by acquiring
   SeenEntries* seen;           // what relaxed reads saw, which it knows from its next fence on
   SeenEntries* spare;          // for new ones

@@ -25,17 +25,10 @@ inline uint32_t number_of(const Worker* w, const Thread* thread) {
 
 inline Access access_of(Worker* w, const Thread* thread, const void* address, uint32_t bytes,
                         uint32_t kind, const Site* site) {
-  Access a = {};
-  a.w = w;
-  a.self = number_of(w, thread);
-  a.site = site;
-  a.kind = kind;
-  a.address = static_cast<char*>(const_cast<void*>(address));
-  a.bytes = bytes;
-  a.first = order.first_serial;
-  const CheckedBlock& block = w->checked;
-  a.tag = Tag(block.serial, a.self, block.order[a.self].time, sites.number(site));
-  return a;
+  const uint32_t self = number_of(w, thread);
+  const Tag tag(w->checked.serial, self, w->checked.order[self].time, sites.number(site));
+  char* const at = static_cast<char*>(const_cast<void*>(address));
+  return {w, self, site, kind, at, bytes, tag, order.first_serial};
 }
 
 // Where an access lies
@@ -113,20 +106,23 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Location* l
   return inside;
 }
 
-/// Locates an address in the window of another block; false unless it is of the cluster, and runs.
-inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Location* location) {
-  const bool inside = locate_shared(a, other, offset, location);
+/// Whether an address lies in the window of another block. Locates it if so: it is not inside
+/// unless the block is of the cluster, and runs.
+inline bool is_in_window(Access& a, Worker* other, Location* location, bool* inside) {
+  const uint64_t offset = window_offset(other->window, a.address);
+  if (offset >= other->window.bytes) return false;
+  *inside = locate_shared(a, other, offset, location) && other->checked.first == a.w->checked.first;
   const Group& group = a.w->group;
   uint32_t rank = group.ranks == 1 ? 1 : 0;  // of that block, if it is or was of the cluster
   for (; rank < group.ranks && group.windows[rank] != other->window.start; ++rank) {
   }
   if (rank < group.ranks && checker.checks &&
-      (!other->live || other->checked.first != a.w->checked.first)) {
+      (!is_running(other) || other->checked.first != a.w->checked.first)) {
     a.object = rank;
     a.ended = true;
-    return false;
+    *inside = false;
   }
-  return inside && other->checked.first == a.w->checked.first;
+  return true;
 }
 
 inline bool locate_local(Access& a, Location* location) {
@@ -165,14 +161,6 @@ inline bool is_stack(const Worker* w, const char* address) {
     if (fiber != nullptr && fiber->has(address)) return true;
   }
   return false;
-}
-
-/// Whether an address lies in a window. Locates it if so.
-inline bool is_in_window(Access& a, Worker* owner, Location* location, bool* inside) {
-  const uint64_t offset = window_offset(owner->window, a.address);
-  if (offset >= owner->window.bytes) return false;
-  *inside = locate_remote(a, owner, offset, location);
-  return true;
 }
 
 /// Locates an address in memory that the thread may not access.
@@ -262,11 +250,6 @@ inline bool is_padding(const Access& a, const Location& location) {
   return before || !cell[(a.bytes + 3) / 4].write.is_older(a.first);
 }
 
-/// A number that no other thread of the launch has.
-inline uint64_t thread_of(const Worker* w, uint32_t self) {
-  return w->checked.serial * kMaxThreads + self + 1;
-}
-
 inline uint32_t all_bytes(const Access& a) { return ~0u >> (32 - a.bytes); }
 
 /// Adds bytes that nothing has written to those of a read that are undefined.
@@ -286,8 +269,7 @@ inline void add_unwritten(Access& a, const Location& location, uint32_t fresh) {
 }
 
 inline void use_undefined(const Access& a, ck_sim_use use) {
-  const View& view = a.w->threads[a.self].view;
-  report_undefined(view, thread_of(a.w, a.self), a.undefined, use, a.site);
+  report_undefined(a.w, a.self, a.undefined, use, a.site);
 }
 
 /// Gives undefined values of a read to its thread, which follows them. An atomic uses them at once.
@@ -475,15 +457,19 @@ struct QuickLocation {
   bool initialized;
 };
 
-/// Locates an access to the object that its instruction accessed last; false if it lies elsewhere.
+/// Locates an aligned access to the object that its instruction accessed last; false if it lies
+/// elsewhere.
 template <bool kWrite>
-inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_t number,
+inline bool find_quickly(Worker* w, const char* address, const Site* site,
                          QuickLocation* location) {
   const MemoryMap& m = memory_map;
+  const uint32_t bytes = bytes_of(site), number = site->number;
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  if ((at & (bytes - 1)) != 0 || number == 0) return false;
   const uint64_t in_arena = static_cast<uint64_t>(address - m.arena.memory);
   if (in_arena < m.arena_bytes) {
     const ck_sim_buffer& b = m.buffers[recent.buffer[number]];
-    const uint64_t at = reinterpret_cast<uint64_t>(address), start = at - b.address;
+    const uint64_t start = at - b.address;
     // There are no races for what nobody may write.
     const bool settled = !kWrite && b.read_only != 0 && is_written(b);
     *location = {Memory::kGlobal, at, settled ? nullptr : m.arena_cells.cells() + in_arena / 4,
@@ -496,7 +482,7 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
     return inside;
   }
   const uint64_t in_window = static_cast<uint64_t>(address - w->group.window);
-  if (in_window >= w->group.window_bytes) return false;
+  if (in_window >= w->group.window_bytes || !may_be_shared(site->access)) return false;
   const CheckedBlock& block = w->checked;
   *location = {Memory::kShared, in_window, block.cells + in_window / 4, block.first, false};
   const uint64_t in_dynamic = in_window - w->group.dynamic_offset;
@@ -514,9 +500,7 @@ inline bool pass_access(Worker* w, const char* address, const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;
   const uint64_t at = reinterpret_cast<uint64_t>(address);
   QuickLocation location;
-  if ((at & (bytes - 1)) != 0 || number == 0 || (site->access & kStrong) != 0 ||
-      !find_quickly<kWrite>(w, address, bytes, number, &location) ||
-      (location.memory == Memory::kShared && !may_be_shared(site->access))) {
+  if ((site->access & kStrong) != 0 || !find_quickly<kWrite>(w, address, site, &location)) {
     return false;
   }
   const uint32_t self = number_of(w, w->running);
@@ -542,14 +526,11 @@ inline bool pass_access(Worker* w, const char* address, const Site* site) {
 /// The same for an atomic, which passes if it orders nothing and no strong access left anything.
 inline bool pass_atomic(Worker* w, const char* address, const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;
-  const uint64_t at = reinterpret_cast<uint64_t>(address);
   const uint32_t self = number_of(w, w->running);
   QuickLocation location;
-  if (!checker.checks || checker.counts || number == 0 || (at & (bytes - 1)) != 0 ||
-      (bytes & 3) != 0 || (site->access & (kAcquires | kReleases | kMbarrier)) != 0 ||
-      order.channels.size != 0 || may_fail(site) || !is_mere(w, self) ||
-      !find_quickly<true>(w, address, bytes, number, &location) ||
-      (location.memory == Memory::kShared && !may_be_shared(site->access))) {
+  if (!checker.checks || checker.counts || (bytes & 3) != 0 ||
+      (site->access & (kAcquires | kReleases | kMbarrier)) != 0 || order.channels.size != 0 ||
+      may_fail(site) || !is_mere(w, self) || !find_quickly<true>(w, address, site, &location)) {
     return false;
   }
   CheckedBlock& block = w->checked;
@@ -580,7 +561,8 @@ __attribute__((always_inline)) inline char* on_access(const char* address, const
 }
 
 /// Checks the words, or bytes, that a GPU would move one by one.
-inline char* on_range(const char* address, uint64_t bytes, uint32_t kind, const Site* site) {
+CK_SIM_EXPORT char* ck_sim_access_range(const char* address, uint64_t bytes, uint32_t kind,
+                                        const Site* site) {
   Worker* w = worker;
   const uint32_t step = (reinterpret_cast<uint64_t>(address) | bytes) % 4 == 0 ? 4 : 1;
   bool passes = true;
@@ -618,8 +600,7 @@ CK_SIM_EXPORT char* ck_sim_write_undefined(char* address, const void* value,
 CK_SIM_EXPORT void ck_sim_used(uint64_t undefined, ck_sim_use use, const Site* site) {
   Worker* w = worker;
   if (checker.checks) {
-    const uint64_t thread = thread_of(w, number_of(w, w->running));
-    report_undefined(w->running->view, thread, undefined, use, site);
+    report_undefined(w, number_of(w, w->running), undefined, use, site);
   }
 }
 CK_SIM_EXPORT uint64_t ck_sim_inactive(const View* reader, unsigned source, unsigned present,
@@ -638,12 +619,6 @@ CK_SIM_EXPORT char* ck_sim_atomic(char* address, const Site* site) {
   if (pass_atomic(w, address, site)) return address;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   return check_access(a, a.bytes) ? address : nowhere();
-}
-CK_SIM_EXPORT char* ck_sim_read_range(const char* address, uint64_t bytes, const Site* site) {
-  return on_range(address, bytes, kReads, site);
-}
-CK_SIM_EXPORT char* ck_sim_write_range(char* address, uint64_t bytes, const Site* site) {
-  return on_range(address, bytes, kWrites, site);
 }
 CK_SIM_EXPORT void ck_sim_fence(const Site* site) {
   Worker* w = worker;

@@ -147,4 +147,9 @@ struct Pool {
   }
 };
 
+template <typename... Parts>
+inline void clear_all(Parts&... parts) {
+  (parts.clear(), ...);
+}
+
 }  // namespace ck_sim

@@ -12,6 +12,12 @@ namespace ck_sim {
 
 constexpr size_t kMostFindings = 200;
 
+/// A key, which is not 0, for two numbers.
+inline uint64_t mix(uint64_t a, uint64_t b) {
+  const uint64_t key = (a ^ b * 0x9E3779B97F4A7C15u) * 0xC2B2AE3D27D4EB4Fu;
+  return (key ^ key >> 29) | 1;
+}
+
 inline uint64_t hash_text(const char* text) {
   uint64_t key = 1469598103934665603u;
   for (; text != nullptr && *text != 0; ++text) {
@@ -71,49 +77,39 @@ inline void count_thread(uint32_t number, const View& view) {
   const uint32_t parts[] = {b.x, b.y, b.z, t.x | t.y << 10 | t.z << 20};
   uint64_t key = number;
   for (const uint32_t part : parts) {
-    key = (key ^ part) * 0x9E3779B97F4A7C15u;
-    key ^= key >> 29;
+    key = mix(key, part);
   }
   if (finding_threads.size >= kMostThreads) return;
-  char& seen = finding_threads.get(key | 1);
+  char& seen = finding_threads.get(key);
   findings[number - 1].threads += seen == 0;
   seen = 1;
 }
 
-/// Whether a finding of this kind at these lines is new. If not, its thread is counted.
-inline bool is_new(const char* kind, uint32_t site, uint32_t other, uint64_t object,
-                   const View& view) {
-  const uint64_t other_line = other == 0 ? 0 : sites.lines[other] + 1;
-  const uint64_t key = hash_text(kind) ^ sites.lines[site] * 0x9E3779B97F4A7C15u ^
-                       other_line * 0xC2B2AE3D27D4EB4Fu ^ object * 0x165667B19E3779F9u;
-  uint32_t& number = finding_keys.get(key | 1);
-  if (number != 0) {
-    count_thread(number, view);
-    return false;
-  }
-  if (findings.size == kMostFindings) return false;
-  number = static_cast<uint32_t>(findings.size + 1);
-  return true;
-}
-
-inline ck_sim_finding& add_finding(const char* kind, const View& view) {
-  ck_sim_finding finding = {};
-  strncpy(finding.kind, kind, sizeof finding.kind - 1);
-  memcpy(finding.block, &view.group->block, sizeof finding.block);
-  memcpy(finding.thread, &view.thread, sizeof finding.thread);
-  findings.push(finding);
-  count_thread(static_cast<uint32_t>(findings.size), view);
-  return findings[findings.size - 1];
-}
-
-/// Where an access, or an origin of undefined values, lies.
+/// Adds a finding about an access, or an origin of undefined values, and returns it. If there is
+/// one of this kind at these lines, just counts the thread and returns null.
 template <typename Located>
-inline void set_location(ck_sim_finding& finding, const Located& from) {
-  finding.name = from.name;
-  finding.space = from.space;
-  finding.object = from.object;
-  finding.offset = from.offset;
-  finding.bytes = from.bytes;
+inline ck_sim_finding* add_finding(const char* kind, uint32_t site, uint32_t other, uint64_t object,
+                                   const View& view, const Located& from) {
+  const uint64_t other_line = other == 0 ? 0 : sites.lines[other] + 1;
+  uint32_t& number =
+      finding_keys.get(mix(mix(mix(hash_text(kind), sites.lines[site]), other_line), object));
+  const bool is_new = number == 0;
+  if (is_new) {
+    if (findings.size == kMostFindings) return nullptr;
+    ck_sim_finding finding = {};
+    strncpy(finding.kind, kind, sizeof finding.kind - 1);
+    memcpy(finding.block, &view.group->block, sizeof finding.block);
+    memcpy(finding.thread, &view.thread, sizeof finding.thread);
+    finding.name = from.name;
+    finding.space = from.space;
+    finding.object = from.object;
+    finding.offset = from.offset;
+    finding.bytes = from.bytes;
+    findings.push(finding);
+    number = static_cast<uint32_t>(findings.size);
+  }
+  count_thread(number, view);
+  return is_new ? &findings[number - 1] : nullptr;
 }
 
 }  // namespace ck_sim

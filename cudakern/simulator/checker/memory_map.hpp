@@ -167,11 +167,9 @@ struct MemoryMap {
   template <typename Translate>
   static void replace(void* memory, uint64_t bytes, uint64_t low, uint64_t high,
                       Translate translate) {
-    const uint64_t skipped = -reinterpret_cast<uint64_t>(memory) % sizeof(uint64_t);
-    if (bytes < skipped) return;
-    for_addresses(
-        static_cast<char*>(memory) + skipped, bytes - skipped, low, high,
-        [translate](const uint64_t* word) { *const_cast<uint64_t*>(word) = translate(*word); });
+    for_addresses(memory, bytes, low, high, [translate](const uint64_t* word) {
+      *const_cast<uint64_t*>(word) = translate(*word);
+    });
   }
 
   /// Returns the copy's address for one of the host's: in an array or else at the end of one.

@@ -33,12 +33,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   executions = o->executions;
   checker.writes = 0;
   checker.residents.clear();
-  sites.clear();
-  split_cells.clear();
-  started.clear();
-  findings.clear();
-  finding_keys.clear();
-  finding_threads.clear();
+  clear_all(sites, split_cells, started, findings, finding_keys, finding_threads);
   forgotten = {};
   clear_traffic();
   if (checker.next_serial + launch->blocks > kMaxSerial) {
@@ -124,13 +119,7 @@ inline Vector<RemoteAccess> lost_accesses;
 
 inline void report_remote(Worker* owner, uint32_t thread, const RemoteAccess& one,
                           bool only_strict) {
-  Access a = {};
-  a.w = owner;
-  a.self = thread;
-  a.site = one.site;
-  a.kind = one.kind;
-  a.bytes = one.bytes;
-  a.tag = one.tag;
+  Access a = {owner, thread, one.site, one.kind, nullptr, one.bytes, one.tag};
   a.space = ck_sim_remote;
   a.object = owner->group.rank;
   a.offset = static_cast<int64_t>(one.offset);
@@ -202,8 +191,6 @@ void end_checked_block(Worker* w) {
   }
 }
 
-void end_checked_thread(Worker*, Thread* thread) { thread->locals = nullptr; }
-
 void begin_turn(Worker* w, Thread* thread) {
   const uint32_t self = number_of(w, thread);
   if (checker.counts && is_full(w, self)) {
@@ -251,15 +238,12 @@ void order_lanes(Worker* w, uint32_t first, unsigned mask, const Site* site) {
   if (checker.counts && mask == w->threads[first].view.warp) {
     flush_warp(w, first);
   }
-}
-
-void share_undefined(Thread* lanes, unsigned mask) {
   uint64_t undefined = 0;
   for (const unsigned i : SetBits{mask}) {
-    undefined |= lanes[i].view.undefined;
+    undefined |= w->threads[first + i].view.undefined;
   }
   for (const unsigned i : SetBits{undefined == 0 ? 0 : mask}) {
-    lanes[i].view.undefined = undefined | kWholeRegister;
+    w->threads[first + i].view.undefined = undefined | kWholeRegister;
   }
 }
 
@@ -267,12 +251,9 @@ inline uint64_t key_of(const void* key) {
   return reinterpret_cast<uint64_t>(key) ^ uint64_t { 1 } << 63;
 }
 
-void order_release(Worker* w, Thread* self, const void* key, Scope scope) {
-  leave(channel_of(key_of(key)), release(w, number_of(w, self), scope), scope);
-}
-void order_exit(Worker* w, Thread* self, const void* key) {
-  const Release* what = release(w, number_of(w, self), Scope::kCluster);
-  leave(channel_of(key_of(key)), what, Scope::kCluster, false, w->launch->strict);
+void order_release(Worker* w, Thread* self, const void* key, Scope scope, bool exits) {
+  const Release* what = release(w, number_of(w, self), scope);
+  leave(channel_of(key_of(key)), what, scope, false, exits && w->launch->strict);
 }
 void order_acquire(Worker* w, Thread* self, const void* key, Scope scope) {
   observe(w, number_of(w, self), key_of(key), true, scope);
@@ -336,31 +317,35 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   observe(w, a.self, key, acquires, scope_of_mbarrier(w, site));
   Channel* channel = find_channel(key);
   if (acquires && is_too_narrow(w, site) && channel != nullptr) {
-    take_leniently(w->checked.order[a.self],
-                   entries_of(channel, channel->first, channel->entries.size, w->checked.serial,
-                              Scope::kCluster));
+    take_leniently(w->checked.order[a.self], {channel, channel->first, channel->entries.size,
+                                              w->checked.serial, Scope::kCluster});
   }
 }
 
 // Asynchronous copies
 
-/// Calls `look(access)` for pieces of a range of up to 16 bytes; false if one must not be accessed.
+/// All that a copy reads or writes, as one access.
+inline Access access_by(Worker* w, Thread* self, const Copy& copy, uint32_t kind) {
+  return kind == kReads ? access_of(w, self, copy.from, copy.size, kind, copy.site)
+                        : access_of(w, self, copy.to, copy.bytes, kind, copy.site);
+}
+
+/// Calls `look(access)` for pieces of up to 16 bytes; false if one must not be accessed.
 template <typename Look>
-inline bool each_piece(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
-                       const Site* site, Look look) {
-  for (uint64_t done = 0; done < bytes; done += 16) {
-    const uint32_t size = bytes - done < 16 ? static_cast<uint32_t>(bytes - done) : 16;
-    Access a = access_of(w, self, address + done, size, kind, site);
+inline bool each_piece(const Access& all, Look look) {
+  for (uint32_t done = 0; done < all.bytes; done += 16) {
+    Access a = all;
+    a.address += done;
+    a.bytes = least(all.bytes - done, 16u);
     if (!look(a)) return false;
   }
   return true;
 }
 
-/// Calls `mark(access, cell)` for all cells of a range.
+/// Calls `mark(access, cell)` for all cells.
 template <typename Mark>
-inline void each_marked(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
-                        const Site* site, Mark mark) {
-  each_piece(w, self, address, bytes, kind, site, [mark](Access& a) {
+inline void each_marked(const Access& all, Mark mark) {
+  each_piece(all, [mark](Access& a) {
     Location location;
     if (checker.checks && locate(a, &location) && location.cells != nullptr) {
       each_cell(a, location.cells, [mark, &a](Cell* cell, uint32_t, uint32_t) { mark(a, cell); });
@@ -377,33 +362,30 @@ inline void count_range(Access a) {
   }
 }
 
-bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
+bool begin_copy(Worker* w, Thread* self, Copy* copy) {
   const auto passes = [copy](Access& a) {
     a.begins = true;
     const bool may = check_access(a, 1);
     copy->undefined = copy->undefined || a.undefined_bytes != 0;
     return may;
   };
-  copy->site = site;
-  copy->undefined = false;
   if (copy->kind == Copy::kArrival) return true;
-  if (!each_piece(w, self, copy->from, copy->size, kReads, site, passes) ||
-      !each_piece(w, self, copy->to, copy->bytes, kWrites, site, passes)) {
-    return false;
-  }
-  count_range(access_of(w, self, copy->from, copy->size, kReads, site));
-  count_range(access_of(w, self, copy->to, copy->bytes, kWrites, site));
+  const Access reads = access_by(w, self, *copy, kReads);
+  const Access writes = access_by(w, self, *copy, kWrites);
+  if (!each_piece(reads, passes) || !each_piece(writes, passes)) return false;
+  count_range(reads);
+  count_range(writes);
   ThreadOrder& t = w->checked.order[number_of(w, self)];
   copy->mark = t.time;
   // Until the copy has happened, nobody may access what it writes, or write what it reads.
-  each_marked(w, self, copy->from, copy->size, kReads, site, [](const Access& a, Cell* cell) {
+  each_marked(reads, [](const Access& a, Cell* cell) {
     if (cell->first_read.is_in_flight()) {
       cell->latest_read = LatestReadTag(a.tag.in_flight());
     } else {
       cell->first_read = FirstReadTag(a.tag.in_flight());
     }
   });
-  each_marked(w, self, copy->to, copy->bytes, kWrites, site,
+  each_marked(writes,
               [](const Access& a, Cell* cell) { cell->write = WriteTag(a.tag.in_flight()); });
   t.time += t.time < kMaxTime;  // what the thread does from now on is later
   return true;
@@ -418,7 +400,7 @@ inline void find_undefined(Access& a) {
     if (cell->write.is_older(a.first)) {
       fresh |= ((1u << bytes) - 1) << byte;
     } else if (left_undefined(cell->write)) {
-      add(a, held_word(a, byte, bytes), byte);
+      add(a, undefined_values.held_at(a.at(byte), bytes), byte);
     }
   });
   add_unwritten(a, location, fresh);
@@ -427,7 +409,7 @@ inline void find_undefined(Access& a) {
 /// Has the target of a copy hold the undefined values of its source.
 inline void copy_undefined(Worker* w, Thread* self, const Copy& copy) {
   for (uint32_t i = 0; i < copy.size; i += 4) {
-    const uint32_t size = copy.size - i < 4 ? copy.size - i : 4;
+    const uint32_t size = least(copy.size - i, 4u);
     Access from = access_of(w, self, copy.from + i, size, kReads, copy.site);
     find_undefined(from);
     Access to = access_of(w, self, copy.to + i, size, kWrites, copy.site);
@@ -453,7 +435,7 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
   if (copy.kind != Copy::kArrival) {
     t.dirty = true;
-    each_marked(w, self, copy.from, copy.size, kReads, copy.site, [](const Access& a, Cell* cell) {
+    each_marked(access_by(w, self, copy, kReads), [](const Access& a, Cell* cell) {
       const auto ends = [&a](Tag read) { return read.is_in_flight() && read.has_thread_of(a.tag); };
       if (ends(cell->first_read)) {
         cell->first_read = FirstReadTag(a.tag);
@@ -462,10 +444,9 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
         cell->latest_read = LatestReadTag(a.tag);
       }
     });
-    each_marked(w, self, copy.to, copy.bytes, kWrites, copy.site,
-                [time](const Access& a, Cell* cell) {
-                  cell->write = WriteTag(Tag(a.tag.serial(), a.self, time, a.site->number));
-                });
+    each_marked(access_by(w, self, copy, kWrites), [time](const Access& a, Cell* cell) {
+      cell->write = WriteTag(Tag(a.tag.serial(), a.self, time, a.site->number));
+    });
     if (copy.undefined) {
       copy_undefined(w, self, copy);
     }

@@ -28,16 +28,12 @@ namespace ck_sim {
 
 inline Scope narrower(Scope a, Scope b) { return a < b ? a : b; }
 
-struct WarpTimes {
-  uint32_t known[kLanes];
-};
-
 /// Everything a thread did and knew at some time.
 struct Release {
   uint64_t serial;
   uint32_t thread, time, base;
   Scope scope;
-  const WarpTimes* warp;
+  const uint32_t* warp;  // the time up to which it knew each lane of its warp; or null
   const Knowledge* knowledge;
 
   bool covers(Tag tag) const {
@@ -45,7 +41,7 @@ struct Release {
     return serial == tag.serial() &&
            (other_time < base || (other == thread && other_time <= time) ||
             (other / kLanes == thread / kLanes && warp != nullptr &&
-             other_time <= warp->known[other % kLanes]));
+             other_time <= warp[other % kLanes]));
   }
 };
 
@@ -131,11 +127,6 @@ struct Observations {
   uint64_t forgotten;  // how often some were
 };
 
-inline uint64_t mix(uint64_t a, uint64_t b) {
-  const uint64_t key = (a ^ b * 0x9E3779B97F4A7C15u) * 0xC2B2AE3D27D4EB4Fu;
-  return (key ^ key >> 29) | 1;
-}
-
 /// The order of the current launch.
 struct Order {
   Map<Channel*> channels;
@@ -154,23 +145,13 @@ struct Order {
 
   void clear() {
     for (size_t i = 0; i < channels.capacity; ++i) {
-      if (channels.slots[i].key != 0) {
-        free(channels.slots[i].value->entries.data);
-        free(channels.slots[i].value->reads.data);
-        if (channels.slots[i].value->past != nullptr) {
-          free(channels.slots[i].value->past->entries.data);
-        }
+      for (Channel* c = channels.slots[i].value; c != nullptr; c = c->past) {
+        free(c->entries.data);
+        free(c->reads.data);
       }
     }
-    channels.clear();
-    operations.clear();
-    pending.clear();
-    readings.clear();
-    observed.clear();
-    seen.clear();
+    clear_all(channels, operations, pending, readings, observed, seen, pool, stack);
     sequential = false;
-    pool.clear();
-    stack.clear();
   }
 
   template <typename T>
@@ -253,21 +234,39 @@ inline void advance(ThreadOrder& t) {
   t.dirty = false;
 }
 
-/// Whether a thread of the block knows of an access of another thread.
-inline bool comes_before(const Worker* w, uint32_t self, Tag tag) {
-  const ThreadOrder& t = w->checked.order[self];
+/// Whether an access came before what a thread does now, by barriers or by lanes that met.
+inline bool has_met(const CheckedBlock& block, uint32_t self, Tag tag) {
   const uint32_t other = tag.thread();
-  if (tag.serial() == w->checked.serial) {
-    if (tag.time() < w->checked.base ||
-        (other / kLanes == self / kLanes && tag.time() <= t.known[other % kLanes])) {
-      return true;
-    }
-  }
-  return t.knowledge != nullptr &&
-         order.includes(t.knowledge, [tag](const Release& r) { return r.covers(tag); });
+  return tag.serial() == block.serial &&
+         (tag.time() < block.base || (other / kLanes == self / kLanes &&
+                                      tag.time() <= block.order[self].known[other % kLanes]));
 }
 
-void pass_on_fences(ThreadOrder& t);
+/// Whether a thread of the block knows of an access of another thread.
+inline bool comes_before(const Worker* w, uint32_t self, Tag tag) {
+  const Knowledge* known = w->checked.order[self].knowledge;
+  return has_met(w->checked, self, tag) ||
+         (known != nullptr &&
+          order.includes(known, [tag](const Release& r) { return r.covers(tag); }));
+}
+
+/// Adds to a thread's knowledge the proxy fences that only itself has made.
+inline void pass_on_fences(ThreadOrder& t) {
+  for (int i = 0; i < kProxySpaces; ++i) {
+    const Release* what = t.proxy[i];
+    if (what == nullptr) continue;
+    Knowledge node = {};
+    node.next = t.knowledge;
+    node.fenced = what;
+    for (int k = i; k < kProxySpaces; ++k) {
+      if (t.proxy[k] == what) {
+        node.spaces |= 1u << k;
+        t.proxy[k] = nullptr;
+      }
+    }
+    t.knowledge = order.make(node);
+  }
+}
 
 /// Returns what a thread has done and knows.
 inline const Release* release(Worker* w, uint32_t self, Scope scope) {
@@ -279,9 +278,8 @@ inline const Release* release(Worker* w, uint32_t self, Scope scope) {
     return last;  // nothing new
   }
   if (t.published == nullptr) {
-    WarpTimes warp;
-    memcpy(warp.known, t.known, sizeof t.known);
-    t.published = order.make(warp);
+    void* const copy = order.pool.take(sizeof t.known);
+    t.published = static_cast<const uint32_t*>(memcpy(copy, t.known, sizeof t.known));
   }
   t.released = order.make<Release>(
       {w->checked.serial, self, t.time, w->checked.base, scope, t.published, t.knowledge});
@@ -298,7 +296,7 @@ inline Channel* channel_of(uint64_t key) {
 }
 
 inline Channel* find_channel(uint64_t key) {
-  Channel** channel = order.channels.find(key);
+  Channel* const* channel = order.channels.find(key);
   return channel == nullptr ? nullptr : *channel;
 }
 
@@ -394,12 +392,6 @@ inline void take(ThreadOrder& t, Knowledge k) {
   t.knowledge = order.make(k);
 }
 
-/// Entries of a channel, or those of them that fence.sc left.
-inline Knowledge entries_of(Channel* channel, size_t first, size_t count, uint64_t serial,
-                            Scope scope, bool sequential = false) {
-  return {channel, first, count, serial, scope, sequential};
-}
-
 /// Takes note of a strong read.
 inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope scope) {
   Channel* channel = find_channel(key);
@@ -411,12 +403,12 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
   for (SeenEntries* s = acquires ? t.seen : nullptr; s != nullptr; s = s->next) {
     if (s->channel == channel && (s->first != first || s->scope != scope)) {
       const Scope both = narrower(s->scope, scope);
-      take(t, entries_of(channel, s->first, s->count, serial, both));
+      take(t, {channel, s->first, s->count, serial, both});
     }
   }
   if (count == first) return;
   if (acquires) {
-    take(t, entries_of(channel, first, count, serial, scope));
+    take(t, {channel, first, count, serial, scope});
     return;
   }
   for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
@@ -511,10 +503,10 @@ inline void follow_fences(Worker* w, uint32_t self, Scope scope) {
   for (PendingEntries* p = t.pending; p != nullptr; p = p->next) {
     const Scope both = narrower(p->scope, scope);
     if (p->count > p->first && !has_taken(t, *p, both)) {
-      take(t, entries_of(p->channel, p->first, p->count, serial, both, true));
+      take(t, {p->channel, p->first, p->count, serial, both, true});
     }
     if (p->past_count > p->past_first) {
-      take(t, entries_of(p->channel->past, p->past_first, p->past_count, serial, both, true));
+      take(t, {p->channel->past, p->past_first, p->past_count, serial, both, true});
     }
   }
   if (scope < Scope::kGpu) return;  // a wider one may follow
@@ -535,7 +527,7 @@ inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
     for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
       const Scope both = narrower(s->scope, scope);
       if (s->taken != s->count || s->taken_in < both) {
-        take(t, entries_of(s->channel, s->first, s->count, w->checked.serial, both));
+        take(t, {s->channel, s->first, s->count, w->checked.serial, both});
         s->taken = s->count;
         s->taken_in = both;
       }
@@ -624,7 +616,7 @@ inline const Release* join_fences(const CheckedBlock& block, uint32_t threads, i
     }
   }
   joined->entries = {entries, count, count};
-  const Knowledge* all = order.make(entries_of(joined, 0, count, block.serial, Scope::kSys));
+  const Knowledge* all = order.make<Knowledge>({joined, 0, count, block.serial, Scope::kSys});
   return order.make<Release>({block.serial, 0, 0, 0, static_cast<Scope>(scope), nullptr, all});
 }
 
@@ -716,7 +708,7 @@ inline void meet_block(Worker* w) {
     }
     for (SeenEntries* s = t.seen; s != nullptr; s = s->next) {
       if (s->taken_leniently != s->count) {
-        take_leniently(t, entries_of(s->channel, s->first, s->count, w->checked.serial, s->scope));
+        take_leniently(t, {s->channel, s->first, s->count, w->checked.serial, s->scope});
         s->taken_leniently = s->count;
       }
     }

@@ -8,24 +8,6 @@ namespace ck_sim {
 
 inline Vector<const Release*> proxy_fences;  // scratch: those that a search has met
 
-/// Adds to a thread's knowledge the proxy fences that only itself has made.
-inline void pass_on_fences(ThreadOrder& t) {
-  for (int i = 0; i < kProxySpaces; ++i) {
-    const Release* what = t.proxy[i];
-    if (what == nullptr) continue;
-    Knowledge node = {};
-    node.next = t.knowledge;
-    node.fenced = what;
-    for (int k = i; k < kProxySpaces; ++k) {
-      if (t.proxy[k] == what) {
-        node.spaces |= 1u << k;
-        t.proxy[k] = nullptr;
-      }
-    }
-    t.knowledge = order.make(node);
-  }
-}
-
 /// Takes note of a fence between the proxies for some spaces, a bit each.
 inline void fence_proxies(Worker* w, uint32_t self, uint32_t spaces) {
   ThreadOrder& t = w->checked.order[self];

@@ -33,10 +33,7 @@ struct Reach {
     memory_map.for_other_memory(look);
     while (pending.size > 0) {
       const ck_sim_known& array = known[pending[--pending.size]];
-      const uint64_t first = (array.start + 7) / 8 * 8;
-      if (first < array.end) {
-        look(reinterpret_cast<const char*>(first), array.end - first);
-      }
+      look(reinterpret_cast<const char*>(array.start), array.end - array.start);
     }
   }
 
@@ -67,14 +64,11 @@ struct Reach {
 inline void find_origin(uint64_t address, ck_sim_finding* finding) {
   const MemoryMap& m = memory_map;
   if (address < kLeastAddress) return;
-  const uint64_t least = address - kLeastAddress < kNear ? kLeastAddress : address - kNear;
-  const uint64_t most = UINT64_MAX - address < kNear ? UINT64_MAX : address + kNear;
+  const uint64_t lowest = address - least(address - kLeastAddress, kNear);
+  const uint64_t highest = address + least(UINT64_MAX - address, kNear);
   uint64_t nearest = UINT64_MAX;
   const auto look = [&](const void* memory, uint64_t bytes, ck_sim_space space, uint64_t object) {
-    const uint64_t skipped = -reinterpret_cast<uint64_t>(memory) % sizeof(uint64_t);
-    if (bytes < skipped) return;
-    const char* const first = static_cast<const char*>(memory) + skipped;
-    for_addresses(first, bytes - skipped, least, most, [&](const uint64_t* word) {
+    for_addresses(memory, bytes, lowest, highest, [&](const uint64_t* word) {
       const bool is_nearer = *word <= address ? nearest > address || *word > nearest
                                               : nearest > address && *word < nearest;
       const uint64_t in_arena = *word - reinterpret_cast<uint64_t>(m.arena.memory);

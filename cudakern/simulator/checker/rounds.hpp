@@ -86,22 +86,6 @@ inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
   return i * least + (least * run + (2 * i + 1) * (all % run)) / (2 * run);
 }
 
-/// Gives a worker block `next`, where the blocks of each cluster have numbers one after the other.
-inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
-  const Launch* launch = r->launch;
-  if (cluster == nullptr) {
-    w->group.block = unravel_index(launch->grid, next);
-  } else {
-    join_cluster(w, cluster, next);
-  }
-  start_block(w);
-  memset(w->window.start, kPoison, launch->kernel->static_shared + launch->shared_bytes);
-  shuffle(r, w);
-  start_checked_block(w);
-  w->live = true;
-  ++r->launch->resident;
-}
-
 /// Starts a cluster on workers without a block: from number `i` on there are enough. Returns the
 /// number after the last one.
 inline size_t start_cluster(Rounds* r, size_t i) {
@@ -111,9 +95,13 @@ inline size_t start_cluster(Rounds* r, size_t i) {
   uint64_t next = cluster_at(r->launch, take_cluster(r)) * ranks;
   const uint64_t end = next + ranks;
   for (; next < end; ++i) {
-    if (!checker.residents[i]->live) {
-      start(r, checker.residents[i], cluster, next++);
-    }
+    Worker* w = checker.residents[i];
+    if (is_running(w)) continue;
+    start_block(w, cluster, next++);
+    memset(w->window.start, kPoison, w->group.dynamic_offset + w->group.dynamic_bytes);
+    shuffle(r, w);
+    start_checked_block(w);
+    ++r->launch->resident;
   }
   return i;
 }
@@ -126,7 +114,6 @@ inline bool fill(Rounds* r) {
          workers.size - launch->resident < clusters_left(r) * launch->ranks) {
     Worker* w = enter_worker(&r->runner);
     if (w == nullptr) return false;
-    w->live = false;
     workers.push(w);
   }
   size_t next = 0;
@@ -135,13 +122,6 @@ inline bool fill(Rounds* r) {
     next = start_cluster(r, next);
   }
   return !has_failed(launch);
-}
-
-inline void finish(Rounds* r, Worker* w) {
-  end_checked_block(w);
-  leave_cluster(w);
-  w->live = false;
-  --r->launch->resident;
 }
 
 /// A number that changes whenever memory may have changed.
@@ -179,8 +159,10 @@ inline bool pass(Rounds* r, Worker* w) {
   if (w->converging != 0 && release_converged(w, !ran || progress == progress_of(launch))) {
     ran = true;
   }
-  if (w->done == launch->threads) {
-    finish(r, w);
+  if (!is_running(w)) {
+    end_checked_block(w);
+    leave_cluster(w);
+    --launch->resident;
   }
   return ran;
 }
@@ -192,26 +174,8 @@ inline bool is_deadlock(Rounds* r) {
     r->search = CycleSearch();
     r->since = nanoseconds();
   }
-  uint64_t digest = 0;
-  for (Worker* w : checker.residents) {
-    if (w->live) {
-      digest = (digest ^ digest_of(w)) * 0x9E3779B97F4A7C15u;
-    }
-  }
+  const uint64_t digest = digest_of(checker.residents.data, checker.residents.size);
   return r->search.repeats(digest) || nanoseconds() - r->since > kGiveUpTime;
-}
-
-/// Fails the launch, whose resident threads wait forever.
-inline void fail_waiting(Rounds* r) {
-  const Launch* launch = r->launch;
-  for (const Worker* w : checker.residents) {
-    for (uint32_t k = 0; w->live && k < launch->threads; ++k) {
-      if (w->threads[k].state == State::kReady) {
-        report_deadlock(r->launch, w->threads[k], clusters_left(r) != 0);
-        return;
-      }
-    }
-  }
 }
 
 /// After a round without progress: runs more blocks side by side, since threads may wait for one of
@@ -225,7 +189,10 @@ inline void grow_or_fail(Rounds* r) {
         r->wanted < launch->most_resident / kGrowth ? kGrowth * r->wanted : launch->most_resident;
     r->quiet = 0;
   } else if (!can_grow && is_deadlock(r)) {
-    fail_waiting(r);
+    const Thread* thread = find_polling(checker.residents.data, checker.residents.size);
+    if (thread != nullptr) {
+      report_deadlock(r->launch, *thread, clusters_left(r) != 0);
+    }
   }
 }
 
@@ -239,7 +206,7 @@ inline void run_rounds(Rounds* r) {
     for (size_t i = 0; i < workers.size; ++i) {
       Worker* w = workers[(first + i) % workers.size];
       uint32_t turns = quiet ? 1 : 1 + r->random.below(3);
-      for (; turns > 0 && w->live && !has_failed(launch); --turns) {
+      for (; turns > 0 && is_running(w) && !has_failed(launch); --turns) {
         if (!pass(r, w)) {
           report_stuck(w);
         }

@@ -25,16 +25,16 @@ struct Access {
   Worker* w;
   uint32_t self;  // thread of the block
   const Site* site;
-  uint32_t kind;      // as in Site::access
+  uint32_t kind;  // as in Site::access
+  char* address;
+  uint32_t bytes;
+  Tag tag;
+  uint64_t first;     // tags with an older serial are of other launches or blocks
   bool begins;        // whether it is an asynchronous copy, which begins
   const char* value;  // of a write, as far as that is known
   // Of what is written or read, as far as it is undefined: a word without bytes, and these.
   uint64_t undefined;
   uint32_t undefined_bytes;
-  Tag tag;
-  uint64_t first;  // tags with an older serial are of other launches or blocks
-  char* address;
-  uint32_t bytes;
   uint32_t space, object;
   int64_t offset;
   const char* name;
@@ -51,13 +51,13 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
                               bool only_strict = false) {
   const uint64_t object = a.space << 16 ^ a.object ^ (only_strict ? 1u << 24 : 0u);
   const View& view = a.w->threads[a.self].view;
-  if (!is_new(kind, a.site->number, other_site, object, view)) return nullptr;
-  ck_sim_finding& finding = add_finding(kind, view);
-  finding.site = a.site;
-  set_location(finding, a);
-  finding.access = a.kind & (kWrites | kAtomic);
-  finding.only_strict = only_strict;
-  return &finding;
+  ck_sim_finding* finding = add_finding(kind, a.site->number, other_site, object, view, a);
+  if (finding != nullptr) {
+    finding->site = a.site;
+    finding->access = a.kind & (kWrites | kAtomic);
+    finding->only_strict = only_strict;
+  }
+  return finding;
 }
 
 /// Reports an access to the shared memory of a block that has ended, or may have.
@@ -212,13 +212,8 @@ inline void check_against(const Access& a, Tag tag, bool other_writes, uint32_t 
 
 /// Whether an earlier access came before, by barriers and by the lanes of a warp that met.
 inline bool is_settled(const Access& a, Tag tag) {
-  const CheckedBlock& block = a.w->checked;
-  const bool in_flight = tag.is_in_flight();
-  return tag.is_older(a.first) || (tag.has_thread_of(a.tag) && !in_flight) ||
-         (tag.serial() == block.serial && !in_flight &&
-          (tag.time() < block.base ||
-           (tag.thread() / kLanes == a.self / kLanes &&
-            tag.time() <= block.order[a.self].known[tag.thread() % kLanes])));
+  return tag.is_older(a.first) ||
+         (!tag.is_in_flight() && (tag.has_thread_of(a.tag) || has_met(a.w->checked, a.self, tag)));
 }
 
 /// Takes note that a strong read saw the write of another thread, if that was strong, too.
@@ -291,10 +286,6 @@ inline void write_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
   }
 }
 
-/// The word of the undefined values that a cell holds.
-inline uint64_t held_word(const Access& a, uint32_t byte, uint32_t bytes) {
-  return undefined_values.held_at(a.at(byte), bytes);
-}
 /// Adds a few bytes to those of an access that are undefined.
 inline void add(Access& a, uint64_t undefined, uint32_t byte) {
   a.undefined |= undefined & ~kUndefinedBytes;
@@ -306,7 +297,7 @@ inline bool check_cell(Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
   const bool fresh = cell->write.is_older(a.first);
   check_against(a, cell->write, true, byte, bytes);
   if (!fresh && left_undefined(cell->write) && (a.kind & kReads) != 0) {
-    add(a, held_word(a, byte, bytes), byte);
+    add(a, undefined_values.held_at(a.at(byte), bytes), byte);
   }
   if ((a.kind & kWrites) == 0) {
     if ((a.kind & kStrong) != 0) {

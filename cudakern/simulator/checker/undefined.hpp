@@ -25,12 +25,7 @@ struct UndefinedValues {
   Map<uint32_t> numbers;    // of instructions among these, from 1
   Map<uint64_t> held;       // words of memory that holds undefined values, by address / 4
 
-  void clear() {
-    origins.clear();
-    of_sites.clear();
-    numbers.clear();
-    held.clear();
-  }
+  void clear() { clear_all(origins, of_sites, numbers, held); }
 
   static uint64_t key_of(uint32_t site, uint64_t thread) { return thread << kSiteBits | site; }
 
@@ -91,17 +86,22 @@ struct UndefinedValues {
 
 inline UndefinedValues undefined_values;
 
-inline void report_undefined(const View& view, uint64_t thread, uint64_t word, ck_sim_use use,
+/// A number that no other thread of the launch has.
+inline uint64_t thread_of(const Worker* w, uint32_t self) {
+  return w->checked.serial * kMaxThreads + self + 1;
+}
+
+inline void report_undefined(const Worker* w, uint32_t self, uint64_t word, ck_sim_use use,
                              const Site* site) {
-  const Origin o = undefined_values.origin_of(word, thread);
-  const char* kind = o.shuffles ? "inactive_lane" : "uninitialized";
-  if (o.site == 0 || !is_new(kind, o.site, 0, o.space << 16 ^ o.object, view)) return;
-  ck_sim_finding& finding = add_finding(kind, view);
-  finding.site = sites.at[o.site];
-  finding.other_site = site;
-  finding.use = use;
-  set_location(finding, o);
-  finding.access = o.access;
+  const Origin o = undefined_values.origin_of(word, thread_of(w, self));
+  if (o.site == 0) return;
+  ck_sim_finding* finding = add_finding(o.shuffles ? "inactive_lane" : "uninitialized", o.site, 0,
+                                        o.space << 16 ^ o.object, w->threads[self].view, o);
+  if (finding == nullptr) return;
+  finding->site = sites.at[o.site];
+  finding->other_site = site;
+  finding->use = use;
+  finding->access = o.access;
 }
 
 }  // namespace ck_sim

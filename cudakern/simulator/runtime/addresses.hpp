@@ -7,9 +7,7 @@
 
 namespace ck_sim {
 
-constexpr uint64_t kMostVariableBytes =
-    64 * 1024;  // of a variable in which addresses are looked for
-
+constexpr uint64_t kMostVariableBytes = 64 * 1024;  // where addresses are looked for
 constexpr uint64_t kWordBlock = 64;
 
 /// Whether a whole block has words whose upper halves are those of addresses in [low, high]. It
@@ -26,14 +24,17 @@ inline bool may_have_addresses(const uint64_t* words, uint64_t low, uint64_t hig
   return (found[0] | found[1]) >> 63 != 0;
 }
 
-/// Calls `visit` with each word that is an address in [low, high]. Others may write meanwhile.
+/// Calls `visit` with each aligned word that is an address in [low, high]. Others may write
+/// meanwhile.
 template <typename Visit>
 inline void for_addresses(const void* memory, uint64_t bytes, uint64_t low, uint64_t high,
                           Visit visit) {
-  const uint64_t* words = static_cast<const uint64_t*>(memory);
-  const uint64_t count = bytes / 8, span = high - low;
+  const uint64_t start = (reinterpret_cast<uint64_t>(memory) + 7) / 8 * 8;
+  const uint64_t end = reinterpret_cast<uint64_t>(memory) + bytes;
+  const uint64_t* words = reinterpret_cast<const uint64_t*>(start);
+  const uint64_t count = end < start ? 0 : (end - start) / 8, span = high - low;
   for (uint64_t first = 0; first < count; first += kWordBlock) {
-    const uint64_t last = first + kWordBlock < count ? first + kWordBlock : count;
+    const uint64_t last = least(first + kWordBlock, count);
     if (last - first == kWordBlock && !may_have_addresses(words + first, low, high)) continue;
     for (uint64_t i = first; i < last; ++i) {
       if (words[i] - low <= span) {

@@ -11,8 +11,14 @@
 
 namespace ck_sim {
 
-/// Forgets the block before.
-inline void start_block(Worker* w) {
+/// Gives a worker block `next`, of a cluster or of none, and forgets the one before. The blocks of
+/// a cluster have numbers one after the other.
+inline void start_block(Worker* w, Cluster* cluster, uint64_t next) {
+  if (cluster == nullptr) {
+    w->group.block = unravel_index(w->launch->grid, next);
+  } else {
+    join_cluster(w, cluster, next);
+  }
   w->next_fresh = w->done = w->converging = w->waiting = 0;
   w->copies = false;
   w->alone.phase = w->alone.arrived = w->alone.gone = 0;
@@ -50,7 +56,6 @@ inline void end_thread(Worker* w, Thread* thread) {
   }
   thread->state = State::kDone;
   thread->fiber = nullptr;
-  end_checked_thread(w, thread);
   ++w->done;
 }
 
@@ -61,7 +66,7 @@ inline void fiber_main() {
     Thread* thread = w->running;
     Fiber* fiber = w->fiber;
     for (;;) {
-      w->launch->entry(w->launch->parameters);
+      w->launch->kernel->entry(w->launch->parameters);
       if (in_regions(w->launch)) break;
       end_thread(w, thread);
       if (w->next_fresh >= w->launch->threads || has_failed(w->launch)) break;

@@ -16,7 +16,6 @@ inline Cluster* make_cluster(Launch* launch) {
   return cluster;
 }
 
-/// Gives a worker block `next`, where the blocks of each cluster have numbers one after the other.
 inline void join_cluster(Worker* w, Cluster* cluster, uint64_t next) {
   const Index3 grid = w->launch->grid, size = w->launch->cluster;
   const uint32_t rank = static_cast<uint32_t>(next % cluster->ranks);
@@ -43,7 +42,7 @@ inline void leave_cluster(Worker* w) {
 inline void exit_cluster(Worker* w, Thread* thread) {
   Cluster* cluster = w->cluster;
   if (!thread->cluster_arrived) {
-    order_exit(w, thread, &cluster->keys[cluster->phase & 1]);
+    order_release(w, thread, &cluster->keys[cluster->phase & 1], Scope::kCluster, true);
   }
   ++cluster->exited;
   cluster->gone += thread->cluster_arrived && thread->cluster_phase == cluster->phase;

@@ -56,6 +56,30 @@ inline uint64_t digest_of(Worker* w) {
   return digest;
 }
 
+/// A digest of all threads of the blocks of workers.
+inline uint64_t digest_of(Worker* const* workers, size_t count) {
+  uint64_t digest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_running(workers[i])) {
+      digest = (digest ^ digest_of(workers[i])) * 0x9E3779B97F4A7C15u;
+    }
+  }
+  return digest;
+}
+
+/// A thread that polls or waits in vain; null if all wait for others at barriers and collectives.
+inline const Thread* find_polling(Worker* const* workers, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const Worker* w = workers[i];
+    if (!is_running(w)) continue;
+    if (!kChecked && w->turning) return w->running;
+    for (uint32_t k = 0; k < w->launch->threads; ++k) {
+      if (w->threads[k].state == State::kReady) return &w->threads[k];
+    }
+  }
+  return nullptr;
+}
+
 /// Ends a launch whose resident threads all wait in vain; `thread` is one of them.
 inline void report_deadlock(Launch* launch, const Thread& thread, bool blocks_left) {
   if (blocks_left && !launch->capped) {

@@ -36,16 +36,14 @@ constexpr uint64_t kLeastAlignment = 16;          // of an allocation, and of a 
 constexpr uint64_t kMostAlignment = 256;          // of a copy; that of an allocation on a GPU
 constexpr uint64_t kFarBytes = 1u << 20;          // without access, behind an array
 constexpr uint64_t kKeptBytes = 32u << 20;        // of copies that nobody uses, at most
-constexpr int kCopyClasses = 20;
 
 /// A copy of an allocation, which kernels work on. Its memory is used again for other ones.
 struct GuardedCopy {
   GuardedCopy* next;
-  int kind;      // the class of its size
-  char* memory;  // all of it
-  char* room;    // what can be accessed; the array is its last part
-  uint64_t room_bytes;
-  char* before;  // what the allocation and the copy held when they were the same last
+  char* memory;         // all of it
+  char* room;           // what can be accessed; the array is its last part
+  uint64_t room_bytes;  // a power of two
+  char* before;         // what the allocation and the copy held when they were the same last
   // Of the allocation.
   char* host;
   uint64_t bytes;
@@ -70,7 +68,7 @@ struct GuardedArrays : ck_sim_arrays {
 };
 
 inline GuardedCopy* copies_in_use = nullptr;
-inline GuardedCopy* free_copies[kCopyClasses];
+inline GuardedCopy* free_copies[64];  // by the logarithm of their room
 inline uint64_t kept_bytes = 0;
 inline pthread_mutex_t copies_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -93,10 +91,9 @@ inline uint64_t memory_bytes(uint64_t room) {
   return kGuardBytes + room + kFarBytes + room + kGuardBytes;
 }
 
-inline GuardedCopy* map_copy(int kind, uint64_t room) {
+inline GuardedCopy* map_copy(uint64_t room) {
   GuardedCopy* copy = static_cast<GuardedCopy*>(calloc(1, sizeof(GuardedCopy)));
   if (copy == nullptr) return nullptr;
-  copy->kind = kind;
   copy->memory = map_pages(memory_bytes(room), PROT_NONE);
   if (copy->memory == nullptr) {
     free(copy);
@@ -118,13 +115,13 @@ inline GuardedCopy* map_copy(int kind, uint64_t room) {
 inline GuardedCopy* take_copy(uint64_t bytes) {
   const uint64_t needed = kFrontBytes + bytes + kMostAlignment;
   uint64_t room = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  int kind = 0;
-  for (; room < needed; room *= 2) {
-    ++kind;
+  while (room < needed) {
+    room *= 2;
   }
-  GuardedCopy* copy = free_copies[kind];
-  if (copy == nullptr) return map_copy(kind, room);
-  free_copies[kind] = copy->next;
+  GuardedCopy*& first = free_copies[__builtin_ctzll(room)];
+  GuardedCopy* const copy = first;
+  if (copy == nullptr) return map_copy(room);
+  first = copy->next;
   kept_bytes -= 2 * room;
   return copy;
 }
@@ -137,8 +134,9 @@ inline void give_copy(GuardedCopy* copy) {
     return;
   }
   kept_bytes += 2 * copy->room_bytes;
-  copy->next = free_copies[copy->kind];
-  free_copies[copy->kind] = copy;
+  GuardedCopy*& first = free_copies[__builtin_ctzll(copy->room_bytes)];
+  copy->next = first;
+  first = copy;
 }
 
 // Kernels work in place on arrays whose addresses they get in other ways, too.
@@ -407,17 +405,6 @@ inline bool describe_near_array(const Launch* launch, const void* address, char*
     return true;
   }
   return false;
-}
-
-// A forked process does not have the launches of other threads. The copies that they use stay in
-// use forever.
-__attribute__((constructor)) static void keep_copies_in_forks() {
-  pthread_atfork([] { pthread_mutex_lock(&copies_lock); },
-                 [] { pthread_mutex_unlock(&copies_lock); },
-                 [] {
-                   copies_in_use = nullptr;
-                   pthread_mutex_unlock(&copies_lock);
-                 });
 }
 
 }  // namespace ck_sim

@@ -13,23 +13,18 @@ namespace ck_sim {
 
 /// Before a thread runs on.
 CK_SIM_HOOK(void begin_turn(Worker*, Thread*), {})
-/// A thread has ended.
-CK_SIM_HOOK(void end_checked_thread(Worker*, Thread*), {})
 
 /// The running thread comes to a barrier. Ends the launch if other lanes of its warp came to
 /// another one where all must come to the same.
 CK_SIM_HOOK(void come_together(Worker*, const Site*), {})
 /// All threads of the block that have not exited meet at a barrier.
 CK_SIM_HOOK(void order_block(Worker*), {})
-/// Lanes of a warp meet at an instruction, which orders their accesses if its site says so. Lane 0
-/// is thread `first` of the block.
+/// Lanes of a warp carry out an instruction together: what is undefined in one is undefined in all.
+/// It orders their accesses if its site says so. Lane 0 is this thread of the block.
 CK_SIM_HOOK(void order_lanes(Worker*, uint32_t, unsigned, const Site*), {})
-/// These lanes carry out an instruction together: what is undefined in one is undefined in all.
-CK_SIM_HOOK(void share_undefined(Thread*, unsigned), {})
-/// What a thread did comes before what others do after they acquire from this key.
-CK_SIM_HOOK(void order_release(Worker*, Thread*, const void*, Scope), {})
-/// A thread has exited, and counts as arrived where others acquire from this key.
-CK_SIM_HOOK(void order_exit(Worker*, Thread*, const void*), {})
+/// What a thread did comes before what others do after they acquire from this key. True: it has
+/// exited, and just counts as arrived there.
+CK_SIM_HOOK(void order_release(Worker*, Thread*, const void*, Scope, bool = false), {})
 CK_SIM_HOOK(void order_acquire(Worker*, Thread*, const void*, Scope), {})
 /// What was left at a key does not count any more.
 CK_SIM_HOOK(void order_forget(const void*), {})
@@ -42,7 +37,7 @@ CK_SIM_HOOK(char* check_mbarrier(Worker*, char* mbarrier, const Site*), { return
 CK_SIM_HOOK(void acquire_mbarrier(Worker*, char*, const Site*), {})
 
 /// An asynchronous copy or arrival begins; false if its bytes must not move.
-CK_SIM_HOOK(bool begin_copy(Worker*, Thread*, Copy*, const Site*), { return true; })
+CK_SIM_HOOK(bool begin_copy(Worker*, Thread*, Copy*), { return true; })
 /// Its bytes are about to move, or it is about to arrive at its mbarrier.
 CK_SIM_HOOK(void end_copy(Worker*, Thread*, const Copy&), {})
 

@@ -45,22 +45,17 @@ inline bool copy_parameters(Launch* launch, const void* parameters, uint32_t byt
 inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape) {
   const uint32_t* cluster = kernel->cluster;
   launch->kernel = kernel;
-  launch->entry = kernel->entry;
   launch->grid = {shape->grid[0], shape->grid[1], shape->grid[2]};
   launch->block = {shape->block[0], shape->block[1], shape->block[2]};
-  launch->cluster = {1, 1, 1};
+  launch->cluster = cluster[0] == 0 ? Index3{1, 1, 1} : Index3{cluster[0], cluster[1], cluster[2]};
   launch->threads = shape->block[0] * shape->block[1] * shape->block[2];
-  launch->ranks = 1;
+  launch->ranks = launch->cluster.x * launch->cluster.y * launch->cluster.z;
   launch->shared_bytes = shape->shared_bytes;
   launch->blocks = count_blocks(launch->grid);
   launch->cooperative = shape->cooperative != 0;
   launch->apart = shape->apart != 0;
   launch->id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
   launch->active = 1;
-  if (cluster[0] != 0) {
-    launch->cluster = {cluster[0], cluster[1], cluster[2]};
-    launch->ranks = cluster[0] * cluster[1] * cluster[2];
-  }
   return launch->ranks <= kMaxRanks ||
          refuse(launch, "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
 }
@@ -89,7 +84,8 @@ inline bool count_resident(Launch* launch, uint64_t wanted, uint64_t most) {
 
 // A process may fork while another of its threads launches. No lock may be held in the child then,
 // as nobody would release it.
-inline pthread_mutex_t* const all_locks[] = {&heap.lock, &wide_lock, &workers_lock, &fibers_lock};
+inline pthread_mutex_t* const all_locks[] = {&heap.lock, &wide_lock, &workers_lock, &fibers_lock,
+                                             &copies_lock};
 inline void lock_all() {
   for (pthread_mutex_t* lock : all_locks) {
     pthread_mutex_lock(lock);
@@ -100,8 +96,10 @@ inline void unlock_all() {
     pthread_mutex_unlock(lock);
   }
 }
-/// The child of a fork has no other threads, and no timers.
+/// The child of a fork has no timers, and no launches of other threads. The copies that these use
+/// stay in use forever.
 inline void begin_fork() {
+  copies_in_use = nullptr;
   unlock_all();
   ++forks;
   ticker.has_timer = ticker.set = false;

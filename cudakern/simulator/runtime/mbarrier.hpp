@@ -84,16 +84,15 @@ inline uint64_t update_phase(char* mbarrier, int64_t arrivals, int64_t drops, in
 
 /// Adds a copy of the running thread, which is to happen later.
 inline void add_copy(Worker* w, Copy copy) {
-  const Site* site = copy.site;
   Copies* copies = &w->running->copies;
-  if (!begin_copy(w, w->running, &copy, site)) {
+  if (!begin_copy(w, w->running, &copy)) {
     copy.to = nullptr;
   }
   if (copies->count == copies->capacity) {
     const uint32_t capacity = copies->capacity == 0 ? 16 : 2 * copies->capacity;
     Copy* items = static_cast<Copy*>(realloc(copies->items, capacity * sizeof(Copy)));
     if (items == nullptr) {
-      ck_sim_stop("out_of_memory", "asynchronous copies need more memory than there is", site);
+      ck_sim_stop("out_of_memory", "asynchronous copies need more memory than there is", copy.site);
     }
     copies->items = items;
     copies->capacity = capacity;

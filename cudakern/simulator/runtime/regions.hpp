@@ -53,22 +53,13 @@ inline bool all_at(const uint16_t* points, uint32_t count, uint16_t point) {
 
 // Threads that go on alone
 
-inline void end_alone(Worker* w, Thread* self) {
-  w->warps[(self - w->threads) / kWarpSize].exited |= 1u << self->view.lane;
-  if (w->copies && self->copies.count != 0) {
-    finish_copies(w, self);
-  }
-  self->state = State::kDone;
-  ++w->done;
-}
-
 /// Has a thread that was left at a point wait there as a fiber would.
 inline void come_alone(Worker* w, uint32_t thread) {
   w->turn = thread;
   Thread* self = current()->running;
   const uint16_t point = w->points[thread];
   if (point == kEnded) {
-    end_alone(w, self);
+    end_thread(w, self);
     return;
   }
   const ck_sim_point& at = point_of(w, point);
@@ -368,7 +359,6 @@ CK_SIM_EXPORT void ck_sim_begin(Team* team) {
   team->views = reinterpret_cast<char*>(&w->threads[0].view);
   team->view_bytes = sizeof(Thread);
   team->yields = &w->yields;
-  team->block_size = w->group.block_size;
   team->group = &w->group;
   w->yields = w->turning = w->ran = w->moved = false;
   w->next_warp = w->next_lane = w->ended = 0;

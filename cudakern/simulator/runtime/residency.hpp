@@ -20,7 +20,6 @@ constexpr uint32_t kWarpUnit = 4;  // registers are given to so many warps toget
 /// registers its threads may use counts as if they were few.
 inline uint32_t blocks_each(const Launch& launch) {
   const ck_sim_kernel& kernel = *launch.kernel;
-  const auto least = [](uint32_t a, uint32_t b) { return a < b ? a : b; };
   const uint32_t warps = (launch.threads + kWarpSize - 1) / kWarpSize;
   const uint32_t shared = kernel.packed_shared + launch.shared_bytes + kSystemShared;
   uint32_t blocks = least(kBlocksEach, kThreadsEach / kWarpSize / warps);

@@ -13,9 +13,6 @@ struct ResidentBlocks {
   uint32_t count, capacity;
 };
 
-/// Whether the block of a worker has not ended.
-inline bool is_running(const Worker* w) { return w->done < w->launch->threads; }
-
 inline bool has_blocks_left(const Launch* launch) {
   return __atomic_load_n(&launch->next_block, __ATOMIC_SEQ_CST) < launch->blocks;
 }
@@ -31,17 +28,12 @@ inline bool take_blocks(Launch* launch, Worker** workers) {
   const uint32_t ranks = launch->ranks;
   const uint64_t next = __atomic_fetch_add(&launch->next_block, ranks, __ATOMIC_SEQ_CST);
   if (next >= launch->blocks) return false;
-  if (ranks == 1) {
-    workers[0]->group.block = unravel_index(launch->grid, next);
-    start_block(workers[0]);
-    return true;
+  Cluster* cluster = ranks == 1 ? nullptr : make_cluster(launch);
+  if (ranks > 1 && cluster == nullptr) return false;
+  for (uint32_t i = 0; i < ranks; ++i) {
+    start_block(workers[i], cluster, next + i);
   }
-  Cluster* cluster = make_cluster(launch);
-  for (uint32_t i = 0; i < ranks && cluster != nullptr; ++i) {
-    join_cluster(workers[i], cluster, next + i);
-    start_block(workers[i]);
-  }
-  return cluster != nullptr;
+  return true;
 }
 
 /// Gives up the last workers, so many.
@@ -94,17 +86,6 @@ inline bool add_cluster(ResidentBlocks* r) {
     __atomic_fetch_sub(&launch->resident, ranks, __ATOMIC_SEQ_CST);
   }
   return false;
-}
-
-/// A digest of all threads of all blocks.
-inline uint64_t digest_of(const ResidentBlocks& resident) {
-  uint64_t digest = 0;
-  for (uint32_t i = 0; i < resident.count; ++i) {
-    if (is_running(resident.workers[i])) {
-      digest = (digest ^ digest_of(resident.workers[i])) * 0x9E3779B97F4A7C15u;
-    }
-  }
-  return digest;
 }
 
 }  // namespace ck_sim

@@ -151,21 +151,15 @@ static bool run_cluster(ResidentBlocks* r, uint32_t first) {
   return true;
 }
 
-/// Has so many more clusters resident, if there are as many, and room for them.
-static void grow(ResidentBlocks* r, uint32_t clusters) {
-  for (; clusters > 0 && !has_failed(r->runner.launch) && add_cluster(r); --clusters) {
-    run_cluster(r, r->count - r->runner.launch->ranks);
-  }
-}
-
 /// Runs blocks until none is left to start, or the launch has failed.
 static void run_resident_blocks(ResidentBlocks* r) {
   Launch* launch = r->runner.launch;
   Watch watch;
   for (;;) {
     const uint32_t wanted = __atomic_load_n(&launch->clusters_each, __ATOMIC_RELAXED);
-    if (r->count / launch->ranks < wanted) {
-      grow(r, wanted - r->count / launch->ranks);
+    uint32_t clusters = r->count / launch->ranks;
+    for (; clusters < wanted && !has_failed(launch) && add_cluster(r); ++clusters) {
+      run_cluster(r, r->count - launch->ranks);
     }
     if (r->count == 0 || has_failed(launch)) return;
     watch.pass(*r);
@@ -183,7 +177,7 @@ static void work(Launch* launch, bool first) {
   worker = outer;
   remove_workers(&resident, resident.count);
   free(resident.workers);
-  leave_runner(&resident.runner);
+  leave_guard(&resident.runner.guard);
 }
 
 static void* run_helper(void* argument) {
@@ -213,13 +207,6 @@ static void join_helper(Launch* launch, uint32_t helper) {
       if (helper >= launch->helpers) return;  // there are none in a forked process
     }
   }
-}
-
-/// How many OS threads may run a launch.
-static uint32_t count_runners(const Launch& launch, uint32_t wanted) {
-  const uint32_t clusters = launch.most_resident / launch.ranks;
-  const uint32_t most = clusters < kMaxRunners ? clusters : kMaxRunners;
-  return wanted < most ? wanted : most;
 }
 
 static void run_launch(Launch* launch, bool eager) {
@@ -255,9 +242,10 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   if (copy_parameters(&launch, parameters, bytes, offsets, count) &&
       accept_launch(&launch, kernel, shape) &&
       count_resident(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
-    launch.runners = count_runners(launch, shape->resident);
-    const uint32_t clusters = launch.cooperative ? launch.most_resident / launch.ranks : 1;
-    launch.clusters_each = (clusters + launch.runners - 1) / launch.runners;
+    const uint32_t clusters = launch.most_resident / launch.ranks;
+    launch.runners = least(shape->resident, least(clusters, kMaxRunners));
+    launch.clusters_each =
+        launch.cooperative ? (clusters + launch.runners - 1) / launch.runners : 1;
     enter_arrays(&launch, arrays, launch.parameter_bytes, bytes);
     run_launch(&launch, shape->eager != 0);
     leave_arrays(&launch);

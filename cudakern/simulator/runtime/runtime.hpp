@@ -18,6 +18,11 @@ constexpr bool kChecked = false;
 constexpr int kWarpSize = 32;
 constexpr uint32_t kMaxThreads = 1024;
 
+template <typename T>
+constexpr T least(T a, T b) {
+  return a < b ? a : b;
+}
+
 struct Index3 {
   unsigned x, y, z;
 };

@@ -91,26 +91,9 @@ struct Team {
   char* views;
   uint64_t view_bytes;  // from one to the next
   bool* yields;         // whether the running thread shall let others run
-  Index3 block_size;
   const Group* group;
 };
 
-}  // namespace ck_sim
-
-/// A point where threads of an entry that runs in regions can be left: at a collective of the warp,
-/// at a barrier of the block, or just to let others run.
-struct ck_sim_point {
-  const ck_sim::Site* site;
-  ck_sim_warp_function meet;
-  uint32_t mask;                       // 0: each lane gives it
-  ck_sim_full_warp_function meet_all;  // or null
-  uint32_t by, within;                 // of a shuffle, if `is_fixed`: lanes do not give them
-  uint32_t is_fixed;
-  ck_sim::Meets block;
-  ck_sim::BlockMeeting meeting;
-};
-
-namespace ck_sim {
 /// Sets, for as long as this exists, whether the processor takes subnormal operands for zeros.
 /// Results can be subnormal.
 class FloatControl {
@@ -133,7 +116,21 @@ class FloatControl {
   explicit FloatControl(bool) {}
 #endif
 };
+
 }  // namespace ck_sim
+
+/// A point where threads of an entry that runs in regions can be left: at a collective of the warp,
+/// at a barrier of the block, or just to let others run.
+struct ck_sim_point {
+  const ck_sim::Site* site;
+  ck_sim_warp_function meet;
+  uint32_t mask;                       // 0: each lane gives it
+  ck_sim_full_warp_function meet_all;  // or null
+  uint32_t by, within;                 // of a shuffle, if `is_fixed`: lanes do not give them
+  uint32_t is_fixed;
+  ck_sim::Meets block;
+  ck_sim::BlockMeeting meeting;
+};
 
 /// Begins a block of a kernel in regions; finds its next team. False when the block has ended.
 CK_SIM_EXPORT void ck_sim_begin(ck_sim::Team* team);
@@ -199,10 +196,10 @@ CK_SIM_EXPORT char* ck_sim_write_undefined(char* address, const void* value,
                                            const ck_sim::Site* site);
 /// Before an atomic, which must call ck_sim_updated afterwards.
 CK_SIM_EXPORT char* ck_sim_atomic(char* address, const ck_sim::Site* site);
-/// The same for any number of bytes of any alignment; null if they must not be accessed.
-CK_SIM_EXPORT char* ck_sim_read_range(const char* address, uint64_t bytes,
-                                      const ck_sim::Site* site);
-CK_SIM_EXPORT char* ck_sim_write_range(char* address, uint64_t bytes, const ck_sim::Site* site);
+/// Before an access, kReads or kWrites, to any number of bytes of any alignment; null if these must
+/// not be accessed.
+CK_SIM_EXPORT char* ck_sim_access_range(const char* address, uint64_t bytes, uint32_t kind,
+                                        const ck_sim::Site* site);
 /// What an undefined value is used for, which is a finding.
 enum ck_sim_use : uint32_t {
   ck_sim_use_other,
@@ -350,10 +347,9 @@ inline uint32_t warp_number(const ck_sim::View* me) {
   return (me->thread.x + size.x * (me->thread.y + size.y * me->thread.z)) / 32;
 }
 
-// Shared memory. An address in `.shared::cta` is an offset in the block's window. So is an address
-// in
-// `.shared::cluster`, for the block's own memory. For the memory of the block of rank r in the
-// cluster, `mapa` adds (r + 1) << kRankShift.
+// Shared memory. An address in `.shared::cta`, or in `.shared::cluster` for the block's own memory,
+// is an offset in the block's window. For the memory of the cluster's block of rank r, `mapa` adds
+// (r + 1) << kRankShift.
 constexpr int kRankShift = 24;
 
 /// The host's address of a `.shared::cluster` address.

@@ -123,7 +123,6 @@ struct Thread {
 
 struct Launch {
   const ck_sim_kernel* kernel;
-  void (*entry)(void**);
   char* parameter_bytes;        // a copy
   void** parameters;            // the address of each in it
   Index3 grid, block, cluster;  // cluster: its size in blocks
@@ -207,7 +206,6 @@ struct Worker {
   char* text;              // what printf prints
   size_t text_bytes, text_capacity;
 #ifdef CK_SIM_CHECKED
-  bool live;                    // whether it has a block
   uint16_t order[kMaxThreads];  // in which threads take turns
   CheckedBlock checked;
 #endif
@@ -223,6 +221,9 @@ inline uint64_t nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
 }
 
 inline uint64_t count_blocks(const Index3& grid) { return uint64_t{grid.x} * grid.y * grid.z; }
+
+/// Whether a worker has a block that has not ended.
+inline bool is_running(const Worker* w) { return w->done < w->launch->threads; }
 
 /// The index of number `i` in a grid of this size.
 inline Index3 unravel_index(const Index3& size, uint64_t i) {

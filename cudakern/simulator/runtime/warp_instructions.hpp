@@ -78,7 +78,6 @@ inline void carry_out(Worker* w, const Thread& self) {
     given[i] = lanes[i].data;
   }
   order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present, self.site);
-  share_undefined(lanes, present);
   self.function(given, present);
   w->waiting -= static_cast<uint32_t>(__builtin_popcount(present)) - 1;
   for (const unsigned i : SetBits{present}) {

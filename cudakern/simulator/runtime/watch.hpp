@@ -79,7 +79,7 @@ class Watch {
 
   void compare(const ResidentBlocks& resident) {
     Launch* launch = resident.runner.launch;
-    if (search_.repeats(digest_of(resident))) {
+    if (search_.repeats(digest_of(resident.workers, resident.count))) {
       if (!stuck_) {
         stuck_ = true;
         count_in(&launch->stuck, progress_);
@@ -100,20 +100,11 @@ class Watch {
   void report(const ResidentBlocks& resident) {
     Launch* launch = resident.runner.launch;
     if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) return;
-    for (uint32_t i = 0; i < resident.count; ++i) {
-      const Worker* w = resident.workers[i];
-      if (is_running(w) && w->turning) {
-        report_deadlock(launch, *w->running, has_blocks_left(launch));
-        return;
-      }
-      for (uint32_t k = 0; is_running(w) && k < w->next_fresh; ++k) {
-        if (w->threads[k].state == State::kReady) {
-          report_deadlock(launch, w->threads[k], has_blocks_left(launch));
-          return;
-        }
-      }
+    const Thread* thread = find_polling(resident.workers, resident.count);
+    if (thread !=
+        nullptr) {  // otherwise the next round reports the barrier where the last one waits
+      report_deadlock(launch, *thread, has_blocks_left(launch));
     }
-    // The last thread that polled waits at a barrier now. The next round reports that.
   }
 
   uint64_t progress_ = 0;

@@ -14,35 +14,20 @@ namespace ck_sim {
 constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
 constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where there is little address space
 
-inline bool reserve_window(Window* window) {
-  for (uint64_t bytes = kWindowBytes; bytes >= kLeastWindowBytes; bytes /= 16) {
-    *window = {map_pages(bytes, PROT_NONE), bytes, 0};
-    if (window->start != nullptr) return true;
-  }
-  window->bytes = 0;
-  return false;
-}
-
 /// Makes just the first `bytes` of a window accessible; false without memory.
 inline bool open_window(Window* window, uint64_t bytes) {
-  if (window->start == nullptr && !reserve_window(window)) return false;
+  for (uint64_t reserved = kWindowBytes; window->start == nullptr; reserved /= 16) {
+    if (reserved < kLeastWindowBytes) return false;
+    *window = {map_pages(reserved, PROT_NONE), reserved, 0};
+  }
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t wanted = (bytes + page - 1) / page * page;
-  const uint64_t open = window->open;
-  if (wanted > open && mprotect(window->start + open, wanted - open, PROT_READ | PROT_WRITE) != 0) {
-    return false;
-  }
-  if (wanted < open && mprotect(window->start + wanted, open - wanted, PROT_NONE) != 0) {
-    return false;
-  }
+  const bool grows = wanted > window->open;
+  const uint64_t first = grows ? window->open : wanted, last = grows ? wanted : window->open;
+  const int access = grows ? PROT_READ | PROT_WRITE : PROT_NONE;
+  if (first != last && mprotect(window->start + first, last - first, access) != 0) return false;
   window->open = wanted;
   return true;
-}
-
-inline void release_window(Window* window) {
-  if (window->start != nullptr) {
-    munmap(window->start, window->bytes);
-  }
 }
 
 /// The offset of an address in a window; at least its `bytes` if the address is elsewhere.

@@ -15,22 +15,7 @@ inline Worker* free_workers = nullptr;
 inline uint32_t free_worker_count = 0;
 inline pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/// A new worker; null without memory. Pages that nobody uses are never touched.
-inline Worker* make_worker() { return reinterpret_cast<Worker*>(map_pages(sizeof(Worker))); }
-
-inline void destroy_worker(Worker* w) {
-  for (Thread& thread : w->threads) {
-    free(thread.copies.items);
-  }
-#ifdef CK_SIM_CHECKED
-  release_checked(&w->checked);
-#endif
-  free(w->text);
-  free(w->saved);
-  release_window(&w->window);
-  munmap(static_cast<void*>(w), sizeof(Worker));
-}
-
+/// Keeps a worker for later launches, or frees it.
 inline void give_worker(Worker* w) {
   pthread_mutex_lock(&workers_lock);
   const bool keeps = free_worker_count < kMostFreeWorkers;
@@ -40,9 +25,19 @@ inline void give_worker(Worker* w) {
     ++free_worker_count;
   }
   pthread_mutex_unlock(&workers_lock);
-  if (!keeps) {
-    destroy_worker(w);
+  if (keeps) return;
+  for (Thread& thread : w->threads) {
+    free(thread.copies.items);
   }
+#ifdef CK_SIM_CHECKED
+  release_checked(&w->checked);
+#endif
+  free(w->text);
+  free(w->saved);
+  if (w->window.start != nullptr) {
+    munmap(w->window.start, w->window.bytes);
+  }
+  munmap(static_cast<void*>(w), sizeof(Worker));
 }
 
 /// A worker with threads for a block of the launch; null without memory.
@@ -55,7 +50,7 @@ inline Worker* take_worker(Launch* launch) {
   }
   pthread_mutex_unlock(&workers_lock);
   if (w == nullptr) {
-    w = make_worker();
+    w = reinterpret_cast<Worker*>(map_pages(sizeof(Worker)));
     if (w == nullptr) return nullptr;
   }
   const Index3 block = launch->block;
@@ -68,6 +63,7 @@ inline Worker* take_worker(Launch* launch) {
     w->block = block;
   }
   w->launch = launch;
+  w->done = launch->threads;  // it has no block yet
   w->running = nullptr;
   w->fiber = nullptr;
   w->idle_fibers = nullptr;
@@ -115,8 +111,6 @@ inline void enter_runner(Runner* r, Launch* launch, bool first) {
   r->guard.handler = on_fault;
   enter_guard(&r->guard);
 }
-
-inline void leave_runner(Runner* r) { leave_guard(&r->guard); }
 
 /// A worker for a runner, until leave_worker; null, and a failure, without memory.
 inline Worker* enter_worker(Runner* r) {

@@ -67,11 +67,7 @@ CK_INLINE f64 selected(bool first, f64 a, f64 b) {
 /// What `set` stores for a comparison: all ones, or 1.0.
 template <class T>
 static inline T truth(bool x) {
-  return x ? (T)-1 : (T)0;
-}
-template <>
-inline f32 truth<f32>(bool x) {
-  return x ? 1.0f : 0.0f;
+  return (T)(!x ? 0 : (T)0.5f != 0 ? 1 : -1);
 }
 
 }  // namespace ck_ptx

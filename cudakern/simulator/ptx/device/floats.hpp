@@ -72,13 +72,6 @@ CK_INLINE T product_of(T a, T b) {
   else
     return fused_exactly<T, RND>(a, b, __builtin_copysign(0., a) * __builtin_copysign(1., b));
 }
-template <int RND, typename T>
-CK_INLINE T quotient_of(T a, T b) {
-  if constexpr (is_nearest(RND))
-    return a / b;
-  else
-    return divided_exactly<T, RND>(a, b);
-}
 
 // Where FTZ is 2, the processor takes subnormal operands for zeros, see FloatControl. Then only the
 // result has to be looked at.
@@ -114,7 +107,12 @@ CK_INLINE T mul(T a, T b) {
 }
 template <int RND, int FTZ = 0, typename T>
 CK_INLINE T div(T a, T b) {
-  return finished<FTZ>(quotient_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
+  a = flushed<FTZ>(a);
+  b = flushed<FTZ>(b);
+  if constexpr (is_nearest(RND))
+    return finished<FTZ>(a / b);
+  else
+    return finished<FTZ>(divided_exactly<T, RND>(a, b));
 }
 
 /// a * b + c. If the host has no instruction for it, f32 goes through f64, where the product is
@@ -251,16 +249,13 @@ CK_INLINE T with_signs(T a, T b, T size) {
 
 // Roots: 9.7.3.13 to 9.7.3.17
 
-template <int RND, typename T>
-CK_INLINE T root_of(T a) {
-  if constexpr (is_nearest(RND))
-    return static_cast<T>(__builtin_sqrt(a));  // which is exact enough to be rounded to f32
-  else
-    return root_exactly<T, RND>(a);
-}
 template <int RND, int FTZ = 0, typename T>
 CK_INLINE T square_root(T a) {
-  return finished<FTZ>(root_of<RND>(flushed<FTZ>(a)));
+  a = flushed<FTZ>(a);
+  if constexpr (is_nearest(RND))
+    return finished<FTZ>(static_cast<T>(__builtin_sqrt(a)));  // exact enough to be rounded to f32
+  else
+    return finished<FTZ>(root_exactly<T, RND>(a));
 }
 
 /// The upper half of an f64, without subnormals.

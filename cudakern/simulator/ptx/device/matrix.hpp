@@ -115,7 +115,7 @@ struct Tiles {
   template <typename E, Part part>
   static Coordinates coordinates(int lane, int i) {
     constexpr int per = part == part_c ? 2 : per_register<E>();
-    constexpr int side = (part == part_b ? k / per / 4 : m / 8);  // tiles from top to bottom
+    constexpr int side = part == part_b ? k / per / 4 : m / 8;  // tiles from top to bottom
     const int tile = i / per, group = lane / 4, member = lane % 4 * per + i % per;
     const int down = tile % side, right = tile / side;
     return part == part_b ? Coordinates{down * 4 * per + member, right * 8 + group, 0}
@@ -186,7 +186,7 @@ CK_INLINE Fragment fragment(const T& only) {
 
 /// What a lane gives.
 struct Operands {
-  Fragment d, a, b, c;
+  Fragment d, a, b, c;  // of a move: what it loads or stores, as d alone
   char* address;
   int stride;  // elements in memory from a row (or column) to the next one
   const ck_sim::Site* site;
@@ -245,11 +245,11 @@ CK_INLINE void together(Operands& mine, ck_sim_warp_function function) {
   const ck_sim::View* const me = ck_sim_current;
   mine.undefined |= taken(me);
   mine.registers |= me->undefined_behind;
+#endif
   ck_sim_warp(0xffffffffu, &mine, function, mine.site);
+#ifdef CK_SIM_CHECKED
   me->undefined = mine.undefined;
   me->undefined_behind = mine.registers;
-#else
-  ck_sim_warp(0xffffffffu, &mine, function, mine.site);
 #endif
 }
 
@@ -411,7 +411,7 @@ static void move_matrices(void* const* lanes, unsigned mask) {
         const int row = transposed ? second : first, column = transposed ? first : second;
         char* const memory = operands_of(lanes, matrix * kSide + row).address + 2 * column;
         if (stores) {
-          memcpy(memory, half_at(of.a, 2 * matrix + e), 2);
+          memcpy(memory, half_at(of.d, 2 * matrix + e), 2);
         } else {
           memcpy(half_at(of.d, 2 * matrix + e), memory, 2);
         }
@@ -423,9 +423,10 @@ static void move_matrices(void* const* lanes, unsigned mask) {
 #endif
 }
 template <int count, bool transposed, bool stores>
-CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::View* me,
+CK_INLINE void move_rows(Fragment own, char* address, const ck_sim::View* me,
                          const ck_sim::Site* site) {
-  Operands mine = {d, a, {}, {}, address, 0, site, 0, 0};
+  check_size(own, count, site);
+  Operands mine = {own, {}, {}, {}, address, 0, site, 0, 0};
   const bool has_row = me->lane < static_cast<unsigned>(count * kSide);
   alignas(kRowBytes) char copy[kRowBytes];
   if (ck_sim::kChecked) {
@@ -443,18 +444,6 @@ CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::Vi
     memcpy(to_write<b128>(address, copy, site, mine.undefined), copy, kRowBytes);
   }
 #endif
-}
-template <int count, bool transposed>
-CK_INLINE void load_matrices(Fragment d, char* address, const ck_sim::View* me,
-                             const ck_sim::Site* site) {
-  check_size(d, count, site);
-  move_rows<count, transposed, false>(d, {}, address, me, site);
-}
-template <int count, bool transposed>
-CK_INLINE void store_matrices(char* address, Fragment a, const ck_sim::View* me,
-                              const ck_sim::Site* site) {
-  check_size(a, count, site);
-  move_rows<count, transposed, true>({}, a, address, me, site);
 }
 
 static void transpose_warp(void* const* lanes, unsigned mask) {
@@ -479,7 +468,7 @@ template <typename S, typename E, Part part, Major major, bool stores>
 static void move_fragment(Operands& of, int lane) {
   constexpr int per = per_register<E>(), unit = E::bits < 8 ? per : 1;
   constexpr int bytes = unit * E::bits / 8, own = S::template registers<E, part>() * per;
-  char* const words = static_cast<char*>(stores ? of.a.words : of.d.words);
+  char* const words = static_cast<char*>(of.d.words);
   for (int i = 0; i < (stores ? own : of.d.count * per); i += unit) {
     const Coordinates at = S::template coordinates<E, part>(lane, i % own);
     const s64 offset = major == row ? static_cast<s64>(at.row) * of.stride + at.column
@@ -513,7 +502,9 @@ static void move_fragments(void* const* lanes, unsigned mask) {
 }
 /// In checked launches each lane moves its own elements, before the warp meets or afterwards.
 template <typename S, typename E, Part part, Major major, bool stores>
-CK_INLINE void move(Operands mine) {
+CK_INLINE void move(Fragment own, char* address, int stride, const ck_sim::Site* site) {
+  check_size(own, S::template registers<E, part>(), site);
+  Operands mine = {own, {}, {}, {}, address, stride, site, 0, 0};
   const int lane = static_cast<int>(ck_sim_current->lane);
   if (ck_sim::kChecked && !stores) {
     move_fragment<S, E, part, major, stores>(mine, lane);
@@ -528,16 +519,6 @@ template <typename S, Part part, Major major>
 constexpr int default_stride() {
   constexpr int height = part == part_b ? S::k : S::m, width = part == part_a ? S::k : S::n;
   return major == row ? width : height;
-}
-template <typename S, typename E, Part part, Major major>
-CK_INLINE void load_fragment(Fragment d, char* address, int stride, const ck_sim::Site* site) {
-  check_size(d, S::template registers<E, part>(), site);
-  move<S, E, part, major, false>({d, {}, {}, {}, address, stride, site, 0, 0});
-}
-template <typename S, typename E, Major major>
-CK_INLINE void store_fragment(char* address, Fragment a, int stride, const ck_sim::Site* site) {
-  check_size(a, S::template registers<E, part_c>(), site);
-  move<S, E, part_c, major, true>({{}, a, {}, {}, address, stride, site, 0, 0});
 }
 
 }  // namespace matrix

@@ -24,7 +24,8 @@
   u16* const points = team.points; \
   type* saved = reinterpret_cast<type*>(team.saved) + team.first; \
   u32* const running = team.turn; \
-  const u32 last = team.last, size_x = team.block_size.x, size_y = team.block_size.y; \
+  const u32 last = team.last, size_x = team.group->block_size.x, \
+            size_y = team.group->block_size.y; \
   u32 t = team.first, thread_x = team.thread.x, thread_y = team.thread.y, thread_z = team.thread.z
 #define CK_EACH_THREAD \
   for (; t != last; thread_x = 0, (void)(++thread_y == size_y && (thread_y = 0, ++thread_z))) \
@@ -62,8 +63,8 @@ CK_INLINE void call_memcpy(const ck_sim::Site* site, char* r, char* to, char* fr
   const u64 count = load<u64>(bytes);
   store<char*>(r, target);
 #ifdef CK_SIM_CHECKED
-  source = ck_sim_read_range(source, count, site);
-  target = ck_sim_write_range(target, count, site);
+  source = ck_sim_access_range(source, count, ck_sim::kReads, site);
+  target = ck_sim_access_range(target, count, ck_sim::kWrites, site);
   if (target == nullptr || source == nullptr) return;
 #endif
   memcpy(target, source, count);
@@ -73,7 +74,7 @@ CK_INLINE void call_memset(const ck_sim::Site* site, char* r, char* to, char* va
   const u64 count = load<u64>(bytes);
   store<char*>(r, target);
 #ifdef CK_SIM_CHECKED
-  target = ck_sim_write_range(target, count, site);
+  target = ck_sim_access_range(target, count, ck_sim::kWrites, site);
   if (target == nullptr) return;
 #endif
   memset(target, load<s32>(value), count);

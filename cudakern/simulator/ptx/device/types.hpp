@@ -47,14 +47,11 @@ CK_INLINE To bit_cast(const From& from) {
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_bit_cast)
   return __builtin_bit_cast(To, from);
-#define CK_BIT_CAST
 #endif
 #endif
-#ifndef CK_BIT_CAST
   To to;
   __builtin_memcpy(&to, &from, sizeof to);
   return to;
-#endif
 }
 
 /// The value at an address.

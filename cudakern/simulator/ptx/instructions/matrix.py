@@ -82,10 +82,10 @@ _MOVES = (
 SPACE: shared shared::cta
 9.7.14.5.15 ldmatrix.sync.aligned.m8n8.x$count$trans{.SPACE}.b16 d:b32, [p]
     (reads, 16 bytes, waits) =
-    matrix::load_matrices<$count, $is>(matrix::fragment({d}), {p}, me, {site});
+    matrix::move_rows<$count, $is, false>(matrix::fragment({d}), {p}, me, {site});
 9.7.14.5.16 stmatrix.sync.aligned.m8n8.x$count$trans{.SPACE}.b16 [p], a:b32
     (writes, 16 bytes, waits) =
-    matrix::store_matrices<$count, $is>({p}, matrix::fragment({a}), me, {site});
+    matrix::move_rows<$count, $is, true>(matrix::fragment({a}), {p}, me, {site});
 """,
         *(
             {"count": count, "trans": trans, "is": is_transposed}
@@ -136,14 +136,14 @@ SPACE: global shared shared::cta
 _LOAD = """
 9.7.14.4.3 wmma.load.PART.sync.aligned.MAJOR.SHAPE{.SPACE}.ELEMENT d:$register, [p]$stride_operand
     (reads, waits$size) =
-    matrix::load_fragment<matrix::{SHAPE}, matrix::{ELEMENT}, matrix::part_$part,
-    matrix::{MAJOR}>(matrix::fragment({d}), {p}, $stride, {site});
+    matrix::move<matrix::{SHAPE}, matrix::{ELEMENT}, matrix::part_$part,
+    matrix::{MAJOR}, false>(matrix::fragment({d}), {p}, $stride, {site});
 """
 _STORE = """
 9.7.14.4.4 wmma.store.d.sync.aligned.MAJOR.SHAPE{.SPACE}.ELEMENT [p], a:$register$stride_operand
     (writes, waits$size) =
-    matrix::store_fragment<matrix::{SHAPE}, matrix::{ELEMENT}, matrix::{MAJOR}>({p},
-    matrix::fragment({a}), $stride, {site});
+    matrix::move<matrix::{SHAPE}, matrix::{ELEMENT}, matrix::part_c,
+    matrix::{MAJOR}, true>(matrix::fragment({a}), {p}, $stride, {site});
 """
 
 FORMS = (
