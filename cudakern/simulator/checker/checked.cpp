@@ -30,7 +30,7 @@ static void take_sample(Launch* launch, ck_sim_options* o) {
 static void run_all(Launch* launch, uint64_t seed) {
   Rounds rounds = {};
   rounds.launch = launch;
-  rounds.random.state = seed * 0x9E3779B97F4A7C15u + 1;
+  rounds.random = seed * 0x9E3779B97F4A7C15u + 1;
   rounds.seen = ~uint64_t{0};
   rounds.wanted = launch->wanted;
   Worker* const outer = worker;
@@ -39,9 +39,7 @@ static void run_all(Launch* launch, uint64_t seed) {
   worker = outer;
   Vector<Worker*>& workers = checker.residents;
   while (workers.size > 0) {
-    Worker* w = workers[--workers.size];
-    leave_cluster(w);
-    leave_worker(w);
+    leave_worker(workers[--workers.size]);
   }
   leave_guard(&rounds.runner.guard);
   trim_fibers();

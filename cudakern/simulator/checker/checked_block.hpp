@@ -26,15 +26,10 @@ struct Events {
 
   __attribute__((noinline)) void grow() {
     const uint32_t more = capacity == 0 ? 64 : 2 * capacity;
-    uint64_t* memory = require<uint64_t>(malloc(more * (sizeof *addresses + sizeof *keys)));
-    uint32_t* const new_keys = reinterpret_cast<uint32_t*>(memory + more);
-    if (size != 0) {
-      memcpy(memory, addresses, size * sizeof *addresses);
-      memcpy(new_keys, keys, size * sizeof *keys);
-    }
-    free(addresses);
-    addresses = memory;
-    keys = new_keys;
+    const size_t bytes = more * (sizeof *addresses + sizeof *keys);
+    addresses = require<uint64_t>(realloc(addresses, bytes));
+    uint64_t* const old_keys = addresses + capacity;
+    keys = static_cast<uint32_t*>(memmove(addresses + more, old_keys, size * sizeof *keys));
     capacity = more;
   }
 };
@@ -103,7 +98,8 @@ struct RemoteAccess {
   Tag tag;
   const Site* site;  // null without any
   uint32_t kind, bytes;
-  uint64_t offset;  // in the window
+  uint64_t offset;   // in the window
+  bool only_strict;  // whether a launch that is not strict would see it come before the block's end
 };
 
 struct CheckedBlock {

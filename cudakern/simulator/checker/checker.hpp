@@ -7,14 +7,12 @@
 
 namespace ck_sim {
 
-constexpr uint32_t kWide = 64;  // bytes of the largest single access, at least
-
 struct Checker {
   bool checks, counts;   // which of the reports is asked for
   uint64_t writes;       // of the launch
   uint64_t next_serial;  // of blocks, over all launches
   Vector<Worker*> residents;
-  alignas(16) char nowhere[kWide];  // where accesses go that must not happen
+  alignas(16) char nowhere[64];  // where accesses go that must not happen; none has more bytes
 };
 
 inline Checker checker = {false, false, 0, 1, {}, {}};
@@ -155,24 +153,15 @@ inline bool locate_object(Access& a, const Vector<Object>& objects, const Mappin
   return is_inside(a, o->bytes) && !(o->constant && (a.kind & kWrites) != 0);
 }
 
-inline bool is_stack(const Worker* w, const char* address) {
-  for (uint32_t i = 0; i < w->launch->threads; ++i) {
-    Fiber* fiber = w->threads[i].fiber;
-    if (fiber != nullptr && fiber->has(address)) return true;
-  }
-  return false;
-}
-
 /// Locates an address in memory that the thread may not access.
 inline void locate_stray(Access& a, Location* location) {
   bool inside = false;
-  for (size_t i = 0; i < checker.residents.size && may_be_shared(a.kind); ++i) {
-    if (is_in_window(a, checker.residents[i], location, &inside)) return;
-  }
-  for (size_t i = 0; i < checker.residents.size && is_among_stacks(a.address); ++i) {
-    if (is_stack(checker.residents[i], a.address)) {
-      a.space = ck_sim_foreign;
-      return;
+  const bool is_on_stack = is_among_stacks(a.address);
+  for (Worker* w : checker.residents) {
+    if (may_be_shared(a.kind) && is_in_window(a, w, location, &inside)) return;
+    for (uint32_t i = 0; is_on_stack && i < w->launch->threads; ++i) {
+      Fiber* fiber = w->threads[i].fiber;
+      a.space = fiber != nullptr && fiber->has(a.address) ? uint32_t{ck_sim_foreign} : a.space;
     }
   }
 }
@@ -457,8 +446,7 @@ struct QuickLocation {
   bool initialized;
 };
 
-/// Locates an aligned access to the object that its instruction accessed last; false if it lies
-/// elsewhere.
+/// Locates an aligned access to the object that its instruction accessed last; false elsewhere.
 template <bool kWrite>
 inline bool find_quickly(Worker* w, const char* address, const Site* site,
                          QuickLocation* location) {

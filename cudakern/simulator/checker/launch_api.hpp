@@ -8,14 +8,13 @@
 struct ck_sim_buffer {
   char* host;
   uint64_t bytes;
-  uint32_t phase;          // address modulo 512
-  uint32_t read_only;      // whether no kernel may write it
-  uint32_t all_unwritten;  // whether all of it is unwritten
-  uint32_t no_addresses;   // whether no element of it can be an address
-  const uint8_t* valid;    // a byte for each byte: whether it belongs to an array; null: all do
-  const uint8_t*
-      unwritten;     // a byte for each byte: whether nothing wrote it; null: see `all_unwritten`
-  uint64_t address;  // in the checker's memory; filled in
+  uint32_t phase;            // address modulo 512
+  uint32_t read_only;        // whether no kernel may write it
+  uint32_t all_unwritten;    // whether all of it is unwritten
+  uint32_t no_addresses;     // whether no element of it can be an address
+  const uint8_t* valid;      // of each byte: whether it belongs to an array; null: all do
+  const uint8_t* unwritten;  // of each byte: whether nothing wrote it; null: see `all_unwritten`
+  uint64_t address;          // in the checker's memory; filled in
 };
 
 /// An address among the parameters.

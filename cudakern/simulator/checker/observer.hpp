@@ -115,17 +115,6 @@ void start_checked_block(Worker* w) {
   }
 }
 
-inline Vector<RemoteAccess> lost_accesses;
-
-inline void report_remote(Worker* owner, uint32_t thread, const RemoteAccess& one,
-                          bool only_strict) {
-  Access a = {owner, thread, one.site, one.kind, nullptr, one.bytes, one.tag};
-  a.space = ck_sim_remote;
-  a.object = owner->group.rank;
-  a.offset = static_cast<int64_t>(one.offset);
-  report_ended(a, only_strict);
-}
-
 /// Checks that what other blocks of the cluster did to the shared memory of a block came before the
 /// block's end: one of its threads must know of it.
 inline void end_shared_memory(Worker* w) {
@@ -143,10 +132,11 @@ inline void end_shared_memory(Worker* w) {
   uint32_t bases[kMaxRanks] = {};
   const auto settle = [&remote, &left](size_t from, size_t count, const Release& r) {
     for (size_t i = from; i < from + count; ++i) {
-      if (remote[i].site != nullptr && r.covers(remote[i].tag)) {
-        remote[i].site = nullptr;
-        --left;
-      }
+      RemoteAccess& one = remote[i];
+      if (one.site == nullptr || one.only_strict || !r.covers(one.tag)) continue;
+      one.only_strict = order.lenient;
+      one.site = order.lenient ? one.site : nullptr;
+      --left;
     }
   };
   const auto settles_all = [w, threads, &bases, &left, settle](const Release& r) {
@@ -163,21 +153,20 @@ inline void end_shared_memory(Worker* w) {
   };
   if (known.all != nullptr && order.includes(known.all, settles_all)) return;
   // What is left is wrong: in a strict launch, some of it perhaps only there.
-  Vector<RemoteAccess>& lost = lost_accesses;
-  lost.clear();
-  for (size_t i = 0; i < remote.size; ++i) {
-    lost.push(remote[i]);
-  }
   if (w->launch->strict && known.all != nullptr) {
     memset(bases, 0, sizeof bases);
     order.lenient = true;
     order.includes(known.all, settles_all);
     order.lenient = false;
   }
-  for (size_t i = 0; i < lost.size; ++i) {
-    if (lost[i].site != nullptr) {
-      report_remote(w, static_cast<uint32_t>(i % threads), lost[i], remote[i].site == nullptr);
-    }
+  for (uint32_t i = 0; i < remote.size; ++i) {
+    const RemoteAccess& one = remote[i];
+    if (one.site == nullptr) continue;
+    Access a = {w, i % threads, one.site, one.kind, nullptr, one.bytes, one.tag};
+    a.space = ck_sim_remote;
+    a.object = w->group.rank;
+    a.offset = static_cast<int64_t>(one.offset);
+    report_ended(a, one.only_strict);
   }
 }
 

@@ -110,9 +110,8 @@ struct Operations {
 
 /// Which of a channel's `reads` is a thread's, as long as the channel has so many `writes`.
 struct Reading {
-  size_t index;
+  size_t number;  // from 1; 0 if there is none
   uint32_t writes;
-  bool known;
 };
 
 /// That a read saw a strong write.
@@ -436,11 +435,11 @@ inline void leave_reads(Worker* w, uint32_t self, Channel* channel, Scope scope)
     last = what;
     const Channel::Entry entry = {what, narrower(what->scope, scope), true, false};
     Reading& reading = order.readings.get(operation_key(w, self, channel, entry.scope));
-    if (reading.known && reading.writes == channel->writes) {
-      channel->reads[reading.index] = entry;
+    if (reading.number != 0 && reading.writes == channel->writes) {
+      channel->reads[reading.number - 1] = entry;
     } else {
-      reading = {channel->reads.size, channel->writes, true};
       channel->reads.push(entry);
+      reading = {channel->reads.size, channel->writes};
     }
   }
 }
@@ -747,6 +746,46 @@ inline void meet_lanes(Worker* w, uint32_t first, unsigned mask) {
     t.knowledge = known.all;
     advance(t);
   }
+}
+
+// Which writes the asynchronous proxy sees, through which bulk copies access memory: those before a
+// fence between the proxies, by any thread, that comes before the copy.
+
+inline Vector<const Release*> proxy_fences;  // scratch: those that a search has met
+
+/// Takes note of a fence between the proxies for some spaces, a bit each.
+inline void fence_proxies(Worker* w, uint32_t self, uint32_t spaces) {
+  ThreadOrder& t = w->checked.order[self];
+  const Release* what = release(w, self, Scope::kSys);
+  for (int i = 0; i < kProxySpaces; ++i) {
+    if ((spaces >> i & 1) != 0) {
+      t.proxy[i] = what;
+    }
+  }
+}
+
+/// Whether a thread knows of a proxy fence that knew of a write.
+inline bool is_fenced(Worker* w, uint32_t self, Tag tag, int space) {
+  ThreadOrder& t = w->checked.order[self];
+  pass_on_fences(t);
+  if (t.knowledge == nullptr) return false;
+  proxy_fences.clear();
+  const bool found = order.includes(
+      t.knowledge, [](const Release&) { return false; },
+      [tag, space](const Knowledge& k) {
+        if (k.fenced == nullptr || (k.spaces >> space & 1) == 0) return false;
+        proxy_fences.push(k.fenced);
+        return k.fenced->covers(tag);
+      });
+  if (found) return true;
+  for (size_t i = proxy_fences.size; i > 0; --i) {
+    const Knowledge* known = proxy_fences[i - 1]->knowledge;
+    if (known != nullptr &&
+        order.includes(known, [tag](const Release& r) { return r.covers(tag); })) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace ck_sim

@@ -8,15 +8,6 @@
 
 namespace ck_sim {
 
-/// Random numbers, which follow from a seed.
-struct Random {
-  uint64_t state;
-  uint32_t below(uint32_t n) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<uint32_t>((state >> 33) * n >> 31);
-  }
-};
-
 constexpr int kGrowRounds = 4;    // rounds without progress before more blocks start, ...
 constexpr int kQuietRounds = 64;  // ... or states are compared
 constexpr uint32_t kGrowth = 4;   // the factor by which resident blocks become more
@@ -28,7 +19,7 @@ Thread* next_thread(Worker* w) { return &w->threads[w->order[w->next_fresh]]; }
 
 struct Rounds {
   Launch* launch;
-  Random random;
+  uint64_t random;  // the state of a generator
   Runner runner;
   uint32_t wanted;                 // blocks that are to be resident
   uint64_t waiting[kMostWaiting];  // clusters of which one starts next
@@ -40,21 +31,27 @@ struct Rounds {
   uint64_t since;
 };
 
+/// A random number below `n`.
+inline uint32_t draw(Rounds* r, uint32_t n) {
+  r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+  return static_cast<uint32_t>((r->random >> 33) * n >> 31);
+}
+
 /// Draws a new order of threads: mostly of warps and of the lanes of each, which keeps accesses to
 /// neighbours together; every fourth time of all threads alike.
 inline void shuffle(Rounds* r, Worker* w) {
   const uint32_t threads = r->launch->threads;
-  const uint32_t unit = r->random.below(4) == 0 ? 1 : kLanes, units = (threads + unit - 1) / unit;
+  const uint32_t unit = draw(r, 4) == 0 ? 1 : kLanes, units = (threads + unit - 1) / unit;
   uint16_t starts[kMaxThreads];
   for (uint32_t i = 0; i < units; ++i) {
-    const uint32_t k = r->random.below(i + 1);
+    const uint32_t k = draw(r, i + 1);
     starts[i] = starts[k];
     starts[k] = static_cast<uint16_t>(i * unit);
   }
   uint32_t done = 0;
   for (uint32_t i = 0; i < units; ++i) {
     const uint32_t count = threads - starts[i] < unit ? threads - starts[i] : unit;
-    const uint32_t turn = r->random.below(count), flip = r->random.below(2) * (count - 1);
+    const uint32_t turn = draw(r, count), flip = draw(r, 2) * (count - 1);
     for (uint32_t k = 0; k < count; ++k) {
       const uint32_t lane = (flip != 0 ? flip - k : k) + turn;
       w->order[done++] = static_cast<uint16_t>(starts[i] + (lane < count ? lane : lane - count));
@@ -73,7 +70,7 @@ inline uint64_t take_cluster(Rounds* r) {
   while (r->waiting_count < kMostWaiting && clusters_left(r) > r->waiting_count) {
     r->waiting[r->waiting_count++] = r->launch->next_block++;
   }
-  const uint32_t k = r->random.below(r->waiting_count);
+  const uint32_t k = draw(r, r->waiting_count);
   const uint64_t cluster = r->waiting[k];
   r->waiting[k] = r->waiting[--r->waiting_count];
   return cluster;
@@ -202,10 +199,10 @@ inline void run_rounds(Rounds* r) {
   while (fill(r) && launch->resident != 0) {
     // Without progress for long, all rounds are alike: otherwise there is no cycle to be found.
     const bool quiet = r->quiet >= kQuietRounds;
-    const uint32_t first = quiet ? 0 : r->random.below(static_cast<uint32_t>(workers.size));
+    const uint32_t first = quiet ? 0 : draw(r, static_cast<uint32_t>(workers.size));
     for (size_t i = 0; i < workers.size; ++i) {
       Worker* w = workers[(first + i) % workers.size];
-      uint32_t turns = quiet ? 1 : 1 + r->random.below(3);
+      uint32_t turns = quiet ? 1 : 1 + draw(r, 3);
       for (; turns > 0 && is_running(w) && !has_failed(launch); --turns) {
         if (!pass(r, w)) {
           report_stuck(w);

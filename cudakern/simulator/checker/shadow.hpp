@@ -5,7 +5,7 @@
 // some. An access to fewer bytes splits its cell into one for each byte.
 #pragma once
 
-#include "proxies.hpp"
+#include "order.hpp"
 #include "undefined.hpp"
 
 namespace ck_sim {

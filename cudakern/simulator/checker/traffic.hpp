@@ -225,9 +225,8 @@ inline void add_request(const Request& r) {
     return;
   }
   uint64_t units[kLanes];
-  const int shift = memory == Memory::kGlobal ? kSectorShift
-                    : r.width > 4             ? __builtin_ctz(r.width)
-                                              : 2;
+  const int shift =
+      memory == Memory::kGlobal ? kSectorShift : __builtin_ctz(r.width > 4 ? r.width : 4);
   for (uint32_t i = 0; i < r.count; ++i) {
     units[i] = r.address[i] >> shift;
   }

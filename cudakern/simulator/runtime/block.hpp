@@ -7,7 +7,6 @@
 #include "guarded_arrays.hpp"
 #include "mbarrier.hpp"
 #include "ticks.hpp"
-#include "window.hpp"
 
 namespace ck_sim {
 
@@ -141,7 +140,6 @@ inline void on_fault(void*, const siginfo_t* info) {
     snprintf(text, sizeof text, "a thread must use at most %u bytes of stack",
              static_cast<unsigned>(kStackBytes));
   } else if (window_offset(w->window, info->si_addr) < w->window.bytes) {
-    kind = "out_of_bounds";
     snprintf(text, sizeof text,
              "shared memory must be accessed within its %llu bytes; offset %llu is not",
              static_cast<unsigned long long>(w->group.dynamic_offset) + w->group.dynamic_bytes,

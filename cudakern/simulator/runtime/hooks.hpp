@@ -1,7 +1,7 @@
 // Hooks by which the checker observes the runtime. In plain launches they do nothing.
 #pragma once
 
-#include "collectives.hpp"
+#include "scheduler.hpp"
 
 #ifdef CK_SIM_CHECKED
 #define CK_SIM_HOOK(declaration, body) declaration;  // see observer.hpp

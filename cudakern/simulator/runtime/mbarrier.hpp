@@ -1,8 +1,7 @@
 // mbarrier objects, and copies that only happen when somebody waits for them.
 #pragma once
 
-#include "polling.hpp"
-#include "window.hpp"
+#include "collectives.hpp"
 
 namespace ck_sim {
 

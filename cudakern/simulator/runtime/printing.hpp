@@ -7,69 +7,43 @@ namespace ck_sim {
 
 constexpr int kMaxWidth = 4096;  // of a conversion; larger widths and precisions count as this
 
-/// The text that a call prints, in memory that its worker keeps.
-class Text {
- public:
-  explicit Text(Worker* w) : w_(w) { w->text_bytes = 0; }
+/// Makes room for so many more bytes in the text that a worker's call prints; null without memory.
+inline char* make_room(Worker* w, size_t bytes) {
+  if (w->text_bytes + bytes > w->text_capacity) {
+    const size_t capacity = 2 * (w->text_bytes + bytes);
+    char* text = static_cast<char*>(realloc(w->text, capacity));
+    if (text == nullptr) return nullptr;
+    w->text = text;
+    w->text_capacity = capacity;
+  }
+  return w->text + w->text_bytes;
+}
 
-  /// Makes room for so many more bytes; null without memory.
-  char* room(size_t bytes) {
-    if (w_->text_bytes + bytes > w_->text_capacity) {
-      const size_t capacity = 2 * (w_->text_bytes + bytes);
-      char* text = static_cast<char*>(realloc(w_->text, capacity));
-      if (text == nullptr) return nullptr;
-      w_->text = text;
-      w_->text_capacity = capacity;
-    }
-    return w_->text + w_->text_bytes;
+inline void add_text(Worker* w, const char* from, size_t bytes) {
+  char* to = make_room(w, bytes);
+  if (to != nullptr) {
+    memcpy(to, from, bytes);
+    w->text_bytes += bytes;
   }
-  void add(const char* from, size_t bytes) {
-    char* to = room(bytes);
-    if (to != nullptr) {
-      memcpy(to, from, bytes);
-      w_->text_bytes += bytes;
-    }
-  }
-  /// Adds what the host's printf prints.
-  template <typename... Values>
-  void print(const char* format, Values... values) {
-    for (size_t bytes = 100;;) {
-      char* to = room(bytes + 1);
-      const int printed = to == nullptr ? -1 : snprintf(to, bytes + 1, format, values...);
-      if (printed <= static_cast<int>(bytes)) {
-        w_->text_bytes += printed < 0 ? 0 : static_cast<size_t>(printed);
-        return;
-      }
-      bytes = static_cast<size_t>(printed);
-    }
-  }
-
- private:
-  Worker* w_;
-};
+}
 
 /// The values that a kernel passed, each aligned to its size.
-class Values {
- public:
-  Values(const char* at, const Site* site) : at_(at), site_(site) {}
-  bool exist() const { return at_ != nullptr; }
-  int count = 0;
+struct Values {
+  const char* at;  // null without any
+  const Site* site;
+  int count;
 
   template <typename T>
   T next() {
     T value;
-    at_ = reinterpret_cast<const char*>((reinterpret_cast<uintptr_t>(at_) + sizeof(T) - 1) &
-                                        ~(sizeof(T) - 1));
-    check_printed(at_, sizeof(T), site_);
-    memcpy(&value, at_, sizeof(T));
-    at_ += sizeof(T);
+    at = reinterpret_cast<const char*>((reinterpret_cast<uintptr_t>(at) + sizeof(T) - 1) &
+                                       ~(sizeof(T) - 1));
+    check_printed(at, sizeof(T), site);
+    memcpy(&value, at, sizeof(T));
+    at += sizeof(T);
     ++count;
     return value;
   }
-
- private:
-  const char* at_;
-  const Site* site_;
 };
 
 /// A conversion of a format.
@@ -87,7 +61,7 @@ inline int clamp_width(int64_t width) {
 /// Reads a width or precision: digits or a star; null if a star has no value.
 inline const char* read_width(const char* at, Values* values, int64_t* width) {
   if (*at == '*') {
-    if (!values->exist()) return nullptr;
+    if (values->at == nullptr) return nullptr;
     *width = values->next<int32_t>();
     return at + 1;
   }
@@ -131,7 +105,7 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
   }
   c->kind = *at;
   if (*at == 0 || strchr("diouxXcspeEfFgGaA%", *at) == nullptr ||
-      (*at != '%' && !values->exist())) {
+      (*at != '%' && values->at == nullptr)) {
     return nullptr;
   }
   return at + 1;
@@ -139,56 +113,65 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
 
 /// Prints one value by the host's printf. A negative precision means none there.
 template <typename T>
-inline void print_one(Text* text, const Conversion& c, const char* length, T value) {
+inline void print_one(Worker* w, const Conversion& c, const char* length, T value) {
   char format[24];
   snprintf(format, sizeof format, "%%%s*.*%s%c", c.flags, length, c.kind);
-  text->print(format, c.width, c.precision, value);
+  for (size_t bytes = 100;;) {
+    char* to = make_room(w, bytes + 1);
+    const int printed =
+        to == nullptr ? -1 : snprintf(to, bytes + 1, format, c.width, c.precision, value);
+    if (printed <= static_cast<int>(bytes)) {
+      w->text_bytes += printed < 0 ? 0 : static_cast<size_t>(printed);
+      return;
+    }
+    bytes = static_cast<size_t>(printed);
+  }
 }
 
-inline void print_value(Text* text, Conversion c, Values* values) {
+inline void print_value(Worker* w, Conversion c, Values* values) {
   if (strchr("diouxX", c.kind) != nullptr) {
     if (strcmp(c.length, "ll") == 0) {
-      print_one(text, c, c.length, values->next<long long>());
+      print_one(w, c, c.length, values->next<long long>());
     } else {
-      print_one(text, c, c.length, values->next<int>());
+      print_one(w, c, c.length, values->next<int>());
     }
   } else if (c.kind == '%') {
-    text->add("%", 1);
+    add_text(w, "%", 1);
   } else if (c.kind == 'c' || c.kind == 's') {
     const bool left = strchr(c.flags, '-') != nullptr;
     strcpy(c.flags, left ? "-" : "");  // other flags mean nothing here
     if (c.kind == 'c') {
       c.precision = -1;  // nor does this
-      print_one(text, c, "", values->next<int>());
+      print_one(w, c, "", values->next<int>());
     } else {
       const char* from = values->next<const char*>();
-      print_one(text, c, "", from == nullptr ? "(null)" : from);
+      print_one(w, c, "", from == nullptr ? "(null)" : from);
     }
   } else if (c.kind == 'p') {
-    print_one(text, c, "", values->next<void*>());
+    print_one(w, c, "", values->next<void*>());
   } else {
-    print_one(text, c, "", values->next<double>());
+    print_one(w, c, "", values->next<double>());
   }
 }
 
 CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments, const Site* site) {
   if (format == nullptr) return -1;
   Worker* w = current();
-  Text text(w);
-  Values values(arguments, site);
+  w->text_bytes = 0;
+  Values values = {arguments, site, 0};
   for (const char* at = format; *at != 0;) {
     const char* start = at;
     while (*at != 0 && *at != '%') {
       ++at;
     }
-    text.add(start, static_cast<size_t>(at - start));
+    add_text(w, start, static_cast<size_t>(at - start));
     if (*at == '%') {
       Conversion conversion;
       const char* end = read_conversion(at + 1, &values, &conversion);
       if (end != nullptr) {
-        print_value(&text, conversion, &values);
+        print_value(w, conversion, &values);
       } else {
-        text.add("%", 1);
+        add_text(w, "%", 1);
       }
       at = end != nullptr ? end : at + 1;
     }

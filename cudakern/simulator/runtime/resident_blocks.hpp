@@ -39,9 +39,7 @@ inline bool take_blocks(Launch* launch, Worker** workers) {
 /// Gives up the last workers, so many.
 inline void remove_workers(ResidentBlocks* r, uint32_t count) {
   for (; count > 0; --count) {
-    Worker* w = r->workers[--r->count];
-    leave_cluster(w);
-    leave_worker(w);
+    leave_worker(r->workers[--r->count]);
   }
 }
 

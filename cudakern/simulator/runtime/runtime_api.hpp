@@ -246,15 +246,13 @@ CK_SIM_EXPORT void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function f
 
 CK_SIM_EXPORT void ck_sim_vote(void* const* lanes, unsigned mask);
 CK_SIM_EXPORT void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_t);
-#define CK_SHUFFLE(mode) \
-  CK_SIM_EXPORT void ck_sim_shuffle_##mode(void* const* lanes, unsigned mask); \
-  CK_SIM_EXPORT void ck_sim_shuffle_all_##mode(char* data, uint64_t bytes, uint32_t, uint32_t); \
-  CK_SIM_EXPORT void ck_sim_shuffle_fixed_##mode(char* data, uint64_t bytes, uint32_t by, \
+#define CK_EACH_SHUFFLE(_) _(up, 'u') _(down, 'd') _(bfly, 'b') _(idx, 'i')
+#define CK_SHUFFLE(name, mode) \
+  CK_SIM_EXPORT void ck_sim_shuffle_##name(void* const* lanes, unsigned mask); \
+  CK_SIM_EXPORT void ck_sim_shuffle_all_##name(char* data, uint64_t bytes, uint32_t, uint32_t); \
+  CK_SIM_EXPORT void ck_sim_shuffle_fixed_##name(char* data, uint64_t bytes, uint32_t by, \
                                                  uint32_t within);
-CK_SHUFFLE(up)
-CK_SHUFFLE(down)
-CK_SHUFFLE(bfly)
-CK_SHUFFLE(idx)
+CK_EACH_SHUFFLE(CK_SHUFFLE)
 #undef CK_SHUFFLE
 
 // For activemask, see ck_sim_converge of runtime.hpp.

@@ -62,6 +62,11 @@ struct Window {
   uint64_t open;   // accessible, from the start
 };
 
+/// The offset of an address in a window; at least its `bytes` if the address is elsewhere.
+inline uint64_t window_offset(const Window& window, const void* address) {
+  return static_cast<uint64_t>(static_cast<const char*>(address) - window.start);
+}
+
 struct Warp {
   unsigned exited;  // lanes of the running block
   unsigned absent;  // the lane that a collective lacked last

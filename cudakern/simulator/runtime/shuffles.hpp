@@ -58,10 +58,7 @@ inline void shuffle_all(char* data, uint64_t bytes, uint32_t by, uint32_t within
                                                  uint32_t within) { \
     shuffle_all<mode, true>(data, bytes, by, within); \
   }
-CK_SHUFFLE(up, 'u')
-CK_SHUFFLE(down, 'd')
-CK_SHUFFLE(bfly, 'b')
-CK_SHUFFLE(idx, 'i')
+CK_EACH_SHUFFLE(CK_SHUFFLE)
 #undef CK_SHUFFLE
 
 CK_SIM_EXPORT void ck_sim_vote(void* const* lanes, unsigned mask) {

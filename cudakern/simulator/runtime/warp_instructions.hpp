@@ -1,7 +1,7 @@
 // Instructions that the lanes of a warp carry out together: shuffles, votes, matrix products.
 #pragma once
 
-#include "hooks.hpp"
+#include "collectives.hpp"
 
 namespace ck_sim {
 

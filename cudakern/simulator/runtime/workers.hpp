@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "block.hpp"
 #include "residency.hpp"
@@ -10,6 +12,12 @@
 namespace ck_sim {
 
 constexpr uint32_t kMostFreeWorkers = 64;  // that are kept for later launches
+
+// The addresses of a block's shared memory. All that a 32-bit offset can reach are reserved, but
+// only those that the kernel asked for can be accessed, in whole pages. So a wrong offset is a
+// fault.
+constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
+constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where there is little address space
 
 inline Worker* free_workers = nullptr;
 inline uint32_t free_worker_count = 0;
@@ -68,6 +76,22 @@ inline Worker* take_worker(Launch* launch) {
   w->fiber = nullptr;
   w->idle_fibers = nullptr;
   return w;
+}
+
+/// Makes just the first `bytes` of a window accessible; false without memory.
+inline bool open_window(Window* window, uint64_t bytes) {
+  for (uint64_t reserved = kWindowBytes; window->start == nullptr; reserved /= 16) {
+    if (reserved < kLeastWindowBytes) return false;
+    *window = {map_pages(reserved, PROT_NONE), reserved, 0};
+  }
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t wanted = (bytes + page - 1) / page * page;
+  const bool grows = wanted > window->open;
+  const uint64_t first = grows ? window->open : wanted, last = grows ? wanted : window->open;
+  const int access = grows ? PROT_READ | PROT_WRITE : PROT_NONE;
+  if (first != last && mprotect(window->start + first, last - first, access) != 0) return false;
+  window->open = wanted;
+  return true;
 }
 
 /// Prepares a worker for blocks of the launch; false without memory.
@@ -129,6 +153,7 @@ inline Worker* enter_worker(Runner* r) {
 }
 
 inline void leave_worker(Worker* w) {
+  leave_cluster(w);
   if (has_failed(w->launch)) {
     clean_up(w);
   }

@@ -38,17 +38,14 @@ struct Vote : ck_sim::Vote {
   static constexpr auto meet_all = ck_sim_vote_all;
 };
 
-#define CK_SHUFFLE(mode) \
-  struct Shuffle_##mode : ck_sim::Shuffle { \
+#define CK_SHUFFLE(name, mode) \
+  struct Shuffle_##name : ck_sim::Shuffle { \
     using ck_sim::Shuffle::Shuffle; \
-    static constexpr auto meet = ck_sim_shuffle_##mode; \
-    static constexpr auto meet_all = ck_sim_shuffle_all_##mode; \
-    static constexpr auto meet_fixed = ck_sim_shuffle_fixed_##mode; \
+    static constexpr auto meet = ck_sim_shuffle_##name; \
+    static constexpr auto meet_all = ck_sim_shuffle_all_##name; \
+    static constexpr auto meet_fixed = ck_sim_shuffle_fixed_##name; \
   };
-CK_SHUFFLE(up)
-CK_SHUFFLE(down)
-CK_SHUFFLE(bfly)
-CK_SHUFFLE(idx)
+CK_EACH_SHUFFLE(CK_SHUFFLE)
 #undef CK_SHUFFLE
 #ifdef CK_SIM_CHECKED
 CK_INLINE void prepare(ck_sim::Shuffle& mine, const ck_sim::View* me, const ck_sim::Site* site) {
