@@ -21,6 +21,7 @@ constexpr int kCensusBits = 12;
 inline void count_in(uint64_t* census, uint64_t progress) {
   uint64_t seen = __atomic_load_n(census, __ATOMIC_SEQ_CST), wanted;
   do {
+    if (seen >> kCensusBits > progress) return;  // it is this runner that is out of date
     const bool current = seen >> kCensusBits << kCensusBits == progress << kCensusBits;
     wanted = current ? seen + 1 : progress << kCensusBits | 1;
   } while (!__atomic_compare_exchange_n(census, &seen, wanted, false, __ATOMIC_SEQ_CST,
