@@ -54,10 +54,6 @@ struct Conversion {
   char kind;
 };
 
-inline int clamp_width(int64_t width) {
-  return width > kMaxWidth ? kMaxWidth : static_cast<int>(width);
-}
-
 /// Reads a width or precision: digits or a star; null if a star has no value.
 inline const char* read_width(const char* at, Values* values, int64_t* width) {
   if (*at == '*') {
@@ -90,11 +86,11 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
       c->flags[strlen(c->flags)] = '-';
     }
   }
-  c->width = clamp_width(width);
+  c->width = static_cast<int>(least<int64_t>(width, kMaxWidth));
   if (*at == '.') {
     at = read_width(at + 1, values, &width);
     if (at == nullptr) return nullptr;
-    c->precision = width < 0 ? -1 : clamp_width(width);
+    c->precision = width < 0 ? -1 : static_cast<int>(least<int64_t>(width, kMaxWidth));
   }
   if (*at == 'h') {
     c->length = at[1] == 'h' ? "hh" : "h";
