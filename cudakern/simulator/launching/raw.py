@@ -218,7 +218,7 @@ class _Library:
         is_text = not (self.is_file or self.is_ptx)
         return f": take {advice}" if "<" in name and is_text else ""
 
-    def described(self, name: str) -> str:
+    def describe_kernel(self, name: str) -> str:
         """Return a kernel and its parameters, as far as they are known without compiling it."""
         text = self.code.text
         find = find_entry_parameters if self.is_ptx else find_declared_parameters
@@ -230,7 +230,7 @@ class _Library:
         parameters = "..." if parameters is None else parameters
         return f"{one_line(name)}({one_line(parameters):.{_MOST_SHOWN}})"
 
-    def overview(self) -> str:
+    def describe_module(self) -> str:
         """Return the code's name and its kernels: those asked for, until it is compiled."""
         names = list(self.code.expressions)
         for module in [*self._modules.values()][:1]:
@@ -243,7 +243,7 @@ class _Library:
         target = _TARGET.search(self.code.text) if self.is_ptx else None
         return target[1] if target else self._target or compiling.find_target()
 
-    def place(self) -> str:
+    def describe_state(self) -> str:
         """Return the architecture, and whether this is compiled, to be shown."""
         try:
             architecture = self.architecture()
@@ -443,12 +443,14 @@ class RawKernel(_Raw):
 
     def __repr__(self) -> str:
         """Show name, parameters and architecture; nothing is compiled for that."""
-        return f"<RawKernel {self._library.described(self._label)} {self._library.place()}>"
+        kernel, state = self._library.describe_kernel(self._label), self._library.describe_state()
+        return f"<RawKernel {kernel} {state}>"
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
         return render_box(
-            self._library.described(self._label), more=f"RawKernel {self._library.place()}"
+            self._library.describe_kernel(self._label),
+            more=f"RawKernel {self._library.describe_state()}",
         )
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -695,11 +697,13 @@ class RawModule(_Raw):
 
     def __repr__(self) -> str:
         """Show the code's name, the kernels that are known, and the architecture, as they are."""
-        return f"<RawModule {self._library.overview()} {self._library.place()}>"
+        return f"<RawModule {self._library.describe_module()} {self._library.describe_state()}>"
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook."""
-        return render_box(self._library.overview(), more=f"RawModule {self._library.place()}")
+        return render_box(
+            self._library.describe_module(), more=f"RawModule {self._library.describe_state()}"
+        )
 
     def compile(self, log_stream: object = None) -> None:
         """Compile for plain launches, with the errors of a call; nothing is written to a stream."""

@@ -143,8 +143,8 @@ class LiveRegisters:
             for bits, after, _ in self._points(used, nothing)
         }
         #: Registers, by the number of the point.
-        self.saved = {point: [*self._listed(bits)] for point, bits in saved.items()}
-        self.restored = {point: [*self._listed(bits)] for point, bits in restored.items()}
+        self.saved = {point: [*self._list_names(bits)] for point, bits in saved.items()}
+        self.restored = {point: [*self._list_names(bits)] for point, bits in restored.items()}
 
     def _mask(self, names: Iterable[str]) -> int:
         total = 0
@@ -156,7 +156,7 @@ class LiveRegisters:
             total |= bit
         return total
 
-    def _listed(self, bits: int) -> Iterator[str]:
+    def _list_names(self, bits: int) -> Iterator[str]:
         while bits:
             yield self._names[(bits & -bits).bit_length() - 1]
             bits &= bits - 1

@@ -279,14 +279,14 @@ class _Loops:
             if step is not None and step.opcode in {"bra", "brx"}
         }
         starts = {0: -1} | {points[id(s)]: i for i, s in enumerate(statements) if id(s) in points}
-        reached = {point: self._reached(i + 1) for point, i in starts.items()} if left else {}
+        reached = {point: self._find_reached(i + 1) for point, i in starts.items()} if left else {}
         for point in sorted(reached, key=lambda point: len(reached[point])):
             left -= len(reached[point])
             if left < 0:
                 break
             self.loops[point] = self._loop(point, starts[point], reached[point])
 
-    def _reached(self, start: int) -> set[int]:
+    def _find_reached(self, start: int) -> set[int]:
         """Return the lines that are executed from one on, up to the next points."""
         reached: set[int] = set()
         pending = [start]

@@ -84,7 +84,7 @@ class Undefined:
     def __init__(self, text: FunctionText, body: Sequence[Statement]) -> None:
         self._text = text
         own = text.function.parameters if text.function.is_entry else ()
-        self._names = _reached(body, {variable.name for variable in own})
+        self._names = _find_reached(body, {variable.name for variable in own})
         self._passing, self._again = _find_block_names(body, self._names)
         self._last = _last_uses(body, self._passing)
         self._stored = _stored_sizes(body)
@@ -139,7 +139,7 @@ class Undefined:
         guards = _guards(instruction)
         outside, behind = [], []
         if computes(row) or row.form.effects.words <= {"reads", "moves"}:
-            behind = [*self._guarded(results, guards)]
+            behind = [*self._apply_guards(results, guards)]
         else:
             outside = [*self._used(guards, "branch")]
         inside = " ".join((*before, statement, *after))
@@ -203,7 +203,9 @@ class Undefined:
                 self._seen.update(new)
             yield f"used({' | '.join(new)}, ck_sim_use_{use}, {self._text.site()});"
 
-    def _guarded(self, results: Iterable[Operand], guards: Iterable[Register]) -> Iterator[str]:
+    def _apply_guards(
+        self, results: Iterable[Operand], guards: Iterable[Register]
+    ) -> Iterator[str]:
         """Yield what a guard that may be undefined makes of results."""
         for guard in guards:
             for name in names_in(results):
@@ -243,7 +245,7 @@ class Undefined:
             before += self._given_registers(sources)
             after.append(self._got_registers(results))
         elif opcode == "ldmatrix" or {"moves", "reads"} <= effects.words:
-            after.append(self._loaded(results[0]))
+            after.append(self._assign_loaded(results[0]))
         elif opcode != "st":
             before += self._used(sources, "atomic" if "atomic" in effects else "other")
             for name in names_in(results):
@@ -267,7 +269,7 @@ class Undefined:
             lines += self._assign(item, f"of_register(u, v, {i})")
         return f"{{ {' '.join(lines)} }}"
 
-    def _loaded(self, target: Operand) -> str:
+    def _assign_loaded(self, target: Operand) -> str:
         words = self._text.instruction.words
         size = _ROW_PART if words[0] == "ldmatrix" else TYPE_BYTES[words[-1]]
         if not isinstance(target, Vector):
@@ -462,7 +464,7 @@ def _guards(instruction: Instruction) -> list[Register]:
     return [instruction.guard] if instruction.guard is not None else []
 
 
-def _reached(body: Sequence[Statement], own: set[str]) -> set[str]:
+def _find_reached(body: Sequence[Statement], own: set[str]) -> set[str]:
     """Return the registers that an undefined value can reach; ``own`` are a kernel's parameters."""
     leads: dict[str, set[str]] = {}
     reached: set[str] = set()
