@@ -37,17 +37,20 @@ FLOORS = (
 )
 #: Modules that import others in a function, with the reason: the time it saves, or who needs it.
 LATE = {
-    ("__main__", "errors"): "NumPy comes with it: 60 ms of every command",
-    ("engines", "engines.cuda.engine"): "CuPy comes with it: 300 ms, where it is at all",
-    ("engines", "engines.simulator"): "20 ms of a call on a GPU",
-    ("operators.arrays.foreign", "engines.cuda.loans"): "arrays of other libraries alone",
-    ("operators.compiled", "display.notebook"): "1 ms of a first call, and notebooks alone",
+    ("__main__", "errors"): "NumPy comes with it: 80 ms of every command",
+    ("engines", "engines.cuda.engine"): "20 ms, then CuPy, 100 ms: on a GPU alone",
+    ("engines", "engines.simulator"): "40 ms of a call on a GPU",
+    (
+        "operators.arrays.foreign",
+        "engines.cuda.loans",
+    ): "0.6 ms of an import, for few arrays",
+    ("operators.compiled", "display.notebook"): "2 ms of a first call, for notebooks alone",
     ("operators.nonzero.function", "display.notebook"): "likewise",
-    ("simulator.libraries.build", "simulator.ptx.parse"): "likewise",
-    ("simulator.libraries.build", "simulator.ptx.translate"): "60 ms, unless a library is kept",
-    ("simulator.reports.pytest_plugin", "simulator.reports.checked_tests"): "NumPy: every pytest",
-    ("simulator.reports.sessions", "simulator.reports.html.page"): "6 ms, and few want pages",
-    ("simulator.sources.text_to_ptx", "simulator.sources.host_code"): "10 ms, and files alone",
+    ("simulator.libraries.build", "simulator.ptx.parse"): "9 ms, unless a library is kept",
+    ("simulator.libraries.build", "simulator.ptx.translate"): "20 ms, likewise",
+    ("simulator.reports.pytest_plugin", "simulator.reports.checked_tests"): "80 ms of any pytest",
+    ("simulator.reports.sessions", "simulator.reports.html.page"): "10 ms, for pages alone",
+    ("simulator.sources.text_to_ptx", "simulator.sources.host_code"): "13 ms, for files alone",
 }
 LOADERS = {"load", "import_module"}
 
