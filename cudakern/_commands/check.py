@@ -13,7 +13,7 @@ import pickle
 import runpy
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import reduce
 from importlib.machinery import SourceFileLoader
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.reports.findings import Finding
+    from cudakern.simulator.sources.source_texts import Sources
 
 #: The status of a script that Ctrl-C ends.
 _INTERRUPTED = SIGNALLED + signal.SIGINT
@@ -107,7 +108,8 @@ def _group_by_seeds(
     found = {run.checks.seed: {*map(identify, run.checks.findings)} for run in runs}
     groups: dict[tuple[int, ...], list[Finding]] = {}
     for finding in findings:
-        seeds = (*(seed for seed, known in found.items() if identify(finding) in known),)
+        key = identify(finding)
+        seeds = (*(seed for seed, known in found.items() if key in known),)
         groups.setdefault(seeds, []).append(finding)
     return groups
 
@@ -262,15 +264,19 @@ class _Recorder(CheckReport):
 
 
 def _read(result: _Run, log: IO[bytes]) -> None:
-    """Read what a child has written down."""
-    try:
+    """Read what a child has written down, and join it once: a script may launch very often."""
+    count, found, remarks = 0, [], []
+    texts: Sources = {}
+    with suppress(EOFError, pickle.UnpicklingError):  # the end, or that of the child amid a record
         while True:
             launches, findings, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
-            new = Report(launches=launches, findings=findings, notes=notes, sources=sources)
-            result.checks = result.checks.join(new)
+            count += launches
+            found += findings
+            remarks += notes
+            texts |= sources
             result.traffic = traffic or result.traffic
-    except (EOFError, pickle.UnpicklingError):  # the end, or that of the child amid a record
-        return
+    new = Report(launches=count, findings=(*found,), notes=(*remarks,), sources=texts)
+    result.checks = result.checks.join(new)
 
 
 def _run_script(options: argparse.Namespace, seed: int, log: int) -> int:

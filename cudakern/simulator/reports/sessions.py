@@ -114,8 +114,8 @@ class CheckReport(_LiveReport):
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         self.launches += 1
-        found = describe_findings(observed, self.sources)
-        self.findings[:] = merge_findings((*self.findings, *found))
+        if found := describe_findings(observed, self.sources):
+            self.findings[:] = merge_findings((*self.findings, *found))
         self.notes += [note for note in describe_unchecked(observed) if note not in self.notes]
 
     @property

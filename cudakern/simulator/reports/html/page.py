@@ -62,12 +62,14 @@ def find_template() -> Template:
         """Return a name or a path that may go on in the next line."""
         return Markup("<wbr>").join(_PART.split(escape_unprintable(text)))
 
+    def finalize(value: object) -> object:
+        """Return what an expression of a template shows; markup stays as it is."""
+        return escape_unprintable(value) if type(value) is str else value
+
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
-        finalize=lambda value: (
-            escape_unprintable(value) if type(value) is str else value
-        ),  # no markup
+        finalize=finalize,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
