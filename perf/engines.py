@@ -39,9 +39,8 @@ class NullEngine:
         self.launches.append(launch)
         return lambda *_addresses: None
 
-    def workspace(self, device: int, nbytes: int) -> int:
-        """Return the address of no memory."""
-        del device, nbytes
+    def current_device(self) -> int:
+        """Return 0."""
         return 0
 
     def is_captured(self, device: int) -> bool:  # noqa: ARG002
@@ -76,7 +75,7 @@ class RecordingEngine:
 
     def __init__(self, engine: Engine) -> None:
         self.name, self.compile, self._prepare = engine.name, engine.compile, engine.prepare
-        self.workspace, self.temporary = engine.workspace, engine.temporary
+        self.current_device, self.temporary = engine.current_device, engine.temporary
         self.is_captured = engine.is_captured
         self.launches: list[Launch] = []
 

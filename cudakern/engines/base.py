@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from cudakern.values.layout import Layout
 
-    #: A compiled launch, which takes the addresses of its arrays. Safe to call from many threads.
+    #: A compiled launch, which takes the addresses of its arrays where their device is current.
+    #: Safe to call from many threads.
     PreparedLaunch = Callable[..., None]
 
 T = TypeVar("T")
@@ -116,14 +117,15 @@ class Engine(Protocol):
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> PreparedLaunch:
-        """Compile what the launch needs; ``tensors`` are in the order of their addresses."""
+        """Compile what the launch needs; ``tensors`` are in the order of their addresses.
 
-    def workspace(self, device: int, nbytes: int) -> int:
-        """Return the address of memory for a launch that is to follow on the current stream.
-
-        It starts as zeros and then keeps the last launch's values. No two launches that may run at
-        once get the same.
+        Each launch gets the address of its workspace, which starts as zeros and then keeps the last
+        launch's values; no two launches that may run at once get the same.
         """
+
+    @property
+    def current_device(self) -> Callable[[], int]:
+        """What returns the current CUDA device of this thread."""
 
     def is_captured(self, device: int) -> bool:
         """Return whether calls are captured into a graph now, to run later."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.engines import kernel_files
+from cudakern.engines.cuda.library import import_cupy
 from cudakern.engines.kernel_text import load_source
 from cudakern.errors import BindingError
 from cudakern.simulator.launching import observation
@@ -91,7 +92,11 @@ class SimulatorEngine:
         """Return the file of a specialisation, compiling it unless it is there."""
         return self._loader.compile(ptx_of(spec))
 
-    def workspace(self, device: int, nbytes: int) -> int:  # noqa: ARG002
+    def current_device(self) -> int:
+        """Return the current device of this thread in what stands for CuPy."""
+        return int(import_cupy().cuda.runtime.getDevice())
+
+    def workspace(self, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""
         by_size = self._workspaces.by_size
         memory = by_size.get(nbytes)
@@ -112,7 +117,7 @@ class SimulatorEngine:
     ) -> Callable[..., None]:
         """Compile what the launch needs; the result takes the addresses of the arrays."""
         pack = struct.Struct(f"={launch.pointers}Q").pack
-        tail = launch.arguments.data
+        tail, workspace = launch.arguments.data, launch.workspace
         del device
         size = (launch.grid_on(MULTIPROCESSORS), launch.block, launch.shared_bytes)
 
@@ -129,6 +134,8 @@ class SimulatorEngine:
 
         def call(*addresses: int) -> None:
             nonlocal run
+            if workspace is not None:
+                addresses = (*addresses, self.workspace(workspace) if workspace else 0)
             parameters, complete = pack(*addresses) + tail, True
             # Launches of a signal's handler meanwhile get others, as does the next if this fails.
             workspaces, self._workspaces.by_size = self._workspaces.by_size, {}

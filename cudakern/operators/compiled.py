@@ -10,7 +10,7 @@ import numpy as np
 from cudakern.errors import ArgumentError, BindingError, describe_value
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
-from cudakern.operators.binding import Binding, Work
+from cudakern.operators.binding import Binding, Call, Work, only
 from cudakern.operators.descriptor import OperatorDesc, as_level
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.nvtx_ranges import nvtx_range_of_method
@@ -19,24 +19,90 @@ from cudakern.process.caches import Family, register
 from cudakern.values.layout import Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cudakern.operators.annotations import Operand, Outputs
     from cudakern.operators.arrays.native import Array
 
 _MIN_ADDRESS_ALIGNMENT = 16
 _PAIRS = (tuple, list)  # types of ``out`` for several outputs
-_bound = register("compiled operators", Family())
+_known = register("compiled operators", Family())
+
+
+def _several(*outputs: Array) -> tuple[Array, ...]:
+    return outputs
 
 
 class _Tensors:
-    """The tensors of a descriptor: how arrays are read and written as them."""
+    """The tensors of a descriptor: how arrays are read and written as them.
 
-    def __init__(self, desc: OperatorDesc, level: FeatureLevel) -> None:
+    ``owned`` are the inputs that are kept; those in ``numbers`` belong to no device.
+    """
+
+    def __init__(
+        self,
+        desc: OperatorDesc,
+        level: FeatureLevel,
+        owned: dict[int, Array],
+        numbers: frozenset[int],
+    ) -> None:
+        self.owned, self.numbers = owned, numbers
         tensors = desc.tensors()
         self.operator, self.inputs = desc.operator, len(desc.inputs())
         self.names = tuple(name for name, _ in tensors)
         self.tensors = tuple(tensor for _, tensor in tensors)
         self.dtypes = tuple(tensor.data_type.numpy for tensor in self.tensors)
+        self.outputs = len(tensors) - self.inputs
         self._level, self._plan, self._constant = level, desc.plan, desc.constant()
+        numbered = list(enumerate(self.tensors))
+        self.needs = tuple(i for i, t in numbered if t.flags & TensorFlags.OWNED_BY_DML)
+        self._aligned = tuple(i for i, t in numbered if t.guaranteed_base_offset_alignment)
+
+    def parse(self, count: int, *given: Any) -> Call:  # noqa: ANN401
+        """Check a call with ``count`` inputs, or ``~count`` and no outputs."""
+        first_output = len(given) if count < 0 else count
+        values, outputs = self._add_owned(given[:first_output]), given[first_output:]
+        operator, names, count = self.operator, self.names, self.inputs
+        if outputs and len(outputs) != self.outputs:
+            requirement = f"must be {self.outputs} tensors; got {describe_value(outputs[0])}"
+            raise BindingError(operator, "out", requirement, "T20")
+        arrays = [as_array(operator, name, value) for name, value in zip(names, values)]  # noqa: B905
+        if self.numbers or any(map(is_not, arrays, values)):
+            of_numbers = [i in self.numbers or is_of_numbers(v) for i, v in enumerate(values)]
+            others = dict(zip(names[count:], outputs))  # noqa: B905
+            arrays = send_numbers(operator, names[:count], arrays, of_numbers, others)
+        outputs = tuple(map(as_output, [operator] * self.outputs, names[count:], outputs))
+        if self._aligned:  # where arrays start in their buffers is no static fact
+            beginning = (*arrays, *outputs)
+            native.common_device(operator, names, beginning)
+            for i, array in enumerate(beginning):
+                self.fit(i, array)
+            for i in {*self._aligned} - {*self.owned}:
+                if i < len(beginning):
+                    self.check_offset(i, beginning[i])
+        device = native.device_of(arrays[0])
+        make = tuple([self._maker(i, device) for i in range(count, len(names))])
+        is_alike = not (self._aligned or self.needs)
+        return Call(
+            None, tuple(arrays), outputs, make, _several if self.outputs > 1 else only, is_alike
+        )
+
+    def _add_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
+        """Return all inputs in binding order."""
+        operator, count = self.operator, self.inputs
+        for i in self.needs:
+            if i not in self.owned or len(inputs) == count:
+                when = ", not to the call" if i in self.owned else " before the call"
+                requirement = f"is OWNED_BY_DML: it must be given to initialize(){when}"
+                raise BindingError(operator, self.names[i], requirement, "T16")
+        if len(inputs) != count - len(self.needs):
+            names = [self.names[i] for i in range(count) if i not in self.needs]
+            requirement = f"must be {len(names)} tensors ({', '.join(names)}); got {len(inputs)}"
+            raise BindingError(operator, "inputs", requirement, "T20")
+        arrays = list(inputs)
+        for i in self.needs:
+            arrays.insert(i, self.owned[i])
+        return arrays
 
     def bind(self, _: None, arrays: tuple[Array, ...], layouts: list[Layout], __: int) -> Work:
         native.common_device(self.operator, self.names, arrays)
@@ -94,11 +160,16 @@ class _Tensors:
 
     def empty(self, i: int, device: int) -> Array:
         """Return a new array with the sizes and strides of tensor ``i``."""
-        tensor, dtype = self.tensors[i], self.dtypes[i]
+        with native.use_device(device):
+            return self._maker(i, device)()
+
+    def _maker(self, i: int, device: int) -> Callable[[], Array]:
+        """Return what makes such arrays where the device is current."""
+        tensor, dtype, strides = self.tensors[i], self.dtypes[i], self.byte_strides(i)
         if tensor.strides is None:
-            return native.empty(tensor.sizes, dtype, device)
-        buffer = native.empty((tensor.total_bytes // dtype.itemsize,), dtype, device)
-        return native.as_strided(buffer, tensor.sizes, self.byte_strides(i))
+            return native.maker(tensor.sizes, dtype, device)
+        make = native.maker((tensor.total_bytes // dtype.itemsize,), dtype, device)
+        return lambda: native.as_strided(make(), tensor.sizes, strides)
 
     def layout(self, i: int, phase: int = 0) -> Layout:
         """Return the layout of tensor ``i`` at an address of this phase."""
@@ -147,21 +218,16 @@ class CompiledOperator:
         numbers: frozenset[int] = frozenset(),
     ) -> None:
         self._desc, self._level = desc, feature_level
-        self._tensors = tensors = _Tensors(desc, feature_level)
-        self._owned, self._numbers = owned or {}, numbers
-        numbered = list(enumerate(tensors.tensors))
-        self._needs = tuple(i for i, t in numbered if t.flags & TensorFlags.OWNED_BY_DML)
-        self._aligned = tuple(i for i, t in numbered if t.guaranteed_base_offset_alignment)
-        self._outputs = len(numbered) - tensors.inputs
-        self._several = self._outputs > 1
-        # Without these, the static facts of a call decide everything.
-        self._plain = not self._needs and not self._aligned
+        self._tensors = tensors = _Tensors(desc, feature_level, owned or {}, numbers)
         aligned = tuple(i for i, name in enumerate(tensors.names) if name in desc.aligned_fields)
         binding = Binding(
-            desc.operator, tensors.names, tensors.bind, outputs=self._outputs, aligned=aligned,
-            like=tensors.like,
+            desc.operator, tensors.names, tensors.parse, tensors.bind, outputs=tensors.outputs,
+            aligned=aligned, like=tensors.like,
         )  # fmt: skip
-        self._run, self._find = binding.run, _bound.add(binding.table).find
+        self._inputs, self._several = tensors.inputs, tensors.outputs > 1 and tensors.outputs
+        self._call = binding.call
+        self._two, self._three = binding.call_two, binding.call_three
+        _known.add(binding.caches)
 
     def __repr__(self) -> str:
         tensors = [f"{name} {t.sizes} {t.data_type.name}" for name, t in self._desc.tensors()]
@@ -193,8 +259,11 @@ class CompiledOperator:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        owned = [(i, array, self._tensors.is_shaped(i, array)) for i, array in self._owned.items()]
-        return _arrived, (self._desc, self._level, owned, self._numbers)
+        owned = [
+            (i, array, self._tensors.is_shaped(i, array))
+            for i, array in self._tensors.owned.items()
+        ]
+        return _arrived, (self._desc, self._level, owned, self._tensors.numbers)
 
     def _with_copies(
         self, arrays: list[tuple[int, Array, bool]], numbers: frozenset[int]
@@ -240,19 +309,19 @@ class CompiledOperator:
         BindingError
             The number of tensors is wrong, or one does not fit its descriptor.
         """
-        if len(tensors) != len(self._needs):
-            requirement = f"must be given to initialize: {len(self._needs)} tensors"
+        if len(tensors) != len(self._tensors.needs):
+            requirement = f"must be given to initialize: {len(self._tensors.needs)} tensors"
             raise BindingError(
                 self._desc.operator, "owned inputs", f"{requirement}; got {len(tensors)}", "T20"
             )
         owned = []
-        for i, tensor in zip(self._needs, tensors, strict=True):
+        for i, tensor in zip(self._tensors.needs, tensors, strict=True):
             array = as_array(self._desc.operator, self._tensors.names[i], tensor)
             self._tensors.fit(i, array)
             if self._tensors.tensors[i].guaranteed_base_offset_alignment:
                 self._tensors.check_offset(i, array)
             owned.append((i, array, self._tensors.is_shaped(i, array)))
-        numbers = [i for i, t in zip(self._needs, tensors, strict=True) if is_of_numbers(t)]
+        numbers = [i for i, t in zip(self._tensors.needs, tensors, strict=True) if is_of_numbers(t)]
         return self._with_copies(owned, frozenset(numbers))
 
     @overload
@@ -289,62 +358,19 @@ class CompiledOperator:
         Synchronization: none. The launch goes to CuPy's current stream of the arrays' device, to
         which numbers, and lists of numbers, are copied.
         """
-        if out is not None and self._plain and len(inputs) == self._tensors.inputs:
-            outputs = out if self._several and isinstance(out, _PAIRS) else (out,)
-            arrays = (*inputs, *outputs)
-            try:
-                addresses, facts = native.describe(arrays)
-                bound = self._find(facts)
-            except Exception:  # noqa: BLE001  they are arrays of other libraries
-                return self._call(inputs, out)
-            if bound is not None and not any(map(native.is_read_only, outputs)):
-                bound(addresses, arrays)
-                return out
-        return self._call(inputs, out)
-
-    def _call(self, inputs: tuple[Array, ...], out: Any) -> Any:  # noqa: ANN401
-        """Run the operator with everything checked."""
-        operator, names, count = self._desc.operator, self._tensors.names, self._tensors.inputs
-        given = self._add_owned(inputs)
-        outputs = () if out is None else out if self._several else (out,)
-        if out is not None and (not isinstance(outputs, _PAIRS) or len(outputs) != self._outputs):
-            requirement = f"must be {self._outputs} tensors; got {describe_value(out)}"
-            raise BindingError(operator, "out", requirement, "T20")
-        arrays = [as_array(operator, name, value) for name, value in zip(names, given)]  # noqa: B905
-        if self._numbers or any(map(is_not, arrays, given)):
-            of_numbers = [i in self._numbers or is_of_numbers(v) for i, v in enumerate(given)]
-            others = dict(zip(names[count:], outputs))  # noqa: B905
-            arrays = send_numbers(operator, names[:count], arrays, of_numbers, others)
+        count = len(inputs)
         if out is None:
-            device = native.device_of(arrays[0])
-            outputs = tuple([self._tensors.empty(i, device) for i in range(count, len(names))])
-            out = outputs if self._several else outputs[0]
-        arrays += map(as_output, [operator] * self._outputs, names[count:], outputs)
-        if self._aligned:  # where arrays start in their buffers is no static fact
-            native.common_device(self._desc.operator, self._tensors.names, arrays)
-            for i, array in enumerate(arrays):
-                self._tensors.fit(i, array)
-            for i in set(self._aligned) - set(self._owned):
-                self._tensors.check_offset(i, arrays[i])
-        self._run(None, tuple(arrays))
-        return out
-
-    def _add_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
-        """Return all inputs in binding order."""
-        tensors, operator, count = self._tensors, self._desc.operator, self._tensors.inputs
-        for i in self._needs:
-            if i not in self._owned or len(inputs) == count:
-                when = ", not to the call" if i in self._owned else " before the call"
-                requirement = f"is OWNED_BY_DML: it must be given to initialize(){when}"
-                raise BindingError(operator, tensors.names[i], requirement, "T16")
-        if len(inputs) != count - len(self._needs):
-            names = [tensors.names[i] for i in range(count) if i not in self._needs]
-            requirement = f"must be {len(names)} tensors ({', '.join(names)}); got {len(inputs)}"
-            raise BindingError(operator, "inputs", requirement, "T20")
-        arrays = list(inputs)
-        for i in self._needs:
-            arrays.insert(i, self._owned[i])
-        return arrays
+            return self._call(~count, inputs)
+        if not self._several:
+            if count == self._inputs == 1:
+                return self._two(1, inputs[0], out, out)
+            if count == self._inputs:  # 2
+                return self._three(count, inputs[0], inputs[1], out, out)
+        elif isinstance(out, _PAIRS) and len(out) == self._several:
+            if count == self._inputs:
+                return self._three(count, inputs[0], out[0], out[1], out)
+            return self._call(count, (*inputs, *out), out)
+        return self._call(count, (*inputs, out), out)
 
 
 def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:

@@ -5,26 +5,24 @@ from __future__ import annotations
 from cudakern.engines import engine_for
 from cudakern.engines.base import Launch
 from cudakern.operators import binding
-from cudakern.operators.gather import function as gather
-from cudakern.operators.gather_nd import function as gather_nd
-from cudakern.operators.nonzero import function as nonzero
-from cudakern.operators.one_hot import function as one_hot
-from cudakern.operators.reduce import function as reduce
-from cudakern.process.caches import Table, clear_caches
+from cudakern.process.caches import clear_caches
 
-BINDINGS = (
-    gather._look_up.binding,  # noqa: SLF001
-    gather_nd._look_up.binding,  # noqa: SLF001
-    nonzero._binding,  # noqa: SLF001
-    one_hot._binding,  # noqa: SLF001
-    reduce._binding,  # noqa: SLF001
-)
+
+class _Tables:
+    """Empties all tables when an attribute is set, and when monkeypatch undoes that."""
+
+    emptied = False
+
+    def __setattr__(self, name, value):
+        clear_caches()
+
+    def __delattr__(self, name):
+        clear_caches()
 
 
 def forget(monkeypatch):
-    """Have functions bind all launches anew until the test ends."""
-    for function_binding in BINDINGS:
-        monkeypatch.setattr(function_binding, "table", Table())
+    """Have calls bind all launches anew, and again after the test."""
+    monkeypatch.setattr(_Tables(), "emptied", True)
 
 
 def limit_blocks(monkeypatch, blocks):
@@ -61,6 +59,5 @@ def launched(monkeypatch):
     """Return a list that gets the addresses of the arrays of each launch, inputs first."""
     addresses = []
     forget(monkeypatch)
-    clear_caches()  # of compiled operators, too
     monkeypatch.setattr(binding, "engine_for", lambda place: _Listed(engine_for(place), addresses))
     return addresses

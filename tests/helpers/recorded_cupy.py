@@ -59,13 +59,13 @@ class Graph:
 class Kernel:
     """A kernel of a file that stands for machine code, loaded on a device."""
 
-    kernel = None  # read where CuPy loads it
-
     def __init__(self, record, path, name):
         record.require_safe()
         self.record, self.path, self.name = record, path, name
         self.device = devices.get_device_id()
         record.loaded.append((self.device, name))
+        self.kernel = SimpleNamespace(ptr=len(record.loaded))  # read where CuPy loads it
+        record.kernels[self.kernel.ptr] = self
 
     @cached_property
     def simulated(self):
@@ -74,22 +74,28 @@ class Kernel:
         return module.kernel(self.name, source)
 
     def __call__(self, grid, block, args, *, shared_mem=0):
-        record, (argument,), stream = self.record, args, self.record.stream
+        (argument,) = args
+        assert isinstance(argument, np.ndarray), "other arguments may be anything"
+        assert argument.size == 1, "only arrays of one element are passed by value"
+        self.launch(grid, block, shared_mem, argument.tobytes())
+
+    def launch(self, grid, block, shared, parameters):
+        record, stream = self.record, self.record.stream
         assert devices.get_device_id() == self.device, "launched while another device is current"
-        record.launches.append((self.device, self.name, grid, block, shared_mem))
+        record.launches.append((self.device, self.name, grid, block, shared))
         record.order.append(("launch", stream))
         with record.turn:  # as those of a stream take turns
-            if isinstance(argument, np.ndarray):
-                assert argument.size == 1, "only arrays of one element are passed by value"
-                parameters = argument.tobytes()
-            else:
-                size = self.simulated.parameter_sizes[0]
-                parameters = ctypes.string_at(ctypes.addressof(argument), size)
-            work = partial(self.simulated.launcher(grid, block, shared_mem), parameters)
+            work = partial(self.simulated.launcher(grid, block, shared), parameters)
             if stream in record.capturing:
                 record.capturing[stream].works.append(work)
             else:
                 work()
+
+
+class NoContextError(RuntimeError):
+    """What the driver says to a thread without a context."""
+
+    status = 201
 
 
 class Placed(dict):
@@ -131,7 +137,8 @@ class Record:
         self.streams, self.numbers = {}, itertools.count(1)  # numbers by handles
         self.events, self.moments = {}, itertools.count(1)  # the last moment of each handle
         self.unfinished = False  # whether events are still to come
-        self.loaded, self.programs = [], []
+        self.loaded, self.programs, self.kernels = [], [], {}
+        self.thread.has_context = True  # other threads get one with the first that they ask for
         self.clear()
 
     def clear(self):
@@ -156,6 +163,22 @@ class Record:
         assert self.mode == RELAXED or not strict, "unsafe during a capture"
 
     # Of the driver.
+
+    def launch_kernel(self, function, *sizes_and_addresses):
+        """Launch as cuLaunchKernel: three sizes of the grid and of blocks, shared bytes, stream."""
+        gx, gy, gz, bx, by, bz, shared, stream, arguments, extra = sizes_and_addresses
+        if not getattr(self.thread, "has_context", False):
+            raise NoContextError("CUDA_ERROR_INVALID_CONTEXT: invalid device context")
+        kernel = self.kernels[function]
+        assert (stream, extra) == (self.stream, 0)
+        address = ctypes.c_void_p.from_address(arguments).value
+        (size,) = kernel.simulated.parameter_sizes
+        parameters = ctypes.string_at(address, size)
+        kernel.launch((gx, gy, gz), (bx, by, bz), shared, parameters)
+
+    def memory_info(self):
+        self.thread.has_context = True
+        return 2**30, 2**30
 
     def exchange_capture_mode(self, mode):
         before, self.thread.mode = self.mode, mode
@@ -262,24 +285,26 @@ class Record:
         yield devices.Event, "done", property(self.is_done)
         yield runtime, "streamIsCapturing", self.is_capturing
         yield runtime, "driverGetVersion", lambda: 14000
+        yield runtime, "memGetInfo", self.memory_info
         yield cupy, "from_dlpack", self.from_dlpack
         yield memory, "_device_ids", self.memory
         yield engines, "is_cupy_simulated", lambda: False  # else the simulator runs all
 
 
 @contextmanager
-def recorded(folder=None, *, by_address=True):
+def recorded(folder=None, *, has_driver=True):
     """Put the stand-in in CuPy's place, with two devices and an engine of its own; give its record.
 
-    With a folder, text that lies there stands for machine code.
+    With a folder, text that lies there stands for machine code. Without a driver, CuPy has no
+    function of it.
     """
     with ck.simulator.in_place_of_cupy(devices=2) as cupy, pytest.MonkeyPatch.context() as patch:
         record = Record(cupy)
         for owner, name, new in [*record.replacements()]:
             patch.setattr(owner, name, new)
-        if by_address:
-            function = SimpleNamespace(CPointer=ctypes.c_char.from_address)
-            patch.setattr(cupy.cuda, "function", function, raising=False)
+        if has_driver:
+            driver = SimpleNamespace(launchKernel=record.launch_kernel)
+            patch.setattr(cupy.cuda, "driver", driver, raising=False)
         if folder is not None:
             module = lambda *, path: SimpleNamespace(get_function=partial(Kernel, record, path))  # noqa: E731
             patch.setattr(cupy, "RawModule", module)

@@ -60,7 +60,7 @@ CALLS = {
 
 def _begin_last_epoch():
     """Have the blocks of the next call clear the words that they exchange."""
-    address = engines.engine_for(engines.HOST).workspace(engines.HOST, 8 * (2 + 4096))
+    address = engines.engine_for(engines.HOST).workspace(8 * (2 + 4096))
     ctypes.c_uint64.from_address(address).value = LAST_EPOCH << 32
 
 

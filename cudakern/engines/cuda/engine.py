@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
 import threading
 import weakref
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from cudakern.compilation import nvrtc
 from cudakern.compilation.waits import KERNELS, announce
 from cudakern.engines import kernel_files
-from cudakern.engines.cuda import graphs, library
+from cudakern.engines.cuda import graphs
 from cudakern.engines.cuda.graphs import LEGACY_STREAMS, GraphMemory, is_captured, relax_capture
 from cudakern.engines.cuda.library import import_cupy, translate
 from cudakern.engines.kernel_text import line_info, load_source
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
+_NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 #: Workspaces of other libraries' streams that are kept. PyTorch has 32 streams of each priority.
 MAX_EXTERNAL_WORKSPACES = 128
 
@@ -46,8 +49,8 @@ class CudaEngine:
 
     def __init__(self) -> None:
         self._cupy = import_cupy()
+        self.current_device = self._cupy.cuda.runtime.getDevice
         self._lock = threading.RLock()
-        self._takes_addresses = library.takes_addresses(self._cupy)
         self._kernels: dict[tuple[KernelSpec, str, int, bool], Any] = {}
         self._turns: dict[tuple[KernelSpec, str, int, bool], threading.RLock] = {}
         self._workspaces: dict[tuple[int, int, int], Any] = {}
@@ -101,66 +104,86 @@ class CudaEngine:
     ) -> Callable[..., None]:
         """Compile what the launch needs on a device; the result takes the addresses of the arrays.
 
-        The result launches on CuPy's current stream of that device and does not synchronise, unless
-        ``CUDAKERN_DEBUG=1`` was set when it was prepared.
+        The result launches on CuPy's current stream of that device, which must be current. It does
+        not synchronise, unless ``CUDAKERN_DEBUG=1`` was set when it was prepared.
         """
         del tensors  # compute-sanitizer knows allocations by itself
-        kernel = self.kernel(launch.kernel, device)
-        runtime = self._cupy.cuda.runtime
-        switch = self._cupy.cuda.Device
-        grid = launch.grid_on(int(runtime.deviceGetAttribute(_MULTIPROCESSORS, device)))
-        block, shared_bytes = launch.block, launch.shared_bytes
-        count, tail = launch.pointers, launch.arguments.data
-        size = 8 * count + len(tail)
-        pointer = self._cupy.cuda.function.CPointer if self._takes_addresses else None
+        cuda, tail, workspace = self._cupy.cuda, launch.arguments.data, launch.workspace
+        stream_of, memory_info = cuda.get_current_stream, cuda.runtime.memGetInfo
+        grid = launch.grid_on(int(cuda.runtime.deviceGetAttribute(_MULTIPROCESSORS, device)))
+        size = 8 * launch.pointers + len(tail)
+        start = self._starter(launch, grid, device, size)
+        # The address of a workspace of no bytes stays 0.
+        pack = struct.Struct(f"{launch.pointers - (workspace == 0)}Q").pack_into
         # The driver copies the arguments during the launch, which releases the interpreter lock. So
         # each call takes a buffer of its own from this list and puts it back.
-        buffers: list[tuple[Any, tuple[Any]]] = []
+        buffers: list[tuple[Any, int]] = []
         debug = os.environ.get("CUDAKERN_DEBUG", "0") == "1"
 
-        def new_buffer() -> tuple[Any, tuple[Any]]:
-            memory = (ctypes.c_uint64 * ((size + 7) // 8))()
-            ctypes.memmove(ctypes.byref(memory, 8 * count), tail, len(tail))
-            if pointer is not None:
-                return memory, (pointer(ctypes.addressof(memory)),)
-            # Documented, and 1.5 us slower: an array of one element is passed by value.
-            return memory, (np.asarray(memory).view(f"V{8 * len(memory)}"),)
+        def new_buffer() -> tuple[Any, int]:
+            """Return memory for the address of the arguments and for these, and its address."""
+            memory = (ctypes.c_uint64 * (1 + (size + 7) // 8))()
+            address = ctypes.addressof(memory)
+            memory[0] = address + 8
+            ctypes.memmove(address + 8 + size - len(tail), tail, len(tail))
+            return memory, address
 
         def call(*addresses: int) -> None:
             try:
                 buffer = buffers.pop()
             except IndexError:
                 buffer = new_buffer()
-            buffer[0][:count] = addresses
-            if runtime.getDevice() == device:
-                kernel(grid, block, buffer[1], shared_mem=shared_bytes)
-            else:
-                with switch(device):
-                    kernel(grid, block, buffer[1], shared_mem=shared_bytes)
+            stream = stream_of()
+            if workspace:
+                addresses = (*addresses, self.workspace(device, workspace, stream))
+            pack(buffer[0], 8, *addresses)
+            try:
+                start(stream.ptr, buffer[1], 0)
+            except RuntimeError as error:
+                if getattr(error, "status", None) != _NO_CONTEXT:
+                    raise
+                memory_info()  # gives this thread the device's context
+                start(stream.ptr, buffer[1], 0)
             buffers.append(buffer)
             if debug:
-                self._report(launch, grid, device)
+                self._report(launch, grid)
 
         return call
 
-    def workspace(self, device: int, nbytes: int) -> int:
-        """Return the address of memory for a launch that is to follow on CuPy's current stream.
+    def _starter(self, launch: Launch, grid: Grid, device: int, size: int) -> Callable[..., None]:
+        """Return what starts a kernel on a stream, given the address of its arguments' addresses.
+
+        That is CuPy's binding of the driver's function; its documented way takes 1.5 us more.
+        """
+        kernel, block, shared = (
+            self.kernel(launch.kernel, device),
+            launch.block,
+            launch.shared_bytes,
+        )
+        start = getattr(getattr(self._cupy.cuda, "driver", None), "launchKernel", None)
+        if start is not None:
+            return partial(start, kernel.kernel.ptr, *grid, *block, shared)
+
+        def by_value(_stream: int, arguments: int, _extra: int) -> None:
+            memory = (ctypes.c_uint8 * size).from_address(arguments + 8)
+            # An array of one element is passed by value.
+            kernel(grid, block, (np.asarray(memory).view(f"V{size}"),), shared_mem=shared)
+
+        return by_value
+
+    def workspace(self, device: int, nbytes: int, stream: Any) -> int:  # noqa: ANN401
+        """Return the address of memory for a launch on a stream of the current device.
 
         Each stream has one, since its launches run one after the other. It is freed with the
         stream; that of another library's stream stays. The launches of a stream that are captured
         into a graph share another one, which is freed with the graph: a graph may run on any
         stream, beside eager calls, but not twice at the same time.
         """
-        cuda = self._cupy.cuda
-        if cuda.runtime.getDevice() != device:
-            with cuda.Device(device):
-                return self.workspace(device, nbytes)
-        stream = cuda.get_current_stream()
-        if is_captured(self._cupy, stream.ptr):
-            memory = self._graphs.workspace(stream.ptr, nbytes, lambda: self._zeros_beside(nbytes))
+        handle = stream.ptr
+        if is_captured(self._cupy, handle):
+            memory = self._graphs.workspace(handle, nbytes, lambda: self._zeros_beside(nbytes))
             return int(memory.data.ptr)
         # The default stream and each thread's own stream last, and nothing else has their handles.
-        handle = stream.ptr
         of_thread = handle == _PER_THREAD_STREAM
         lasts = of_thread or handle in LEGACY_STREAMS
         workspaces = self._of_thread.workspaces if of_thread else self._workspaces
@@ -206,9 +229,8 @@ class CudaEngine:
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
         return self._cupy.zeros(nbytes // 8, np.uint64)
 
-    def _report(self, launch: Launch, grid: Grid, device: int) -> None:
+    def _report(self, launch: Launch, grid: Grid) -> None:
         """Wait for a launch and name it on standard error (``CUDAKERN_DEBUG=1``)."""
-        with self._cupy.cuda.Device(device):
-            self._cupy.cuda.get_current_stream().synchronize()
+        self._cupy.cuda.get_current_stream().synchronize()
         line = f"cudakern: {launch.kernel.entry} grid={grid} block={launch.block} done"
         print(line, file=sys.stderr)  # noqa: T201  the variable asks for it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING
 
 from cudakern.compilation.installation import INSTALL
@@ -52,19 +51,3 @@ def translate(error: Exception) -> CudakernError | None:
     if "Failed to find CUDA headers" in text:
         return EngineUnavailableError(f"cudakern: the CUDA headers must be installed; {INSTALL}")
     return None
-
-
-def takes_addresses(cupy: ModuleType) -> bool:
-    """Return whether CuPy's CPointer hands an address to the driver as it is.
-
-    It does from version 14.0 at the latest. The interface is not documented, so its one field,
-    behind the object header, is read; if that is not the address, arguments go the documented way.
-    """
-    made_from = ctypes.c_uint64()
-    address = ctypes.addressof(made_from)
-    try:
-        pointer = cupy.cuda.function.CPointer(address)
-    except (AttributeError, TypeError):
-        return False
-    field = id(pointer) + object.__basicsize__
-    return bool(ctypes.c_void_p.from_address(field).value == address)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from math import prod
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +28,12 @@ if TYPE_CHECKING:
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
 Array = Any
 MAX_BYTES = 2**63 - 1  # of an array
-#: Dtype, shape, strides, address modulo 16 and device of each array: all that a plan depends on.
+#: Dtype, shape, strides (or True: no gaps), address modulo 16 and device of each array, one after
+#: another: all that a plan depends on.
 Facts = tuple[Any, ...]
+
+_READ_ONLY = HOST - 1  # instead of the device, among the facts of an array on the host
+_DEVICE_TO_DEVICE = 3  # cudaMemcpyDeviceToDevice
 
 #: Steps of NumPy's search for a shared byte. Its stubs before 2.5 know two values.
 _OVERLAP_WORK: Any = 100_000
@@ -88,6 +94,11 @@ _FAST = sys.implementation.name == "cpython" and all(
 )
 
 
+def address_getter(device: int) -> Callable[[Array], int]:
+    """Return what returns the address of the first element of an array on a device."""
+    return address_of if device == HOST else attrgetter("data.ptr")
+
+
 def address_of(array: Array) -> int:
     """Return the address of an array's first element."""
     if type(array) is not np.ndarray:
@@ -114,27 +125,50 @@ def owner_address(array: Array) -> int:
     return address_of(owner)
 
 
+#: CuPy's class of arrays, once one was seen, if these tell by an attribute that takes half of the
+#: time of their strides, and is not documented, whether they are C-contiguous.
+cupy_array: Any = type("NoArray", (), {})
+#: The classes of arrays that are no subclass of another: NumPy's, and CuPy's once one was seen.
+_own = {np.ndarray}
+
+
+def are_own(values: Sequence[object]) -> bool:
+    """Return whether all values are arrays of NumPy's or CuPy's classes, and of no subclass."""
+    global cupy_array  # noqa: PLW0603
+    if _own.issuperset(map(type, values)):
+        return True
+    kind = getattr(sys.modules.get("cupy"), "ndarray", np.ndarray)
+    if kind in _own:
+        return False
+    _own.clear()
+    _own.update((np.ndarray, kind))
+    if hasattr(kind, "_c_contiguous"):
+        cupy_array = kind
+    return _own.issuperset(map(type, values))
+
+
 def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
     """Return the addresses of arrays, any of which may be None, and the facts of plans.
 
     Raises AttributeError if a value is neither a NumPy nor a CuPy array.
     """
     addresses: list[int] = []
-    facts: list[Facts] = []
-    for array in arrays:  # the hot path of every call
-        if type(array) is not _ndarray:
-            if array is None:
-                addresses.append(0)
-                facts.append(())
-                continue
+    facts: list[Any] = []
+    for array in arrays:  # the hot path of calls with arrays of NumPy's
+        if type(array) is _ndarray:
+            address = _read_pointer(id(array) + _HEADER).value if _FAST else address_of(array)
+            address = address or 0
+            device = HOST if array.flags.writeable else _READ_ONLY
+        elif array is None:
+            addresses.append(0)
+            facts.append(None)
+            continue
+        else:
             data = array.data
             device, address = data.device_id, data.ptr
-        elif _FAST:
-            device, address = HOST, _read_pointer(id(array) + _HEADER).value or 0
-        else:
-            device, address = HOST, address_of(array)
         addresses.append(address)
-        facts.append((array.dtype, array.shape, array.strides, address & 15, device))
+        packed = type(array) is cupy_array and array._c_contiguous  # noqa: SLF001
+        facts += (array.dtype, array.shape, packed or array.strides, address & 15, device)
     return addresses, tuple(facts)
 
 
@@ -155,14 +189,29 @@ def use_device(device: int) -> AbstractContextManager[Any]:
     return nullcontext() if device == HOST else _cupy().cuda.Device(device)
 
 
-def empty(shape: Sequence[int], dtype: np.dtype[Any], device: int) -> Array:
-    """Return an uninitialised C-contiguous array from the device's current allocator."""
+def maker(shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Callable[[], Array]:
+    """Return what makes an uninitialised C-contiguous array, where the device is current."""
     if device == HOST:
-        return np.empty(tuple(shape), dtype)
+        return partial(np.empty, shape, dtype)
+    cupy = _cupy()
+    if dtype.isbuiltin == 1:
+        return partial(cupy.ndarray, shape, dtype)
+    # CuPy refuses new arrays of dtypes for which it has no kernels; over memory all are legal.
+    nbytes = prod(shape) * dtype.itemsize
+    return lambda: cupy.ndarray(shape, dtype, cupy.cuda.alloc(nbytes))
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Array:
+    """Return an uninitialised C-contiguous array from the device's current allocator."""
     with use_device(device):
-        # cupy.empty refuses dtypes without kernels of CuPy; over existing memory all are legal.
-        cupy = _cupy()
-        return cupy.ndarray(tuple(shape), dtype, cupy.cuda.alloc(prod(shape) * dtype.itemsize))
+        return maker(shape, dtype, device)()
+
+
+def view_of(array: Array, shape: tuple[int, ...], start: int = 0) -> Array:
+    """Return a C-contiguous view of a contiguous array's memory, from a byte on."""
+    if type(array) is np.ndarray:
+        return np.ndarray(shape, array.dtype, array, start)
+    return type(array)(shape, array.dtype, array.data + start if start else array.data)
 
 
 def copy_to_device(operator: str, name: str, array: Array, device: int) -> Array:
@@ -239,6 +288,23 @@ def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
             words |= bits
         else:
             words[...] = bits
+
+
+def copy_spans(source: Array, spans: int, wanted: int) -> Array:
+    """Return a copy of the first ``wanted`` elements of each span of a contiguous array.
+
+    On a GPU, the current stream of the current device copies them, with no kernel.
+    """
+    device, size = device_of(source), source.itemsize
+    copy = empty((spans, wanted), source.dtype, device)
+    if device == HOST:
+        copy[...] = source.reshape(spans, -1)[:, :wanted]
+    elif wanted:
+        cuda, to, start = _cupy().cuda, copy.data.ptr, source.data.ptr
+        width, pitch, stream = wanted * size, source.size // spans * size, cuda.get_current_stream()
+        kind = _DEVICE_TO_DEVICE
+        cuda.runtime.memcpy2DAsync(to, width, start, pitch, width, spans, kind, stream.ptr)
+    return copy
 
 
 def require_eager(operator: str, name: str, requirement: str, device: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from cudakern.operators.binding import Call, kind_of
 from cudakern.operators.gather.plan import plan_gather, rows_of
 from cudakern.operators.indexing.indices import ZERO, Selection, check_mode, fill_pattern
 from cudakern.operators.indexing.lookup import Lookup, as_operands
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather"
-_look_up = Lookup(NAME, "axis", rows_of, plan_gather)
 
 
 @overload
@@ -117,9 +117,22 @@ def gather(
     >>> ck.gather([10, 20, 30], [2, 0, -1, 7])
     array([30, 10, 30, 30])
     """
+    kind = None if fill_value is ZERO else kind_of(fill_value)
+    options = axis, mode, fill_value, negative, type(axis), kind
+    if out is None:
+        return _two(options, x, indices)
+    return _three(options, x, indices, out, out)
+
+
+def _parse(options: tuple[Any, ...], x: Any, indices: Any, out: Array | None = None) -> Call:  # noqa: ANN401
+    axis, mode, fill_value, negative, *_ = options
     check_mode(NAME, mode, negative, fill_value)
     x, indices = as_operands(NAME, x, indices, 0, out)
-    return _look_up(x, indices, select(x, axis, mode, fill_value, negative), out)
+    return _lookup.call(x, indices, select(x, axis, mode, fill_value, negative), out)
+
+
+_lookup = Lookup(NAME, "axis", _parse, rows_of, plan_gather)
+_two, _three = _lookup.binding.call_two, _lookup.binding.call_three
 
 
 def select(x: Array, axis: int, mode: str, fill_value: object, negative: str) -> Selection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern.errors import ArgumentError
+from cudakern.operators.binding import Call, kind_of
 from cudakern.operators.gather_nd.plan import plan_gather_nd
 from cudakern.operators.indexing.indices import ZERO, Selection, check_mode, fill_pattern
 from cudakern.operators.indexing.lookup import Lookup, as_operands
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather_nd"
-_look_up = Lookup(NAME, "batch_dims", rows_of_tuples, plan_gather_nd)
 
 
 @overload
@@ -126,10 +126,23 @@ def gather_nd(
     >>> ck.gather_nd([[10, 11], [20, 21]], [[1], [0]], batch_dims=1)
     array([11, 20])
     """
+    kind = None if fill_value is ZERO else kind_of(fill_value)
+    options = batch_dims, mode, fill_value, negative, type(batch_dims), kind
+    if out is None:
+        return _two(options, x, indices)
+    return _three(options, x, indices, out, out)
+
+
+def _parse(options: tuple[Any, ...], x: Any, indices: Any, out: Array | None = None) -> Call:  # noqa: ANN401
+    batch_dims, mode, fill_value, negative, *_ = options
     check_mode(NAME, mode, negative, fill_value)
     x, indices = as_operands(NAME, x, indices, 1, out)
     selection = select(x, indices, batch_dims, mode, fill_value, negative)
-    return _look_up(x, indices, selection, out)
+    return _lookup.call(x, indices, selection, out)
+
+
+_lookup = Lookup(NAME, "batch_dims", _parse, rows_of_tuples, plan_gather_nd)
+_two, _three = _lookup.binding.call_two, _lookup.binding.call_three
 
 
 def select(

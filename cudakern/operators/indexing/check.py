@@ -79,15 +79,15 @@ def raise_if_outside(
     device = native.device_of(indices)
     none = np.iinfo(np.uint64).max
     first_bad = native.empty((1,), np.dtype(np.uint64), device)
-    with native.use_device(device):
-        first_bad.fill(none)
     kind, extents = index_type(indices, selection.negative), selection.extents(shape)
     launch = check_launch(operator, layout, kind, extents, tuples=selection.tuples)
     tensors = (
         Tensor("indices", layout, read=True, written=False),
         Tensor("first_bad", Layout((1,), (8,), 8), read=True, written=True),
     )
-    engine_for(device).prepare(launch, device, tensors)(address, address_of(first_bad))
+    with native.use_device(device):
+        first_bad.fill(none)
+        engine_for(device).prepare(launch, device, tensors)(address, address_of(first_bad))
     position = int(first_bad[0])
     if position == none:
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
-from cudakern.operators.binding import Binding, Work
+from cudakern.operators.binding import Binding, Call, Work
 from cudakern.operators.indexing.check import raise_if_outside, require_extents
 from cudakern.operators.indexing.indices import Selection, as_indices, index_type, widen
 from cudakern.process.caches import register
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import Launch
     from cudakern.operators.arrays.native import Array
+    from cudakern.operators.binding import Parse
     from cudakern.operators.indexing.rows import RowProblem
     from cudakern.values.layout import Layout
 
@@ -54,31 +55,32 @@ class Lookup:
         self,
         operator: str,
         option: str,
+        parse: Parse,
         rows_of: RowsOf,
         plan: Callable[[RowProblem], Launch | None],
     ) -> None:
         self._operator, self._option = operator, option
         self._rows_of, self._plan = rows_of, plan
-        self.binding = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
-        self._run = self.binding.run
-        register(operator, self.binding.table)
+        names = ("x", "indices", "out")
+        self.binding = Binding(operator, names, parse, self._bind, aligned=(1,))
+        register(operator, self.binding.caches)
 
-    def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
-        """Return what is selected, in ``out`` if given."""
-        if selection.mode == "raise":
+    def call(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Call:
+        """Return the call for what is selected."""
+        waits = selection.mode == "raise"
+        if waits:
             requirement = "must not be 'raise', which waits for the GPU,"
             native.require_eager(self._operator, "mode", requirement, native.device_of(x))
         if selection.negative == "invalid":
             indices = widen(indices, selection.extents(x.shape), selection.negative)
-        if out is None:
-            shape = selection.shape(x, indices)
-            device = native.common_device(self._operator, ("x", "indices"), (x, indices))
-            native.require_size(self._operator, "indices", shape, x.dtype.itemsize)
-            target = out = native.empty(shape, x.dtype, device)
-        else:
+        if out is not None:
             target = as_output(self._operator, "out", out)
-        self._run(selection, (x, indices, target))
-        return out
+            return Call(selection, (x, indices), (target,), is_alike=not waits)
+        shape = selection.shape(x, indices)
+        device = native.common_device(self._operator, ("x", "indices"), (x, indices))
+        native.require_size(self._operator, "indices", shape, x.dtype.itemsize)
+        make = native.maker(shape, x.dtype, device)
+        return Call(selection, (x, indices), make=(make,), is_alike=not waits)
 
     def _bind(
         self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], device: int

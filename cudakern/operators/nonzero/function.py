@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.arrays import foreign, native
 from cudakern.operators.arrays.foreign import as_array, as_output
-from cudakern.operators.binding import Binding, Work
-from cudakern.operators.nonzero import plan
+from cudakern.operators.binding import Binding, Call, Work, kind_of
+from cudakern.operators.nonzero import counts, plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.tensor import MAX_ELEMENTS
-from cudakern.process.caches import register
+from cudakern.process.caches import Family, register
 from cudakern.process.lazy import is_cupy
 from cudakern.values.dtypes import DataType, as_dtype, known_dtypes, require_dtype
 from cudakern.values.validation import as_bytes, as_extent
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from cudakern.operators.annotations import AnyArray, OnGPU, OnHost, Operand, Out
     from cudakern.operators.arrays.native import Array
+    from cudakern.operators.binding import Parse
     from cudakern.values.layout import Layout
 
 NAME = "nonzero_coordinates"
@@ -36,6 +38,8 @@ _KINDS = (_UINT32, _INT64)
 MAX_COUNTED = 2**40
 #: The most rows that are shown; of more, as many at either end, as NumPy does.
 _SHOWN, _EDGE = 10, 3
+
+_PAIRS, _TWO = (tuple, list), 2  # types of outputs, and how many there are
 
 A = TypeVar("A")
 
@@ -180,23 +184,38 @@ def nonzero_coordinates(
     >>> ck.nonzero_coordinates([[0, 3], [5, 7]], size=2).count  # one more than there is room for
     array([3], dtype=uint32)
     """
+    options = size, dtype, type(size), type(dtype)
+    found: NonzeroCoordinates[Any]
+    if out is None:
+        found = _coordinates.call_one(options, x)
+    elif isinstance(out, _PAIRS) and len(out) == _TWO:
+        count, coordinates = out
+        pair = tuple.__new__(NonzeroCoordinates, out)
+        found = _coordinates.call_three(options, x, count, coordinates, pair)
+    else:
+        found = _coordinates.call(options, (x, out))  # raises an error
+    return found
+
+
+def _parse(options: tuple[Any, ...], x: Any, *out: Any) -> Call:  # noqa: ANN401
+    size, dtype, *_ = options
     given, x = x, as_input(NAME, x, 0)
     kind, rows = as_table(x, size, dtype)
-    if out is None:
-        table = rows, max(1, x.ndim)
-        pair = NonzeroCoordinates(new_count(x), native.empty(table, kind, native.device_of(x)))
-    elif isinstance(out, tuple | list) and len(out) == len(NonzeroCoordinates._fields):
-        pair = NonzeroCoordinates(*out)
-    else:
-        requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
-        raise BindingError(NAME, "out", requirement)
-    count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
-    if x is not given:
-        (x,) = foreign.send_numbers(
-            NAME, ("x",), (x,), (foreign.is_of_numbers(given),), {_NAMES[1]: count}
+    request, device = (kind, None, rows), native.device_of(x)
+    if not out:
+        make = (
+            native.maker((1,), count_type(x), device),
+            native.maker((rows, max(1, x.ndim)), kind, device),
         )
-    _find((kind, None, rows), (x, count, coordinates))
-    return pair
+        return Call(request, (x,), make=make, finish=NonzeroCoordinates)
+    if len(out) != _TWO:
+        requirement = f"must be a pair (count, coordinates); got {type(out[0]).__name__}"
+        raise BindingError(NAME, "out", requirement)
+    pair = tuple(map(as_output, (NAME, NAME), _NAMES[1:], out))
+    if x is not given:
+        of_numbers = (foreign.is_of_numbers(given),)
+        (x,) = foreign.send_numbers(NAME, ("x",), (x,), of_numbers, {_NAMES[1]: pair[0]})
+    return Call(request, (x,), pair)
 
 
 def as_table(x: Array, size: object, dtype: object) -> tuple[np.dtype[Any], int]:
@@ -233,11 +252,6 @@ def require_input(operator: str, x: Array, least: int) -> None:
     native.require_rank(operator, "x", x, least)
 
 
-def new_count(x: Array) -> Array:
-    """Return an uninitialised count for x."""
-    return native.empty((1,), count_type(x), native.device_of(x))
-
-
 def count_type(x: Array) -> np.dtype[Any]:
     """Return the dtype of a count for x."""
     return _UINT64 if x.size > MAX_ELEMENTS else _UINT32
@@ -246,6 +260,10 @@ def count_type(x: Array) -> np.dtype[Any]:
 #: Dtype of the rows; the value of rows without coordinates, or None; how many rows the caller's own
 #: output must have, or None.
 _Request = tuple["np.dtype[Any]", int | None, int | None]
+
+
+#: All coordinates, as NumPy gives them.
+_ALL: _Request = (_INT64, None, None)
 
 
 def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], device: int) -> Work:
@@ -270,9 +288,17 @@ def _write_nothing(arrays: tuple[Array, ...], fill: int | None, device: int) -> 
             rows.fill(fill)
 
 
-_binding = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0, 1, 2))
-_find = _binding.run
-register(NAME, _binding.table)
+_caches = register(NAME, Family())
+
+
+def _binding(parse: Parse) -> Binding:
+    """Return a way to launches for calls that `parse` checks."""
+    binding = Binding(NAME, _NAMES, parse, _bind, outputs=2, aligned=(0, 1, 2))
+    _caches.add(binding.caches)
+    return binding
+
+
+_coordinates = _binding(_parse)
 
 
 @overload
@@ -316,10 +342,7 @@ def argwhere(x: Any) -> Array:
     array([[0, 1],
            [1, 0]])
     """
-    x = as_input("argwhere", x, 0)
-    requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
-    native.require_eager("argwhere", "x", requirement, native.device_of(x))
-    return _find_all(x)[:, : x.ndim]
+    return _argwhere((), x)
 
 
 @overload
@@ -371,39 +394,99 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     >>> ck.nonzero([[0, 3], [5, 0]], size=3)
     (array([ 0,  1, -1]), array([ 1,  0, -1]))
     """
+    options = size, fill_value, type(size), kind_of(fill_value)
+    axes: tuple[Array, ...]
+    axes = _nonzero((), x) if size is None else _nonzero_of_size(options, x)
+    return axes
+
+
+def _parse_argwhere(_: tuple[()], x: Any) -> Call:  # noqa: ANN401
+    x = as_input("argwhere", x, 0)
+    requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
+    return _find_all("argwhere", "x", requirement, x, by_axis=False)
+
+
+def _parse_nonzero(_: tuple[()], x: Any) -> Call:  # noqa: ANN401
     x = as_input("nonzero", x, 1)
-    if size is None:
-        requirement = "must be given, as without it the call waits for the GPU,"
-        native.require_eager("nonzero", "size", requirement, native.device_of(x))
-        return tuple(_find_all(x, by_axis=True).T)
+    requirement = "must be given, as without it the call waits for the GPU,"
+    return _find_all("nonzero", "size", requirement, x, by_axis=True)
+
+
+def _parse_nonzero_of_size(options: tuple[Any, ...], x: Any) -> Call:  # noqa: ANN401
+    size, fill_value, *_ = options
+    x = as_input("nonzero", x, 1)
     rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(as_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
     device = native.device_of(x)
-    axes = native.empty((x.ndim, rows), _INT64, device)
-    count = native.temporary(device, lambda: new_count(x))
-    _find((_INT64, fill, None), (x, count, axes.T))
-    return tuple(axes)
+    count = partial(native.temporary, device, native.maker((1,), count_type(x), device))
+    listing = _Listing(x.ndim, device, by_axis=True)
+    make = (count, lambda: listing.table(rows))
+    finish = lambda _, table: listing.result(table, rows)  # noqa: E731
+    return Call((_INT64, fill, None), (x,), make=make, finish=finish)
 
 
-def _find_all(x: Array, *, by_axis: bool = False) -> Array:
-    """Return all coordinates as rows of int64; ``by_axis``, in memory column after column."""
-    device, columns = native.device_of(x), max(1, x.ndim)
+_argwhere, _nonzero = _binding(_parse_argwhere).call_one, _binding(_parse_nonzero).call_one
+_nonzero_of_size = _binding(_parse_nonzero_of_size).call_one
 
-    def table(rows: int) -> Array:
-        if by_axis:
-            return native.empty((columns, rows), _INT64, device).T
-        return native.empty((rows, columns), _INT64, device)
 
-    count, request = new_count(x), (_INT64, None, None)
-    counts_first = x.size * columns * _INT64.itemsize > plan.UNCOUNTED_BYTES
-    rows = table(0 if counts_first else x.size)
-    _find(request, (x, count, rows))
-    nonzeros = int(count[0])
-    if 2 * nonzeros > x.size and not counts_first:
-        return rows[:nonzeros]
-    exact = table(nonzeros)  # so the memory of the other rows becomes free
-    if counts_first and nonzeros:
-        _find(request, (x, count, exact))
-    else:
-        native.copy_elements(exact, rows[:nonzeros])
-    return exact
+class _Listing(NamedTuple):
+    """How all coordinates of an array are returned."""
+
+    rank: int  # of the array
+    device: int
+    by_axis: bool  # whether those of each axis are next to each other, as the results of nonzero
+
+    @property
+    def columns(self) -> int:
+        """How many numbers a coordinate has in a table."""
+        return max(1, self.rank)
+
+    def table(self, rows: int) -> Array:
+        """Return an uninitialised table of coordinates, on the current device."""
+        shape = (self.columns, rows) if self.by_axis else (rows, self.columns)
+        table = native.maker(shape, _INT64, self.device)()
+        return table.T if self.by_axis else table
+
+    def result(self, table: Array, found: int) -> Array | tuple[Array, ...]:
+        """Return the first rows of a table: as views, or copies if much of it would be useless."""
+        found = min(found, len(table))  # if no kernel ran, the count is any number
+        spans, length = (self.columns, len(table)) if self.by_axis else (1, table.size)
+        wanted = found if self.by_axis else found * self.columns
+        memory = table.T if self.by_axis else table
+        if spans * (length - wanted) * _INT64.itemsize > plan.SPARE_BYTES:
+            memory = native.copy_spans(memory, spans, wanted)
+            length = wanted
+        if not self.by_axis:
+            return native.view_of(memory, (found, self.rank))
+        starts = [axis * length * _INT64.itemsize for axis in range(spans)]
+        return tuple([native.view_of(memory, (found,), start) for start in starts])
+
+
+def _find_all(operator: str, argument: str, requirement: str, x: Array, *, by_axis: bool) -> Call:
+    """Return the call for all coordinates: an ArgumentError while a graph is captured."""
+    listing = _Listing(x.ndim, native.device_of(x), by_axis)
+    device, kind, rows = listing.device, count_type(x), x.size
+
+    def make_count() -> Array:
+        native.require_eager(operator, argument, requirement, device)
+        return counts.borrow(kind, device)
+
+    if rows * listing.columns * _INT64.itemsize > plan.UNCOUNTED_BYTES:
+        make = (make_count, lambda: listing.table(0))
+        finish = partial(_find_counted, listing, x)
+        return Call(_ALL, (x,), make=make, finish=finish, is_alike=False)
+
+    def finish_one(count: Array, table: Array) -> Array | tuple[Array, ...]:
+        return listing.result(table, counts.give_back(count))
+
+    return Call(_ALL, (x,), make=(make_count, lambda: listing.table(rows)), finish=finish_one)
+
+
+def _find_counted(listing: _Listing, x: Array, count: Array, _: Array) -> Any:  # noqa: ANN401
+    """Return all coordinates in memory for as many, once they are counted."""
+    found = counts.give_back(count)
+    table = listing.table(found)
+    if found:
+        again = native.empty((1,), count_type(x), listing.device)
+        _coordinates.run(_ALL, (x, again, table))
+    return listing.result(table, found)

@@ -49,6 +49,7 @@ BUFFER_BYTES = 1536  # bytes in which a warp puts rows together; limit
 GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes of gaps there, so rows use different banks; limit
 ALIGNED_ROWS = 8  # rows that a warp's part is rounded to, so it ends with a sector; limit
 UNCOUNTED_BYTES = 64 * 2**20  # bytes at most allocated before elements are counted; estimate
+SPARE_BYTES = 2**20  # bytes at most that stay allocated behind all coordinates; estimate
 STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit
 #
 # Those of these that kernels get as macros.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
@@ -13,17 +12,17 @@ from cudakern.errors import ArgumentError, describe_error, describe_value, dtype
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.arrays.native import Array
-from cudakern.operators.binding import Binding, Work
+from cudakern.operators.binding import Binding, Call, Work, kind_of
 from cudakern.operators.indexing.indices import as_indices, check_negative, index_type, widen
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
-from cudakern.process.caches import Results, register
+from cudakern.process.caches import register
 from cudakern.values.dtypes import as_dtype, copyable_dtypes, known_dtypes, require_dtype
 from cudakern.values.layout import VECTOR_BYTES, Layout
 from cudakern.values.validation import as_bytes, as_extent, normalize_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 
 NAME = "one_hot"
 _NAMES = ("indices", "values", "out")
-_REAL = frozenset({bool, int, float})
 _COUNT = 2
+_OFF_ON = (0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +62,8 @@ def off_on(values: object, dtype: object) -> OffOn:
     if isinstance(values, list | tuple):
         if len(values) != _COUNT:
             _refuse(f"{len(values)} of them")
-        off, on = values
-        if type(off) in _REAL and type(on) in _REAL:
-            # 0.0 and -0.0 are equal and have different bytes.
-            return _numbers(off, on, wanted, off == 0 and str(off), on == 0 and str(on))
-        return _scalars(off, on, wanted)
+        dtype = _common_dtype(values) if wanted is None else wanted
+        return OffOn(dtype, _pattern(values, dtype))
     array = as_array(NAME, "values", values)
     if array.size != _COUNT:
         _refuse(f"shape {array.shape}")
@@ -87,22 +83,13 @@ def _refuse(found: str) -> None:
     raise ArgumentError(NAME, "values", requirement)
 
 
-def _scalars(off: object, on: object, wanted: np.dtype[Any] | None, *_zeros: object) -> OffOn:
-    dtype = _common_dtype((off, on)) if wanted is None else wanted
-    return OffOn(dtype, _pattern((off, on), dtype))
-
-
 def _pattern(values: Iterable[object], dtype: np.dtype[Any]) -> bytes:
     """Return off and on as bytes, each repeated; raise DTypeError if one does not fit."""
     elements = (as_bytes(NAME, f"values[{k}]", value, dtype) for k, value in enumerate(values))
     return b"".join(element * (VECTOR_BYTES // dtype.itemsize) for element in elements)
 
 
-_numbers = lru_cache(maxsize=256, typed=True)(_scalars)
-register("one_hot values", Results(_numbers))
-
-
-def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
+def _common_dtype(values: Sequence[object]) -> np.dtype[Any]:
     """Return the dtype of NumPy's scalars among two values; without any, of Python's numbers."""
     own = [
         v for v in values if isinstance(v, np.generic) or not isinstance(v, complex | float | int)
@@ -153,9 +140,35 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], d
     return Work(plan_one_hot(OneHotProblem(source, values, to, axis, kind, pattern)))
 
 
-_binding = Binding(NAME, _NAMES, _bind, aligned=(0, 1))
-_run = _binding.run
-register(NAME, _binding.table)
+class _Beside:
+    """Stands for values that are in an array beside the options."""
+
+
+def _parse(options: tuple[Any, ...], indices: Any, *others: Any) -> Call:  # noqa: ANN401
+    depth, axis, values, dtype, negative, *_ = options
+    if values is _Beside:
+        values, *others = others  # type: ignore[assignment]
+    out = others[0] if others else None
+    given, indices = indices, as_indices(NAME, indices, as_array(NAME, "indices", indices))
+    depth, axis = new_axis(indices, depth, axis, negative)
+    pair = off_on(values, dtype)
+    array = pair.array
+    if indices is not given or array is not None:
+        of_numbers = map(is_of_numbers, (given, values))
+        indices, array = send_numbers(NAME, _NAMES[:2], (indices, array), of_numbers, {"out": out})
+    indices = widen(indices, (depth,), negative)
+    request = (axis, depth, pair.dtype, pair.pattern, negative)
+    if out is not None:
+        return Call(request, (indices, array), (as_output(NAME, "out", out),))
+    inputs = (indices,) if array is None else (indices, array)
+    device = native.common_device(NAME, _NAMES[: len(inputs)], inputs)
+    shape = result_shape(indices, depth, axis, pair.dtype)
+    return Call(request, (indices, array), make=(native.maker(shape, pair.dtype, device),))
+
+
+_binding = Binding(NAME, _NAMES, _parse, _bind, aligned=(0, 1))
+_one, _two, _three = _binding.call_one, _binding.call_two, _binding.call_three
+register(NAME, _binding.caches)
 
 
 @overload
@@ -184,7 +197,7 @@ def one_hot(
     depth: int,
     *,
     axis: int = -1,
-    values: Any = (0, 1),
+    values: Any = _OFF_ON,
     dtype: Any = None,
     negative: NegativeIndex = "from_end",
     out: Array | None = None,
@@ -251,18 +264,15 @@ def one_hot(
            [0, 0, 1],
            [0, 0, 0]], dtype=int32)
     """
-    given, indices = indices, as_indices(NAME, indices, as_array(NAME, "indices", indices))
-    depth, axis = new_axis(indices, depth, axis, negative)
-    pair = off_on(values, dtype)
-    array = pair.array
-    if indices is not given or array is not None:
-        of_numbers = map(is_of_numbers, (given, values))
-        indices, array = send_numbers(NAME, _NAMES[:2], (indices, array), of_numbers, {"out": out})
-    indices = widen(indices, (depth,), negative)
+    array = None
+    if type(values) is not tuple and native.are_own((values,)):
+        array, values = values, _Beside
+    options = (
+        depth, axis, values, dtype, negative,
+        type(depth), type(axis), None if values is _OFF_ON else kind_of(values), type(dtype),
+    )  # fmt: skip
+    if array is None:
+        return _one(options, indices) if out is None else _two(options, indices, out, out)
     if out is None:
-        inputs = (indices,) if array is None else (indices, array)
-        device = native.common_device(NAME, _NAMES[: len(inputs)], inputs)
-        out = native.empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, device)
-    request = (axis, depth, pair.dtype, pair.pattern, negative)
-    _run(request, (indices, array, as_output(NAME, "out", out)))
-    return out
+        return _two(options, indices, array)
+    return _three(options, indices, array, out, out)

@@ -141,7 +141,7 @@ class _States:
             return None
         shape = [1 if d in axes else n for d, n in enumerate(chunk.shape)]
         shape[axes[0]] = 0
-        return empty(shape, dtype, device_of(chunk))
+        return empty(tuple(shape), dtype, device_of(chunk))
 
 
 class _Values(_States):

@@ -11,13 +11,13 @@ import numpy as np
 from cudakern.errors import ArgumentError, BindingError, describe_value, did_you_mean, dtype_error
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
-from cudakern.operators.binding import Binding, Work
+from cudakern.operators.binding import Binding, Call, Work, kind_of
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.reduce import types
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import NAME, ReduceFunction
-from cudakern.process.caches import Table, register
+from cudakern.process.caches import register
 from cudakern.values import validation
 from cudakern.values.dtypes import DataType, as_dtype, conversion_hint, known_dtypes, require_dtype
 from cudakern.values.validation import AXIS_WORDS, integer_of
@@ -53,7 +53,7 @@ _OTHER_NAN_WORDS = dict.fromkeys(("omit", "skip", "skipna", "drop"), "'ignore'")
 _OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class ReduceCall:
     """The meaning of a call's arguments for x of a dtype and shape."""
 
@@ -86,9 +86,6 @@ def _as_flags(**flags: object) -> Iterator[bool]:
         yield bool(value)
 
 
-_calls: Table[ReduceCall] = register(f"{NAME} arguments", Table())
-
-
 def call_of(
     x: Array,
     function: Any,  # noqa: ANN401  whatever the caller gave, as the others
@@ -100,7 +97,7 @@ def call_of(
     initial: object,
     out: object = None,
 ) -> tuple[ReduceCall, bytes | None, Array | None]:
-    """Return a call's meaning, checked once for equal facts, its initial value, and its output."""
+    """Return a call's meaning, its initial value, and its output."""
     if type(function) is not str:
         function = types.as_function(function, x)
     if axis is not None and type(axis) is not int:
@@ -113,24 +110,25 @@ def call_of(
         dtype = target.dtype
     if type(keepdims) is not bool or type(last_index) is not bool:
         keepdims, last_index = _as_flags(keepdims=keepdims, last_index=last_index)
-    # Values of different meaning are never equal here: 1.0 is not an axis, 1 is not a flag.
-    key = (
-        function, axis, keepdims, dtype, nan, last_index, initial is None, x.dtype, x.shape
-    )  # fmt: skip
-    try:
-        call = _calls.find(key)
-    except Exception:  # noqa: BLE001  nan is not hashable, or cannot be compared
-        call = None
-    if call is None:
-        call = _calls.add(key, _new_call(x, key, initial, of_out=of_out))
+    call = _meaning(x, function, axis, keepdims, dtype, nan, last_index, initial, of_out=of_out)
     if initial is None:
         return call, None, target
     return call, validation.as_bytes(NAME, "initial", initial, call.dtype), target
 
 
-def _new_call(x: Array, key: tuple[Any, ...], initial: object, *, of_out: bool) -> ReduceCall:
-    """Check the arguments in a key and return their meaning; ``of_out``: dtype is that of out."""
-    name, axis, keepdims, dtype, nan, last_index, *_ = key
+def _meaning(
+    x: Array,
+    name: Any,  # noqa: ANN401
+    axis: int | tuple[int, ...] | None,
+    keepdims: bool,  # noqa: FBT001
+    dtype: np.dtype[Any] | None,
+    nan: Any,  # noqa: ANN401
+    last_index: bool,  # noqa: FBT001
+    initial: object,
+    *,
+    of_out: bool,
+) -> ReduceCall:
+    """Check arguments and return their meaning; ``of_out``: dtype is that of out."""
     types.require_order(x, name)
     require_dtype(NAME, "x", x.dtype, known_dtypes())
     native.require_rank(NAME, "x", x, 0)
@@ -217,22 +215,34 @@ def _bind(
     return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
 
 
-_binding = Binding(NAME, ("x", "out"), _bind, aligned=(0, 1))
-_run = _binding.run
-register(NAME, _binding.table)
+def _parse(options: tuple[Any, ...], x: Any, out: Array | None = None) -> Call:  # noqa: ANN401
+    function, axis, keepdims, dtype, nan, last_index, initial, *_ = options
+    given, x = x, as_array(NAME, "x", x)
+    call, element, target = call_of(
+        x, function, axis, keepdims, dtype, nan, last_index, initial, out
+    )
+    if x is not given:
+        (x,) = send_numbers(NAME, ("x",), (x,), (is_of_numbers(given),), {"out": target})
+    request = call if element is None else (call, element)
+    if target is not None:
+        return Call(request, (x,), (target,))
+    make = native.maker(call.shape, call.dtype, native.device_of(x))
+    return Call(request, (x,), make=(make,))
+
+
+_binding = Binding(NAME, ("x", "out"), _parse, _bind, aligned=(0, 1))
+_one, _two = _binding.call_one, _binding.call_two
+register(NAME, _binding.caches)
 
 
 def run_reduction(
     reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: bool
 ) -> Array:
     """Return x reduced along some axes."""
-    key = (reduction, axes, keepdims, x.shape)
-    call = _calls.find(key)
-    if call is None:
-        shape = _shape_of(x, axes, keepdims=keepdims)
-        call = _calls.add(key, ReduceCall(reduction, axes, shape, reduction.result.numpy))
+    shape = _shape_of(x, axes, keepdims=keepdims)
+    call = ReduceCall(reduction, axes, shape, reduction.result.numpy)
     out = native.empty(call.shape, call.dtype, native.device_of(x))
-    _run(call, (x, out))
+    _binding.run(call, (x, out))
     return out
 
 
@@ -374,13 +384,10 @@ def reduce(
     >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "max", axis=0, initial=3)
     array([7, 7, 7])
     """
-    given, x = x, as_array(NAME, "x", x)
-    call, element, target = call_of(
-        x, function, axis, keepdims, dtype, nan, last_index, initial, out
-    )
-    if x is not given:
-        (x,) = send_numbers(NAME, ("x",), (x,), (is_of_numbers(given),), {"out": target})
-    if target is None:
-        target = out = native.empty(call.shape, call.dtype, native.device_of(x))
-    _run(call if element is None else (call, element), (x, target))
-    return out
+    options = (
+        function, axis, keepdims, dtype, nan, last_index, initial,
+        type(function), type(axis) if type(axis) is not tuple else kind_of(axis),
+        type(keepdims), type(dtype), type(last_index),
+        None if initial is None else kind_of(initial),
+    )  # fmt: skip
+    return _one(options, x) if out is None else _two(options, x, out, out)

@@ -331,6 +331,11 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         """The pointer to the first element."""
         return pointer_to(self)
 
+    @property
+    def _c_contiguous(self) -> bool:
+        """Whether elements are in row-major order, without gaps."""
+        return self.flags.c_contiguous
+
     def toDlpack(self) -> Any:  # noqa: ANN401, N802  CuPy's name
         """Return a capsule that other libraries take as an array of the host."""
         return view_as_numpy(self).__dlpack__()

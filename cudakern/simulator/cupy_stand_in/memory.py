@@ -204,6 +204,15 @@ def memcpy(dst: int, src: int, size: int, kind: int) -> None:
     ctypes.memmove(dst, src, size)
 
 
+def memcpy_2d(
+    dst: int, dpitch: int, src: int, spitch: int, width: int, height: int, kind: int, stream: int
+) -> None:
+    """Copy rows between addresses, as ``cupy.cuda.runtime.memcpy2DAsync``."""
+    del stream
+    for row in range(height):
+        memcpy(dst + row * dpitch, src + row * spitch, width, kind)
+
+
 def alloc(size: int) -> MemoryPointer:
     """Return new memory, as ``cupy.cuda.alloc``."""
     return MemoryPointer(Memory(size), 0)

@@ -122,6 +122,7 @@ OWN: dict[str, dict[str, Any]] = {
         "is_hip": False,
         "memGetInfo": lambda: devices.Device().mem_info,
         "memcpy": memory.memcpy,
+        "memcpy2DAsync": memory.memcpy_2d,
         "memcpyAsync": lambda dst, src, size, kind, stream: memory.memcpy(dst, src, size, kind),  # noqa: ARG005
         **{f"memcpy{way}": kind for kind, way in enumerate(_WAYS)},
         "runtimeGetVersion": lambda: _CUDA_VERSION,

@@ -5,10 +5,11 @@ What only a driver can show is shown by the operators' tests on a GPU.
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,10 +34,10 @@ def on(device, *arrays):
     return [on_device(array.copy(), device) for array in arrays]
 
 
-@pytest.fixture(params=[True, False], ids=["by address", "by value"])
+@pytest.fixture(params=[True, False], ids=["driver", "by value"])
 def either(request, tmp_path):
-    """Return what is recorded where CuPy hands addresses of arguments on, and where it does not."""
-    with recorded(tmp_path, by_address=request.param) as record:
+    """Return what is recorded where CuPy has the driver's function, and where it does not."""
+    with recorded(tmp_path, has_driver=request.param) as record:
         yield record
 
 
@@ -164,18 +165,15 @@ def test_driver_errors_say_what_to_do(record, monkeypatch, raised, error, text):
     assert type(caught.value) is error
 
 
-def test_a_pointer_of_another_layout_is_not_passed():
-    def cupy(make):
-        return SimpleNamespace(cuda=SimpleNamespace(function=SimpleNamespace(CPointer=make)))
-
-    assert not library.takes_addresses(cupy(lambda address: SimpleNamespace(address=address)))
-    assert not library.takes_addresses(SimpleNamespace())
-
-
-def test_cupy_passes_addresses():
+def test_cupy_has_the_drivers_function():
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    assert library.takes_addresses(cupy), "launches take the slower way"
+    head, *_ = inspect.getdoc(cupy.cuda.driver.launchKernel).splitlines()
+    assert re.findall(r"(\w+)[,)]", head) == [
+        *["f", "grid_dim_x", "grid_dim_y", "grid_dim_z", "block_dim_x", "block_dim_y"],
+        *["block_dim_z", "shared_mem_bytes", "stream", "kernel_params", "extra"],
+    ], "launches take the slower way, or none"
     assert hasattr(cupy.RawKernel, "kernel"), "which is read to load it"
+    assert hasattr(cupy.ndarray, "_c_contiguous"), "calls take longer"
 
 
 def test_absent_cupy_says_what_to_install(monkeypatch):

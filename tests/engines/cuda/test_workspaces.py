@@ -52,9 +52,8 @@ class Streams:
 
     def mark(self, stream, nbytes=WORKSPACE, device=0):
         """Return the mark of the workspace for a launch; a new one is zeros, and gets the next."""
-        with self.cuda.Device(device), stream, self.cuda.Device(0):
-            address = self.engine.workspace(device, nbytes)
-            assert self.cuda.get_device_id() == 0, "the current device is given back"
+        with self.cuda.Device(device), stream:
+            address = self.engine.workspace(device, nbytes, self.cuda.get_current_stream())
         assert self.record.memory.at(address) == (device, nbytes)
         words = (ctypes.c_uint64 * (nbytes // 8)).from_address(address)
         if words[0] == 0:
@@ -204,7 +203,8 @@ def test_argwhere_counts_first_where_memory_matters(record, monkeypatch):
     x, rows = make()
     ck.argwhere(x)
     found, *cost = costs(record, lambda: ck.argwhere(x))
-    assert cost == [2, [COUNTED, 0, rows.nbytes], 1]
+    assert cost == [2, [0, rows.nbytes, COUNTED], 0]
+    assert len(record.waits) == 1
     assert same_bytes(found, rows)
 
 
@@ -244,13 +244,13 @@ def test_a_launch_that_failed_leaves_no_workspace(tmp_path, monkeypatch, observe
     )
     words = Tensor("workspace", Layout((8,), (8,), 8), read=True, written=True)
     run = engine.prepare(launch, -1, (words,))
-    address = engine.workspace(-1, 64)
+    address = engine.workspace(64)
     kept = engine._workspaces.by_size[64]  # noqa: SLF001  so that its memory is not taken again
-    assert engine.workspace(-1, 64) == address
+    assert engine.workspace(64) == address
     with (
         pytest.raises(ck.SimulatorError, match="trap"),
         ck.simulator.checked() if observed else nullcontext(),
     ):
         run(address)
     assert kept[0] == 7
-    assert engine.workspace(-1, 64) != address
+    assert engine.workspace(64) != address

@@ -34,7 +34,7 @@ ELEMENTS = {"stream": 1024, "strided": 2048, "columns": 256}
 
 def workspace():
     """Return the words that launches of this thread exchange."""
-    address = engines.engine_for(engines.HOST).workspace(engines.HOST, 8 * (2 + SLOTS))
+    address = engines.engine_for(engines.HOST).workspace(8 * (2 + SLOTS))
     return np.frombuffer((ctypes.c_uint64 * (2 + SLOTS)).from_address(address), np.uint64)
 
 

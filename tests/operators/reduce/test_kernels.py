@@ -51,7 +51,7 @@ def counters(plan):
     """Return what launches of this thread leave where they count blocks."""
     if not plan.workspace:
         return np.zeros(0, np.uint32)
-    address = engines.engine_for(engines.HOST).workspace(engines.HOST, plan.workspace)
+    address = engines.engine_for(engines.HOST).workspace(plan.workspace)
     memory = (ctypes.c_uint32 * (COUNTER_BYTES // 4)).from_address(address)
     return np.frombuffer(memory, np.uint32)
 
