@@ -111,7 +111,7 @@ class Workload(ABC):
 
     @abstractmethod
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
-        """Return our call of the public function, into the outputs."""
+        """Return our call of the public function, into the outputs; without any, into new ones."""
 
     @abstractmethod
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -143,6 +143,11 @@ class Case:
 def case(name: str, shows: str, *lines: Line | Workload) -> Case:
     """Return a case. A workload without a goal can stand in place of its line."""
     return Case(name, shows, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
+
+
+def only(outputs: Sequence[Array]) -> Array | None:
+    """Return the output, or None if there is none."""
+    return outputs[0] if outputs else None
 
 
 def granule(*, cached: bool) -> int:

@@ -138,8 +138,7 @@ class GatherWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.gather`."""
-        (x, indices), (out,) = inputs, outputs
-        return partial(ck.gather, x, indices, self.axis, out=out)
+        return partial(ck.gather, *inputs, self.axis, out=base.only(outputs))
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with ``xp.take``."""

@@ -104,8 +104,7 @@ class GatherNDWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.gather_nd`."""
-        (x, indices), (out,) = inputs, outputs
-        return partial(ck.gather_nd, x, indices, self.batch_dims, out=out)
+        return partial(ck.gather_nd, *inputs, self.batch_dims, out=base.only(outputs))
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with indexing by arrays."""

@@ -107,7 +107,7 @@ class NonzeroWorkload(Workload):
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of `cudakern.nonzero_coordinates`."""
         (x,) = inputs
-        return partial(ck.nonzero_coordinates, x, dtype=self.result, out=tuple(outputs))
+        return partial(ck.nonzero_coordinates, x, dtype=self.result, out=tuple(outputs) or None)
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with ``xp.nonzero``, a few planes of x at a time."""

@@ -66,8 +66,8 @@ class OneHotWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.one_hot`."""
-        (indices,), (out,) = inputs, outputs
-        return partial(ck.one_hot, indices, self.depth, axis=self.axis, dtype=self.dtype, out=out)
+        options = {"axis": self.axis, "dtype": self.dtype, "out": base.only(outputs)}
+        return partial(ck.one_hot, *inputs, self.depth, **options)
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with ``index == position``."""

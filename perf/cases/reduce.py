@@ -88,8 +88,7 @@ class ReduceWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of `cudakern.reduce`."""
-        (x,), (out,) = inputs, outputs
-        return partial(ck.reduce, x, self.function, self.axes, out=out)
+        return partial(ck.reduce, *inputs, self.function, self.axes, out=base.only(outputs))
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with xp's own function: exactly, or in float64 within the errors of rounding."""

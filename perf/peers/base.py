@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.cuda.library import device_count, import_cupy
@@ -69,6 +69,13 @@ def require_cupy() -> Module:
 def join_notes(*parts: str) -> str:
     """Return the parts that are not empty as one note."""
     return "; ".join(part for part in parts if part)
+
+
+def allocating(prepared: Prepared | None) -> Prepared | None:
+    """Return a call with the note that it allocates its result."""
+    if prepared is None or ALLOCATES in prepared.note:
+        return prepared
+    return replace(prepared, note=join_notes(prepared.note, ALLOCATES))
 
 
 def note_type(ours: str, theirs: str) -> str:

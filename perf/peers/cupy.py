@@ -6,18 +6,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cudakern as ck
-from perf.peers.base import ALLOCATES, WAITS, Peer, Prepared, join_notes, note_type, require_cupy
+from perf.peers.base import (
+    ALLOCATES,
+    WAITS,
+    Peer,
+    Prepared,
+    allocating,
+    join_notes,
+    note_type,
+    require_cupy,
+)
 from perf.results import OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from perf import cases
-    from perf.cases.base import Array, Module
+    from perf.cases.base import Array, Module, Workload
 
 #: Largest identity matrix that one-hot rows are taken from, in bytes.
 TABLE_BYTES = 2**25
-#: Elements up to which `OwnArgwhere` is timed: of more, the wait is a small part.
+#: Elements of data and results up to which the host decides how long a call takes: of more, neither
+#: a wait nor an allocation counts for much.
 MOST_ELEMENTS = 2**18
 
 
@@ -33,14 +43,17 @@ class CupyPeer(CupyBase):
 
     name = "cupy"
 
+    def _output(self, workload: Workload) -> Array:
+        (out,) = workload.outputs(self._xp)
+        return out
+
     def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
         """Prepare cupy.sum, max or argmax; log_sum_exp has to be put together."""
-        xp, axes = self._xp, workload.axes
-        (out,) = workload.outputs(xp)
+        xp, axes, out = self._xp, workload.axes, self._output(workload)
         if workload.function == "log_sum_exp":
             return self._log_sum_exp(workload, x, out)
         calls: dict[str, Callable[[], Array]] = {
-            "sum": lambda: xp.sum(x, axis=axes, dtype=out.dtype, out=out),
+            "sum": lambda: xp.sum(x, axis=axes, dtype=x.dtype, out=out),
             "max": lambda: xp.max(x, axis=axes, out=out),
             "argmax": lambda: xp.argmax(x, axis=axes[0], out=out),
         }
@@ -71,8 +84,7 @@ class CupyPeer(CupyBase):
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare cupy.take."""
-        xp, axis = self._xp, workload.axis
-        (out,) = workload.outputs(xp)
+        xp, axis, out = self._xp, workload.axis, self._output(workload)
         return Prepared(lambda: xp.take(x, indices, axis=axis, out=out))
 
     def gather_nd(self, _: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
@@ -82,13 +94,36 @@ class CupyPeer(CupyBase):
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
         """Prepare a comparison of the indices with all classes."""
-        xp = self._xp
-        (out,) = workload.outputs(xp)
-        axis = workload.axis
-        shape = [workload.depth if k == axis else 1 for k in range(out.ndim)]
+        xp, axis, out = self._xp, workload.axis, self._output(workload)
+        shape = [workload.depth if k == axis else 1 for k in range(indices.ndim + 1)]
         classes = xp.arange(workload.depth, dtype=indices.dtype).reshape(shape)
         spread = xp.expand_dims(indices, axis)
         return Prepared(lambda: xp.equal(spread, classes, out=out), scratch_bytes=classes.nbytes)
+
+
+class CupyNew(CupyPeer):
+    """CuPy where a result is allocated by each call, and coordinates are those of nonzero."""
+
+    name = "cupy, new results"
+
+    def _output(self, workload: Workload) -> None:
+        """Return None, which CuPy's functions take for no output."""
+
+    def prepare(self, workload: Workload, inputs: Sequence[Array]) -> Prepared | None:
+        """Prepare calls of one function of CuPy's on few elements."""
+        several = getattr(workload, "function", "") == "log_sum_exp"
+        if several or workload.operator == "gather_nd" or workload.size > MOST_ELEMENTS:
+            return None
+        return allocating(super().prepare(workload, inputs))
+
+    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
+        """Prepare cupy.nonzero."""
+        return replace(super().nonzero_coordinates(workload, x), call=lambda: self._xp.nonzero(x))
+
+    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
+        """Prepare a comparison, whose result is bool."""
+        note = note_type(workload.dtype, "bool")
+        return replace(super().one_hot(workload, indices), note=note)
 
 
 class CupyWithoutCub(Peer):
@@ -139,18 +174,33 @@ class CupyIdentity(CupyBase):
         )
 
 
-class OwnArgwhere(Peer):
-    """cudakern.argwhere."""
+class OwnNew(Peer):
+    """cudakern where each call allocates its results."""
 
-    name = f"{OURS}, argwhere"
+    name = f"{OURS}, new results"
     version = ck.__version__
+
+    def prepare(self, workload: Workload, inputs: Sequence[Array]) -> Prepared | None:
+        """Prepare the call for few elements."""
+        if workload.size > MOST_ELEMENTS:
+            return None
+        return Prepared(workload.call(inputs, ()), ALLOCATES)
+
+
+class OwnArgwhere(Peer):
+    """cudakern.argwhere, or nonzero."""
+
+    version = ck.__version__
+
+    def __init__(self, function: Callable[[Array], object] = ck.argwhere) -> None:
+        self._function, self.name = function, f"{OURS}, {function.__name__}"
 
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare the call for few elements."""
         if x.size > MOST_ELEMENTS:
             return None
         note = join_notes(note_type(workload.result, "int64"), WAITS, ALLOCATES)
-        return Prepared(lambda: ck.argwhere(x), note, captures=False)
+        return Prepared(lambda: self._function(x), note, captures=False)
 
 
 def fancy_key(arange: Callable[..., Array], indices: Array) -> tuple[Array, ...]:
@@ -163,4 +213,5 @@ def find() -> list[Peer]:
     """Return the peers that need CuPy alone, or raise MissingPeerError."""
     cupy = require_cupy()
     core = cupy._core  # noqa: SLF001  its accelerators are set there alone
-    return [CupyPeer(cupy), CupyWithoutCub(cupy, core), CupyIdentity(cupy), OwnArgwhere()]
+    of_cupy = [CupyPeer(cupy), CupyNew(cupy), CupyWithoutCub(cupy, core), CupyIdentity(cupy)]
+    return [*of_cupy, OwnNew(), OwnArgwhere(), OwnArgwhere(ck.nonzero)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perf.peers import base
 from perf.peers.base import MissingPeerError, Peer, Prepared
-from perf.peers.cupy import fancy_key
+from perf.peers.cupy import MOST_ELEMENTS, fancy_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,6 +101,26 @@ class TorchPeer(TorchBase):
         return Prepared(lambda: one_hot(indices, depth), note)
 
 
+class TorchNew(TorchPeer):
+    """PyTorch where a result is allocated by each call, and coordinates are those of each axis."""
+
+    name = "torch, new results"
+
+    def _output(self, workload: Workload, like: Any) -> None:  # noqa: ANN401
+        """Return None, which PyTorch's functions take for no output."""
+
+    def prepare(self, workload: Workload, inputs: Sequence[Array]) -> Prepared | None:
+        """Prepare calls on few elements of functions that could write into an output."""
+        if workload.operator in {"gather_nd", "one_hot"} or workload.size > MOST_ELEMENTS:
+            return None
+        return base.allocating(super().prepare(workload, inputs))
+
+    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
+        """Prepare torch.nonzero for tuples."""
+        prepared, torch = super().nonzero_coordinates(workload, x), self._torch
+        return replace(prepared, call=lambda: torch.nonzero(x, as_tuple=True))
+
+
 class TorchStatic(TorchBase):
     """torch.nonzero_static."""
 
@@ -176,5 +196,5 @@ def find() -> list[Peer]:
     cupy = base.require_cupy()
     if not torch.cuda.is_available():
         raise MissingPeerError("this PyTorch has no CUDA; install one from download.pytorch.org")
-    kinds = (TorchPeer, TorchStatic, TorchGather, TorchScatter, TorchCompiled)
+    kinds = (TorchPeer, TorchNew, TorchStatic, TorchGather, TorchScatter, TorchCompiled)
     return [kind(torch, cupy) for kind in kinds]

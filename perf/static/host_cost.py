@@ -1,6 +1,7 @@
 """Python cost of a warm call in microseconds, without its kernel: the floor for small workloads.
 
-Beside each call stands one of NumPy that does the same to the same arguments, with its work.
+Beside each call with NumPy arrays stands one of NumPy that does the same to the same arguments,
+with its work; beside calls with CuPy arrays, the making of one such array over known memory.
 Budgets are for a reference machine. On a slower one they grow with the time of a fixed piece of
 Python.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import timeit
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,17 +25,18 @@ from perf.engines import NullEngine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Microseconds that a compiled operator may take, and a function beyond a bare call of NumPy. One
-#: takes 2.0 to 2.3 on the reference machine; on others calls were up to 1.5 times as slow where the
-#: yardstick was not.
-COMPILED_BUDGET, FUNCTION_BUDGET = 3.6, 8.0
+#: How many times the making of an array a call with CuPy arrays may take.
+CUPY_TIMES = 1.8
+#: Microseconds that a compiled operator may take with NumPy arrays, and a function beyond a bare
+#: call of NumPy. On other machines calls were up to 1.5 times as slow where the yardstick was not.
+COMPILED_BUDGET, FUNCTION_BUDGET = 5.5, 5.0
 CALLS = 10_000
 REPEATS = 11
 #: How often all is measured, as long as a budget is broken.
 ATTEMPTS = 3
 #: What `yardstick` takes on the reference machine, in microseconds.
 REFERENCE_YARDSTICK = 0.65
-_YARDSTICK, _BARE = "yardstick", "NumPy instead of "
+_YARDSTICK, _ARRAY, _BARE = "yardstick", "an array of CuPy's", "NumPy instead of "
 #: The call that allocates its result, which with CuPy needs a device.
 _ALLOCATING = 'reduce(x, "sum", 0)'
 
@@ -44,22 +47,19 @@ class Row:
 
     name: str
     microseconds: float
-    numpy: float | None  # microseconds of a bare call of NumPy with the same arguments
-    #: Microseconds on the reference machine: of a compiled operator in all, of a function beyond
-    #: the call of NumPy. None: there is no NumPy call to compare with.
-    budget: float | None
+    #: Microseconds of what stands beside it: a bare call of NumPy, or the making of an array.
+    beside: float | None
+    budget: float  # microseconds on the reference machine,
+    times: float = 0.0  # beyond so many times what stands beside it
 
-    def limit(self, scale: float) -> float | None:
+    def limit(self, scale: float) -> float:
         """Return what the call may take on a machine so many times as slow as the reference."""
-        if self.budget is None:
-            return None
-        compiled = self.name.startswith("compiled")
-        return self.budget * scale + (0.0 if compiled else self.numpy or 0.0)
+        return self.budget * scale + self.times * (self.beside or 0.0)
 
     def fault(self, scale: float) -> str | None:
         """Return how the budget is broken, in a line; None if it is kept."""
         limit = self.limit(scale)
-        if limit is None or self.microseconds <= limit:
+        if self.microseconds <= limit:
             return None
         return f"{self.name}: {self.microseconds:.2f} us, more than {limit:.2f}"
 
@@ -70,6 +70,12 @@ def cupy_stand_in(array: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401  CuPy has
     memory = cupy.cuda.UnownedMemory(array.__array_interface__["data"][0], array.nbytes, array, 0)
     pointer = cupy.cuda.MemoryPointer(memory, 0)
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
+
+
+def make_array() -> Callable[[], object]:
+    """Return what makes a CuPy array of 16 elements over known memory."""
+    known = cupy_stand_in(np.zeros(16, np.float32))
+    return partial(import_cupy().ndarray, known.shape, known.dtype, known.data)
 
 
 def least_microseconds(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -155,29 +161,30 @@ def calls_of(convert: Callable[[Any], Any]) -> dict[str, tuple[Callable[[], obje
 def measure() -> tuple[list[Row], float]:
     """Return what calls cost, and how many times as slow as the reference this machine is."""
     timed: dict[str, Callable[[], object]] = {_YARDSTICK: yardstick}
-    budgets: dict[str, float | None] = {}
+    budgets: dict[str, tuple[str, float, float]] = {}
     with use(NullEngine()):
-        for kind, convert in (("NumPy", lambda array: array), ("CuPy", cupy_stand_in)):
-            try:
-                calls = calls_of(convert)
-            except EngineUnavailableError:  # CuPy, whose arrays need no GPU for this, is absent
-                continue
-            bare = kind == "NumPy"
-            if not bare and not device_count():
-                del calls[_ALLOCATING]
-            for name, (call, compared) in calls.items():
-                compiled = name.startswith("compiled")
-                title = f"{name}, {kind} arrays"
-                timed[title] = call
-                if bare:
-                    timed[_BARE + title] = compared
-                budgets[title] = COMPILED_BUDGET if compiled else FUNCTION_BUDGET if bare else None
+        for name, (call, compared) in calls_of(lambda array: array).items():
+            title = f"{name}, NumPy arrays"
+            timed[title], timed[_BARE + title] = call, compared
+            is_function = not name.startswith("compiled")
+            budget = FUNCTION_BUDGET if is_function else COMPILED_BUDGET
+            budgets[title] = _BARE + title, budget, float(is_function)
+        try:
+            calls = calls_of(cupy_stand_in)
+            timed[_ARRAY] = make_array()
+        except EngineUnavailableError:  # CuPy, whose arrays need no GPU for this, is absent
+            calls = {}
+        for name, (call, _) in calls.items():
+            if name != _ALLOCATING or device_count():
+                title = f"{name}, CuPy arrays"
+                timed[title], budgets[title] = call, (_ARRAY, 0.0, CUPY_TIMES)
         least = dict.fromkeys(timed, float("inf"))
         for _ in range(ATTEMPTS):  # others may keep the machine busy for a while
             again = least_microseconds(timed)
             least = {name: min(least[name], again[name]) for name in timed}
             rows = [
-                Row(name, least[name], least.get(_BARE + name), b) for name, b in budgets.items()
+                Row(name, least[name], least[beside], *limits)
+                for name, (beside, *limits) in budgets.items()
             ]
             scale = scale_of(least[_YARDSTICK])
             if not any(row.fault(scale) for row in rows):
@@ -190,6 +197,6 @@ def show(costs: list[Row], scale: float) -> None:
     console.show(f"Python cost of a call without its kernel, budgets times {scale:.2f} here")
     rows = []
     for cost in costs:
-        figures = (cost.microseconds, cost.numpy, cost.limit(scale))
+        figures = (cost.microseconds, cost.beside, cost.limit(scale))
         rows.append((cost.name, *("-" if us is None else f"{us:.2f}" for us in figures)))
-    console.show_table(rows, ("call", "us", "NumPy, us", "budget, us"))
+    console.show_table(rows, ("call", "us", "beside it, us", "budget, us"))

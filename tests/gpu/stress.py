@@ -71,7 +71,7 @@ def one_workspace(place):
     words = put(np.zeros(HEADER_WORDS + MIN_SLOTS, np.uint64), place)
 
     class OneWorkspace(CudaEngine if place == CUDA else SimulatorEngine):
-        def workspace(self, _device, nbytes):
+        def workspace(self, nbytes, *_):
             assert nbytes == words.nbytes
             return address_of(words)
 

@@ -220,9 +220,9 @@ def test_traffic_is_held_to_what_a_line_may_move():
     [
         (Row("compiled a", 2.9, 1.0, 3.0), 1.0, None),
         (Row("compiled a", 3.1, 9.0, 3.0), 1.0, "compiled a: 3.10 us, more than 3.00"),
-        (Row("a(x)", 12.5, 4.0, 8.0), 1.0, "a(x): 12.50 us, more than 12.00"),
-        (Row("a(x)", 19.0, 4.0, 8.0), 2.0, None),
-        (Row("a(x)", 99.0, None, None), 1.0, None),
+        (Row("a(x)", 12.5, 4.0, 8.0, 1.0), 1.0, "a(x): 12.50 us, more than 12.00"),
+        (Row("a(x)", 19.0, 4.0, 8.0, 1.0), 2.0, None),
+        (Row("a(x)", 3.7, 2.0, 0.0, 1.8), 2.0, "a(x): 3.70 us, more than 3.60"),
     ],
 )
 def test_host_cost_is_held_to_a_budget(row, scale, fault):

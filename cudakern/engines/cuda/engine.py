@@ -135,7 +135,7 @@ class CudaEngine:
                 buffer = new_buffer()
             stream = stream_of()
             if workspace:
-                addresses = (*addresses, self.workspace(device, workspace, stream))
+                addresses = (*addresses, self.workspace(workspace, device, stream))
             pack(buffer[0], 8, *addresses)
             try:
                 start(stream.ptr, buffer[1], 0)
@@ -171,7 +171,7 @@ class CudaEngine:
 
         return by_value
 
-    def workspace(self, device: int, nbytes: int, stream: Any) -> int:  # noqa: ANN401
+    def workspace(self, nbytes: int, device: int, stream: Any) -> int:  # noqa: ANN401
         """Return the address of memory for a launch on a stream of the current device.
 
         Each stream has one, since its launches run one after the other. It is freed with the

@@ -187,11 +187,11 @@ def nonzero_coordinates(
     options = size, dtype, type(size), type(dtype)
     found: NonzeroCoordinates[Any]
     if out is None:
-        found = _coordinates.call_one(options, x)
+        found = _one(options, x)
     elif isinstance(out, _PAIRS) and len(out) == _TWO:
         count, coordinates = out
         pair = tuple.__new__(NonzeroCoordinates, out)
-        found = _coordinates.call_three(options, x, count, coordinates, pair)
+        found = _three(options, x, count, coordinates, pair)
     else:
         found = _coordinates.call(options, (x, out))  # raises an error
     return found
@@ -299,6 +299,7 @@ def _binding(parse: Parse) -> Binding:
 
 
 _coordinates = _binding(_parse)
+_one, _three = _coordinates.call_one, _coordinates.call_three
 
 
 @overload

@@ -322,7 +322,7 @@ def test_objects_of_an_external_stream_share_a_workspace():
 
     def workspace(stream):
         with cuda.Stream.from_external(stream):
-            return engines.engine_for(0).workspace(0, 1024)
+            return engines.engine_for(0).workspace(1024, 0, cuda.get_current_stream())
 
     streams = [cuda.Stream(non_blocking=True), cuda.Stream(), cuda.Stream.null]
     addresses = [workspace(stream) for stream in streams]

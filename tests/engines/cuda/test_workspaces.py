@@ -53,7 +53,7 @@ class Streams:
     def mark(self, stream, nbytes=WORKSPACE, device=0):
         """Return the mark of the workspace for a launch; a new one is zeros, and gets the next."""
         with self.cuda.Device(device), stream:
-            address = self.engine.workspace(device, nbytes, self.cuda.get_current_stream())
+            address = self.engine.workspace(nbytes, device, self.cuda.get_current_stream())
         assert self.record.memory.at(address) == (device, nbytes)
         words = (ctypes.c_uint64 * (nbytes // 8)).from_address(address)
         if words[0] == 0:
