@@ -18,9 +18,9 @@ import pytest
 from cudakern import __version__
 from cudakern.__main__ import COMMANDS, main
 from cudakern._commands import demo, info
-from cudakern._commands.examples import examples
 from cudakern.compilation import nvrtc
 from cudakern.errors import EngineUnavailableError
+from cudakern.operators.operator import examples
 from tests.conftest import HAS_GPU
 from tests.helpers.processes import printed
 from tests.helpers.readmes import section

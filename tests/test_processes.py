@@ -11,7 +11,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import FeatureLevel, TensorDesc
-from cudakern._commands.examples import examples
+from cudakern.operators.operator import examples
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, OWNED, STRIDED, X, change, strided_view
 from tests.helpers.processes import printed
 from tests.helpers.rows import each

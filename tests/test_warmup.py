@@ -22,7 +22,7 @@ from cudakern.compilation.cache import cache_folder, find_file
 from cudakern.engines import kernel_files
 from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import CacheWarning, KernelCompileError
-from cudakern.operators.specialisations import specialisations
+from cudakern.operators.operator import specialisations
 from cudakern.simulator.libraries import build, toolchain
 from tests.helpers.processes import is_alive, printed
 from tests.helpers.readmes import ROOT, section

@@ -8,14 +8,15 @@ import numpy as np
 
 from cudakern._commands.console import show, show_table
 from cudakern._commands.engines import choose
-from cudakern._commands.examples import Example, examples
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import DescriptorError
 from cudakern.operators.compiled import compile_operator
+from cudakern.operators.operator import examples
 
 if TYPE_CHECKING:
     import argparse
 
+    from cudakern.operators.examples import Example
     from cudakern.operators.tensor import TensorDesc
 
 #: Larger arrays are printed without their middle.

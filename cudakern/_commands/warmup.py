@@ -18,8 +18,8 @@ from cudakern.compilation.cache import survey
 from cudakern.engines import HOST, engine_for, kernel_files
 from cudakern.engines.cuda.library import device_count
 from cudakern.errors import EngineUnavailableError, describe_value
+from cudakern.operators.operator import specialisations
 from cudakern.operators.reduce.reduction import kernels_of, reductions
-from cudakern.operators.specialisations import specialisations
 from cudakern.process.forks import PATIENCE, stopping
 from cudakern.simulator.libraries.toolchain import find_toolchain
 from cudakern.values.dtypes import DataType

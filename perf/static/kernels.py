@@ -13,6 +13,7 @@ from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD
 from cudakern.operators.indexing.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.one_hot import plan as one_hot_plan
+from cudakern.operators.operator import specialisations
 from cudakern.operators.reduce import tuning
 from cudakern.operators.reduce.reduction import (
     Reduction,
@@ -21,7 +22,6 @@ from cudakern.operators.reduce.reduction import (
     reductions,
 )
 from cudakern.operators.reduce.types import ReduceFunction, result_type
-from cudakern.operators.specialisations import specialisations
 from cudakern.values.dtypes import DataType
 from cudakern.values.layout import VECTOR_BYTES
 from perf.static.cubins import architectures

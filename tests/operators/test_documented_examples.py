@@ -7,7 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import FeatureLevel
-from cudakern._commands.examples import examples
+from cudakern.operators.operator import examples
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, get, put, same_bytes
 from tests.helpers.rows import each
@@ -15,7 +15,7 @@ from tests.operators.descriptors import verdict
 
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
-ALL = examples()
+ALL = tuple(examples())
 #: Typed from the pages, in the order of the examples; where a page has sizes alone, what NumPy's
 #: own indexing gives. Of coordinates, the rows that are not undefined.
 PRINTED = [

@@ -12,7 +12,7 @@ import pytest
 
 from cudakern.operators.gather.plan import specialise as gather
 from cudakern.operators.gather.plan import specialise_last_axis
-from cudakern.operators.specialisations import specialisations
+from cudakern.operators.operator import specialisations
 from perf.cases import find
 from perf.static import (
     allowances,

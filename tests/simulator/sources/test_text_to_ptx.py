@@ -12,7 +12,7 @@ import cudakern as ck
 from cudakern.compilation import nvrtc
 from cudakern.engines import kernel_files
 from cudakern.engines.simulator import ptx_of
-from cudakern.operators.specialisations import specialisations
+from cudakern.operators.operator import specialisations
 from cudakern.simulator.sources import cupy_options
 from cudakern.simulator.sources import text_to_ptx as compiling
 from cudakern.simulator.sources.text_to_ptx import Code, find_target, is_ptx, ptx_of_code
