@@ -68,7 +68,7 @@ def _is_kept(option: object) -> bool:
         return all(map(_is_kept, option))
     if type(option) is float:
         return option == option  # noqa: PLR0124  NaN is not
-    return option is None or isinstance(option, str | int | type | np.dtype)
+    return option is None or type(option) is str or isinstance(option, int | type | np.dtype)
 
 
 def _run_nothing(*_addresses: int) -> None:
@@ -144,23 +144,20 @@ class Bound:
         run, current, device, near = self._run, self._current, self._device, self._near
         absent, last = bool(self._absent), len(self._layouts) - 1
         low, high = near.get((last, 0), (0, 0))
-        if last - absent == 1:
-
-            def call_with_two(a: int, b: int) -> bool:
-                addresses = (a, 0, b) if absent else (a, b)
-                if low < b - a < high:
-                    self._require_apart(*addresses)
-                if current() == device:
-                    run(*addresses)
-                else:
-                    self._launch(*addresses)
-                return True
-
-            return call_with_two
         low_b, high_b = near.get((1, 0), (0, 0))
-        low_c, high_c = near[2, 1]
+        low_c, high_c = near.get((2, 1), (0, 0))
 
-        def call(a: int, b: int, c: int) -> bool:
+        def call_with_two(a: int, b: int) -> bool:
+            addresses = (a, 0, b) if absent else (a, b)
+            if low < b - a < high:
+                self._require_apart(*addresses)
+            if current() == device:
+                run(*addresses)
+            else:
+                self._launch(*addresses)
+            return True
+
+        def call_with_three(a: int, b: int, c: int) -> bool:
             if low < c - a < high or low_b < b - a < high_b or low_c < c - b < high_c:
                 self._require_apart(a, b, c)
             if current() == device:
@@ -169,7 +166,7 @@ class Bound:
                 self._launch(a, b, c)
             return True
 
-        return call
+        return call_with_two if last - absent == 1 else call_with_three
 
     def anew(self, call: Call) -> Known:
         """Return the call that makes its outputs, as long as these start on 16 bytes."""
@@ -313,6 +310,7 @@ class Binding:
     ) -> Any:  # noqa: ANN401
         """Return the result of a call that is not known, and know it from now on if that can be."""
         call = self._parse(options, *arrays)
+        outputs: list[Array] = []  # that are made here
         if call.outputs:
             result, bound = out, self.run(call.request, (*call.inputs, *call.outputs))
         else:
@@ -325,6 +323,7 @@ class Binding:
             key is not None
             and call.is_alike
             and bound.only_launches
+            and not any(native.address_of(output) & 15 for output in outputs)
             and len(present) == len(arrays)
             and all(map(is_, present, arrays))
             and _is_kept(options)

@@ -233,18 +233,22 @@ def test_each_call_is_held_against_overlap_and_what_must_not_be_written(thorough
         ck.reduce(X, "sum", 0, out=sums)
 
 
-def test_an_output_elsewhere_modulo_16_bytes_is_bound_anew(monkeypatch, thorough):
-    starts = iter((0, 0, 4, 0))
+@each(("starts", "checked"), [((0, 0, 4, 0), 2), ((4, 0, 4, 0), 3)])
+def test_an_output_elsewhere_modulo_16_bytes_is_bound_anew(monkeypatch, thorough, starts, checked):
+    """Of a call that is known, where outputs start on 16 bytes; of one that is not, also."""
+    ck.clear_caches()
+    thorough.clear()
+    remaining = iter(starts)
 
     def maker(shape, *_):
         """Return what makes arrays over memory of a caller's allocator."""
-        return lambda: np.zeros(16, np.float32)[next(starts) // 4 :][:12].reshape(shape)
+        return lambda: np.zeros(16, np.float32)[next(remaining) // 4 :][:12].reshape(shape)
 
     monkeypatch.setattr(native, "maker", maker)
     for _ in range(3):
         assert np.array_equal(ck.gather(X, INDICES), X[INDICES])
-    assert len(thorough) == 2
-    assert next(starts, None) is None
+    assert len(thorough) == checked
+    assert next(remaining, None) is None
 
 
 @each("how", ["cleared", "another engine", "a fork"])
