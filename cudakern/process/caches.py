@@ -111,14 +111,14 @@ def sizes() -> dict[str, Size]:
 
 
 def clear_caches() -> None:
-    """Empty every cache of plans and bound launches, those of compiled operators included.
+    """Empty every cache of known calls and bound launches, those of compiled operators included.
 
     Notes
     -----
-    Results do not change; the next call of each kind plans anew. It may be called at any time, also
-    while other threads call operators. Kernels stay loaded, since a process has no more of them
-    than the package. The memory by which the blocks of a launch exchange results stays, too, and so
-    do files in the cache folder. Synchronization: none.
+    Results do not change; the next call of each kind is checked and planned anew. It may be called
+    at any time, also while other threads call operators. Kernels stay loaded, since a process has
+    no more of them than the package. The memory by which the blocks of a launch exchange results
+    stays, too, and so do files in the cache folder. Synchronization: none.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from cudakern.compilation import nvrtc
 from cudakern.compilation.cache import find_file
 from cudakern.engines import kernel_files
 from cudakern.engines.cuda.engine import CudaEngine
-from cudakern.operators.specialisations import specialisations
+from cudakern.operators.operator import specialisations
 from cudakern.simulator.libraries import build, toolchain
 from cudakern.simulator.libraries.toolchain import Toolchain
 from cudakern.simulator.sources import cupy_options
@@ -203,7 +203,7 @@ def test_another_process_compiles_nothing(folder):
     script = (
         "import sys\n"
         "from cudakern.engines import kernel_files\n"
-        "from cudakern.operators.specialisations import specialisations\n"
+        "from cudakern.operators.operator import specialisations\n"
         "spec = next(s for s in specialisations() if s.entry == sys.argv[1])\n"
         "print(kernel_files.file_for_gpu(spec, 90), 'cuda.bindings.nvrtc' in sys.modules)\n"
     )

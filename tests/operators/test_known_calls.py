@@ -179,6 +179,39 @@ def test_equal_options_are_not_confused(name):
                 assert outcome(call, value) == wanted, (name, known, value)
 
 
+#: Arrays with one other fact: strides, address modulo 16, dtype, shape, device.
+OTHERS = {
+    "strides": lambda a: np.ascontiguousarray(a[::-1])[::-1],
+    "address": lambda a: np.append(a[:1], a)[a[:1].size :].reshape(a.shape),
+    "dtype": lambda a: a.astype(np.int64 if a.dtype == np.int32 else np.int32),
+    "shape": lambda a: np.append(a, a, 0),
+}
+
+
+@each(("fact", "which"), [(fact, k) for fact in OTHERS for k in range(3)])
+def test_other_facts_are_another_call(tmp_path, fact, which):
+    """A call that differs from a known one in a fact of one array has its own result, or error."""
+
+    def arrays(*, vary):
+        given = [X.copy(), INDICES.copy(), np.full((3, 4), 77, np.float32)]
+        if vary:
+            given[which] = OTHERS[fact](given[which])
+        if vary and fact == "dtype" and which != 1:  # out has that of x
+            given[2 - which] = given[2 - which].astype(given[which].dtype)
+        return given
+
+    with recorded(tmp_path):
+        for device, vary in ((0, False), (0, False), (0, True), (1, False), (1, True)):
+            given = arrays(vary=vary)
+            x, indices, out = [on_device(array, device) for array in given]
+            if vary and fact == "shape" and which:
+                with pytest.raises(ck.BindingError, match="out must have shape"):
+                    ck.gather(x, indices, out=out)
+            else:
+                ck.gather(x, indices, out=out)
+                assert np.array_equal(out.get(), given[0][given[1]]), (fact, which, device)
+
+
 class Subclass(np.ndarray):
     """An array that is not of NumPy's own class."""
 

@@ -331,9 +331,10 @@ def argwhere(x: Any) -> Array:
 
     Notes
     -----
-    Synchronization: one, on the current stream, to learn the count. Where the coordinates of all
-    elements would take more than 64 MiB, a first launch counts, and memory is allocated for as many
-    as there are; x is then read twice.
+    Synchronization: one, with the current stream, to learn the count. The result is a view of
+    memory for the coordinates of all elements; if more than 1 MiB of it would be useless, it is a
+    copy. Where that memory would take more than 64 MiB, a first launch counts, and memory is
+    allocated for as many as there are; x is then read twice.
     Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 
     Examples

@@ -5,10 +5,14 @@ On a stand-in for CuPy that counts; what allocators of CuPy's own see is marked 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.operators.nonzero import counts
 from tests.helpers.places import CUDA, put
 from tests.helpers.recorded_cupy import on_device
 from tests.helpers.rows import each
@@ -123,6 +127,45 @@ def test_sizes_of_workspaces_are_few(record):
         ck.reduce(x, "sum")
         ck.nonzero_coordinates(x)
     assert record.live == 32 * KIB + 16 + 72 * KIB
+
+
+@pytest.fixture
+def words(record, monkeypatch):
+    """List the words of the host's memory that are allocated for counts."""
+    allocate, allocated = record.cupy.cuda.alloc_pinned_memory, []
+
+    def note(nbytes):
+        allocated.append(allocate(nbytes))
+        return allocated[-1]
+
+    monkeypatch.setattr(counts, "_free", {})
+    monkeypatch.setattr(record.cupy.cuda, "alloc_pinned_memory", note)
+    return allocated
+
+
+def test_words_for_counts_are_used_again(words):
+    for device in (0, 1):
+        x = on_device(FEW, device)
+        for call in (ck.argwhere, ck.nonzero) * 3:
+            call(x)
+        assert len(words) == device + 1
+    with ThreadPoolExecutor(4) as pool:
+        assert {len(rows) for rows in pool.map(ck.argwhere, [x] * 100)} == {10}
+    assert len(words) <= 2 + 3
+
+
+@each("call", [ck.argwhere, ck.nonzero])
+def test_the_word_of_an_interrupted_call_is_nobody_elses(words, record, monkeypatch, call):
+    """The kernel may still write to it."""
+    x, stream = on_device(FEW), type(record.cupy.cuda.get_current_stream())
+    call(x)
+    before = len(words)
+    with monkeypatch.context() as patch:
+        patch.setattr(stream, "synchronize", mock.Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            call(x)
+    call(x)
+    assert len(words) == before + 1
 
 
 @pytest.mark.gpu
