@@ -64,8 +64,14 @@ class Kernel:
         self.record, self.path, self.name = record, path, name
         self.device = devices.get_device_id()
         record.loaded.append((self.device, name))
-        self.kernel = SimpleNamespace(ptr=len(record.loaded))  # read where CuPy loads it
-        record.kernels[self.kernel.ptr] = self
+        self.function = SimpleNamespace(ptr=len(record.loaded))
+        record.kernels[self.function.ptr] = self
+
+    @property
+    def kernel(self):
+        """The function, which CuPy loads on the current device where it is read first."""
+        assert devices.get_device_id() == self.device, "CuPy would load it on another device, too"
+        return self.function
 
     @cached_property
     def simulated(self):

@@ -162,7 +162,8 @@ class CudaEngine:
         )
         start = getattr(getattr(self._cupy.cuda, "driver", None), "launchKernel", None)
         if start is not None:
-            return partial(start, kernel.kernel.ptr, *grid, *block, shared)
+            with self._cupy.cuda.Device(device):  # CuPy has a function for each
+                return partial(start, kernel.kernel.ptr, *grid, *block, shared)
 
         def by_value(_stream: int, arguments: int, _extra: int) -> None:
             memory = (ctypes.c_uint8 * size).from_address(arguments + 8)

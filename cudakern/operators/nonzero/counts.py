@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,35 +13,53 @@ from cudakern.engines.cuda.library import import_cupy
 from cudakern.values.layout import WORD_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
     from cudakern.operators.arrays.native import Array
 
-#: The counts of each device and dtype that no call uses. Kernels may still write to the memory of a
-#: call that was interrupted: so all memory stays.
-_free: dict[tuple[int, np.dtype[Any]], list[Array]] = {}
-_memory: list[Any] = []
+
+class _Words:
+    """Counts of a dtype on a device, over pinned memory. Calls in any thread may borrow one.
+
+    The kernel of a call that was interrupted may still write to its count. So nobody else gets
+    that, and all memory stays.
+    """
+
+    def __init__(self, cupy: ModuleType, dtype: np.dtype[Any], device: int) -> None:
+        self._cupy, self._dtype, self._device = cupy, dtype, device
+        self._word = ctypes.c_uint64 if dtype.itemsize == WORD_BYTES else ctypes.c_uint32
+        self._free: list[Array] = []
+        self._memory: list[Any] = []
+
+    def borrow(self) -> Array:
+        """Return an uninitialised count, of shape (1,)."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            cuda = self._cupy.cuda
+            memory = cuda.alloc_pinned_memory(WORD_BYTES)
+            self._memory.append(memory)
+            owned = cuda.UnownedMemory(memory.ptr, WORD_BYTES, memory, self._device)
+            return self._cupy.ndarray((1,), self._dtype, cuda.MemoryPointer(owned, 0))
+
+    def read(self, count: Array) -> int:
+        """Take a count back; return its value, after waiting for the current stream."""
+        self._cupy.cuda.get_current_stream().synchronize()
+        value = self._word.from_address(count.data.ptr).value
+        self._free.append(count)
+        return value
 
 
-def borrow(dtype: np.dtype[Any], device: int) -> Array:
-    """Return an uninitialised count, of shape (1,): on a device, an array over pinned memory."""
+_of: dict[tuple[ModuleType, np.dtype[Any], int], _Words] = {}
+
+
+def counts_of(
+    dtype: np.dtype[Any], device: int
+) -> tuple[Callable[[], Array], Callable[[Array], int]]:
+    """Return what makes a count, or borrows one, and what reads it once a launch has written it."""
     if device == HOST:
-        return np.empty(1, dtype)
-    free = _free.setdefault((device, dtype), [])
-    try:
-        return free.pop()
-    except IndexError:
-        cuda = import_cupy().cuda
-        pinned = cuda.alloc_pinned_memory(WORD_BYTES)
-        _memory.append(pinned)
-        owned = cuda.UnownedMemory(pinned.ptr, WORD_BYTES, pinned, device)
-        return import_cupy().ndarray((1,), dtype, cuda.MemoryPointer(owned, 0))
-
-
-def give_back(count: Array) -> int:
-    """Wait for the current stream; return the value of a borrowed count that it has written."""
-    if type(count) is np.ndarray:
-        return int(count[0])
-    import_cupy().cuda.get_current_stream().synchronize()
-    word = ctypes.c_uint64 if count.itemsize == WORD_BYTES else ctypes.c_uint32
-    value = word.from_address(count.data.ptr).value
-    _free[count.data.device_id, count.dtype].append(count)
-    return value
+        return partial(np.empty, 1, dtype), lambda count: int(count[0])
+    key = import_cupy(), dtype, device
+    words = _of.get(key) or _of.setdefault(key, _Words(*key))
+    return words.borrow, words.read

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
+from cudakern.engines import engine_for
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.arrays import foreign, native
 from cudakern.operators.arrays.foreign import as_array, as_output
 from cudakern.operators.binding import Binding, Call, Work, kind_of
-from cudakern.operators.nonzero import counts, plan
+from cudakern.operators.nonzero import plan
+from cudakern.operators.nonzero.counts import counts_of
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.tensor import MAX_ELEMENTS
@@ -21,7 +23,7 @@ from cudakern.values.dtypes import DataType, as_dtype, known_dtypes, require_dty
 from cudakern.values.validation import as_bytes, as_extent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import DTypeLike, NDArray
 
@@ -422,9 +424,11 @@ def _parse_nonzero_of_size(options: tuple[Any, ...], x: Any) -> Call:  # noqa: A
     device = native.device_of(x)
     count = partial(native.temporary, device, native.maker((1,), count_type(x), device))
     listing = _Listing(x.ndim, device, by_axis=True)
-    make = (count, lambda: listing.table(rows))
-    finish = lambda _, table: listing.result(table, rows)  # noqa: E731
-    return Call((_INT64, fill, None), (x,), make=make, finish=finish)
+
+    def finish(_: Array, table: Array) -> Any:  # noqa: ANN401
+        return listing.result(table, rows)
+
+    return Call((_INT64, fill, None), (x,), make=(count, listing.maker(rows)), finish=finish)
 
 
 _argwhere, _nonzero = _binding(_parse_argwhere).call_one, _binding(_parse_nonzero).call_one
@@ -443,13 +447,14 @@ class _Listing(NamedTuple):
         """How many numbers a coordinate has in a table."""
         return max(1, self.rank)
 
-    def table(self, rows: int) -> Array:
-        """Return an uninitialised table of coordinates, on the current device."""
-        shape = (self.columns, rows) if self.by_axis else (rows, self.columns)
-        table = native.maker(shape, _INT64, self.device)()
-        return table.T if self.by_axis else table
+    def maker(self, rows: int) -> Callable[[], Array]:
+        """Return what makes an uninitialised table, where the device is current."""
+        if not self.by_axis:
+            return native.maker((rows, self.columns), _INT64, self.device)
+        make = native.maker((self.columns, rows), _INT64, self.device)
+        return lambda: make().T
 
-    def result(self, table: Array, found: int) -> Array | tuple[Array, ...]:
+    def result(self, table: Array, found: int) -> Any:  # noqa: ANN401
         """Return the first rows of a table: as views, or copies if much of it would be useless."""
         found = min(found, len(table))  # if no kernel ran, the count is any number
         spans, length = (self.columns, len(table)) if self.by_axis else (1, table.size)
@@ -467,27 +472,30 @@ class _Listing(NamedTuple):
 def _find_all(operator: str, argument: str, requirement: str, x: Array, *, by_axis: bool) -> Call:
     """Return the call for all coordinates: an ArgumentError while a graph is captured."""
     listing = _Listing(x.ndim, native.device_of(x), by_axis)
-    device, kind, rows = listing.device, count_type(x), x.size
+    borrow, read = counts_of(count_type(x), listing.device)
+    is_captured = partial(engine_for(listing.device).is_captured, listing.device)
 
     def make_count() -> Array:
-        native.require_eager(operator, argument, requirement, device)
-        return counts.borrow(kind, device)
+        if is_captured():
+            native.require_eager(operator, argument, requirement, listing.device)
+        return borrow()
 
-    if rows * listing.columns * _INT64.itemsize > plan.UNCOUNTED_BYTES:
-        make = (make_count, lambda: listing.table(0))
-        finish = partial(_find_counted, listing, x)
-        return Call(_ALL, (x,), make=make, finish=finish, is_alike=False)
+    def finish(count: Array, table: Array) -> Any:  # noqa: ANN401
+        return listing.result(table, read(count))
 
-    def finish_one(count: Array, table: Array) -> Array | tuple[Array, ...]:
-        return listing.result(table, counts.give_back(count))
+    if x.size * listing.columns * _INT64.itemsize <= plan.UNCOUNTED_BYTES:
+        return Call(_ALL, (x,), make=(make_count, listing.maker(x.size)), finish=finish)
+    count_first = partial(_find_counted, listing, x, read)
+    make = (make_count, listing.maker(0))
+    return Call(_ALL, (x,), make=make, finish=count_first, is_alike=False)
 
-    return Call(_ALL, (x,), make=(make_count, lambda: listing.table(rows)), finish=finish_one)
 
-
-def _find_counted(listing: _Listing, x: Array, count: Array, _: Array) -> Any:  # noqa: ANN401
+def _find_counted(
+    listing: _Listing, x: Array, read: Callable[[Array], int], count: Array, _: Array
+) -> Any:  # noqa: ANN401
     """Return all coordinates in memory for as many, once they are counted."""
-    found = counts.give_back(count)
-    table = listing.table(found)
+    found = read(count)
+    table = listing.maker(found)()
     if found:
         again = native.empty((1,), count_type(x), listing.device)
         _coordinates.run(_ALL, (x, again, table))

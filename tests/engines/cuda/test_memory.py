@@ -138,7 +138,8 @@ def words(record, monkeypatch):
         allocated.append(allocate(nbytes))
         return allocated[-1]
 
-    monkeypatch.setattr(counts, "_free", {})
+    monkeypatch.setattr(counts, "_of", {})
+    ck.clear_caches()
     monkeypatch.setattr(record.cupy.cuda, "alloc_pinned_memory", note)
     return allocated
 
