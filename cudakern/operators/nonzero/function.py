@@ -42,6 +42,8 @@ MAX_COUNTED = 2**40
 _SHOWN, _EDGE = 10, 3
 
 _PAIRS, _TWO = (tuple, list), 2  # types of outputs, and how many there are
+_NARROW = "uint32"  # the dtype of coordinates unless another is given
+_DEFAULT = (None, _NARROW)  # size and dtype
 
 A = TypeVar("A")
 
@@ -132,7 +134,7 @@ def nonzero_coordinates(
 ) -> NonzeroCoordinates[Out]: ...
 @nvtx_range(NAME)
 def nonzero_coordinates(
-    x: Any, *, size: int | None = None, dtype: Any = "uint32", out: Any = None
+    x: Any, *, size: int | None = None, dtype: Any = _NARROW, out: Any = None
 ) -> NonzeroCoordinates[Any]:
     """Return how many elements are not zero, and their coordinates in ascending order.
 
@@ -186,7 +188,8 @@ def nonzero_coordinates(
     >>> ck.nonzero_coordinates([[0, 3], [5, 7]], size=2).count  # one more than there is room for
     array([3], dtype=uint32)
     """
-    options = size, dtype, type(size), type(dtype)
+    plain = size is None and dtype is _NARROW
+    options = _DEFAULT if plain else (size, dtype, type(size), type(dtype))
     found: NonzeroCoordinates[Any]
     if out is None:
         found = _one(options, x)
