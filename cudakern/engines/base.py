@@ -43,6 +43,8 @@ class KernelSpec:
     threads: int = THREADS  # of a block
     #: Blocks that a multiprocessor can hold at once, as far as registers decide.
     resident_blocks: int = RESIDENT_BLOCKS
+    #: Dynamic shared memory that a block is launched with at most, in bytes, for figures of speed.
+    most_shared: int = 0
 
     @property
     def source(self) -> str:

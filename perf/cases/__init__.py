@@ -1,43 +1,41 @@
-"""The benchmark matrix: 37 cases of five operators, how time grows with size, shapes between."""
+"""The benchmark matrix: cases of all operators, how time grows with size, shapes between.
+
+Each operator has a module of its name here, with
+
+- CASES, rows of the matrix, named by the operator's letter and a number;
+- SWEEP, one case, whose lines are one workload at growing sizes;
+- SMALL, a workload for what calls cost on the host, about 1024 elements;
+- SIMULATED, workloads whose time in the simulator is compared with NumPy's, besides SMALL;
+- GRAPHS, calls of each of its functions over dask arrays.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from perf.cases import gather, gather_nd, nonzero_coordinates, one_hot, reduce, shapes
-from perf.cases.gather import GatherWorkload
-from perf.cases.gather_nd import GatherNDWorkload
-from perf.cases.nonzero_coordinates import NonzeroWorkload
-from perf.cases.one_hot import OneHotWorkload
-from perf.cases.reduce import ReduceWorkload
+from cudakern.operators.operator import operators
+from perf.cases import shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import ModuleType
 
-    from perf.cases.base import Case
+    from perf.cases.base import Case, Workload
 
-__all__ = [
-    "CASES",
-    "SHAPES",
-    "SWEEPS",
-    "GatherNDWorkload",
-    "GatherWorkload",
-    "NonzeroWorkload",
-    "OneHotWorkload",
-    "ReduceWorkload",
-    "find",
-]
-
-_MODULES = (reduce, nonzero_coordinates, gather, gather_nd, one_hot)
-#: By name: R-1 to R-10, Z-1 to Z-9, G-1 to G-10, O-1 to O-8.
+#: By operator.
+MODULES: dict[str, ModuleType] = {
+    operator.name: import_module(f"perf.cases.{operator.name}") for operator in operators()
+}
+SMALL: dict[str, Workload] = {name: module.SMALL for name, module in MODULES.items()}
+_UNSORTED: list[Case] = [case for module in MODULES.values() for case in module.CASES]
+_LETTERS = [*dict.fromkeys(case.name[0] for case in _UNSORTED)]
+#: By letter, in the order of the operators, and number.
 CASES: tuple[Case, ...] = tuple(
-    sorted(
-        (case for module in _MODULES for case in module.CASES),
-        key=lambda case: ("RZGO".index(case.name[0]), int(case.name[2:])),
-    )
+    sorted(_UNSORTED, key=lambda case: (_LETTERS.index(case.name[0]), int(case.name[2:])))
 )
-#: One for each operator; its lines are one workload at growing sizes.
-SWEEPS: tuple[Case, ...] = tuple(module.SWEEP for module in _MODULES)
+#: One for each operator.
+SWEEPS: tuple[Case, ...] = tuple(module.SWEEP for module in MODULES.values())
 #: S-1 to S-7.
 SHAPES: tuple[Case, ...] = shapes.CASES
 

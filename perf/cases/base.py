@@ -51,6 +51,9 @@ class Traffic:
         return "write" if self.read <= MINOR_SHARE * self.total else "copy"
 
 
+#: Calls over dask arrays, by title. Each takes cudakern.dask and the `operands` of
+#: `perf.static.graphs`.
+Graphs = dict[str, "Callable[[Module, Any], object]"]
 #: Shape and data type of an array.
 ArraySpec = tuple[tuple[int, ...], str]
 
@@ -113,6 +116,10 @@ class Workload(ABC):
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of the public function, into the outputs; without any, into new ones."""
 
+    def found(self, result: Any) -> Array:  # noqa: ANN401  of the call: one array or several
+        """Return what a call found, as NumPy's function gives it."""
+        return result
+
     @abstractmethod
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Raise AssertionError unless the outputs are what ``xp`` itself computes."""
@@ -129,6 +136,7 @@ class Line:
     #: reduced size and without a cache.
     moved: float = 1.03
     quick: bool = False  # whether ``--quick`` has it
+    wide: bool = False  # whether offsets have 64 bits; those of smaller workloads have 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -16,7 +15,7 @@ from cudakern.operators.gather.plan import (
     LAST_AXIS_MIN_OUTER,
 )
 from perf.cases import base, rows
-from perf.cases.base import Array, ArraySpec, Line, Module, Traffic, Workload, case
+from perf.cases.base import Array, ArraySpec, Graphs, Line, Module, Traffic, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,7 +137,8 @@ class GatherWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.gather`."""
-        return partial(ck.gather, *inputs, self.axis, out=base.only(outputs))
+        (x, indices), axis, out = inputs, self.axis, base.only(outputs)
+        return lambda: ck.gather(x, indices, axis, out=out)
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with ``xp.take``."""
@@ -239,3 +239,11 @@ SWEEP = case(
     "time against size: rows of 64 B",
     *(_rows(2**k // 16, 16, index_dtype="int32") for k in range(10, 29, 2)),
 )
+SMALL = _rows(32, 16, index_dtype="int32", table=64)
+SIMULATED = (_rows(2**16, 16, index_dtype="int32"),)
+GRAPHS: Graphs = {
+    "gather(x, one chunk)": lambda cd, of: cd.gather(of.row, of.few),
+    "gather(x, one chunk, mode='raise')": lambda cd, of: cd.gather(of.row, of.few, mode="raise"),
+    "gather(x, NumPy array)": lambda cd, of: cd.gather(of.row, of.host),
+    "gather(one chunk, indices)": lambda cd, of: cd.gather(of.single, of.indices),
+}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
 from perf.cases import base, rows
-from perf.cases.base import Array, ArraySpec, Line, Module, Traffic, Workload, case
+from perf.cases.base import Array, ArraySpec, Graphs, Line, Module, Traffic, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,7 +103,8 @@ class GatherNDWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.gather_nd`."""
-        return partial(ck.gather_nd, *inputs, self.batch_dims, out=base.only(outputs))
+        (x, indices), batch_dims, out = inputs, self.batch_dims, base.only(outputs)
+        return lambda: ck.gather_nd(x, indices, batch_dims, out=out)
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with indexing by arrays."""
@@ -139,3 +139,8 @@ SWEEP = case(
         for k in range(8)
     ),
 )
+SMALL = GatherNDWorkload((64, 16), (32, 1), 0, "float32", "int32")
+SIMULATED = (GatherNDWorkload((256, 256, 16), (2**16, 2), 0, "float32", "int32"),)
+GRAPHS: Graphs = {
+    "gather_nd(x, one chunk), a square grid": lambda cd, of: cd.gather_nd(of.square, of.pairs)
+}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import cudakern as ck
 from perf.cases import base
-from perf.cases.base import Array, ArraySpec, Line, Module, Traffic, Workload, case
+from perf.cases.base import Array, ArraySpec, Graphs, Line, Module, Traffic, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,8 +105,13 @@ class NonzeroWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of `cudakern.nonzero_coordinates`."""
-        (x,) = inputs
-        return partial(ck.nonzero_coordinates, x, dtype=self.result, out=tuple(outputs) or None)
+        (x,), dtype, out = inputs, self.result, tuple(outputs) or None
+        return lambda: ck.nonzero_coordinates(x, dtype=dtype, out=out)
+
+    def found(self, result: Any) -> Array:  # noqa: ANN401  a named tuple
+        """Return the coordinates that were found."""
+        count, coordinates = result
+        return coordinates[: int(count[0])]
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with ``xp.nonzero``, a few planes of x at a time."""
@@ -195,3 +199,14 @@ SWEEP = case(
     "time of a search for 1 % by size",
     *(_bools(2**k, 0.01) for k in range(10, 29, 2)),
 )
+SMALL = NonzeroWorkload((64, 16), "float32", 0.01, "random", "uint32")
+SIMULATED = tuple(
+    NonzeroWorkload((size,), "float32", 0.5, "random", "uint32") for size in (2**20, 400)
+)
+GRAPHS: Graphs = {
+    "argwhere(x)": lambda cd, of: cd.argwhere(of.row),
+    "argwhere(x), a square grid": lambda cd, of: cd.argwhere(of.square),
+    "nonzero(x)": lambda cd, of: cd.nonzero(of.row),
+    "nonzero(x, size=9)": lambda cd, of: cd.nonzero(of.row, size=9),
+    "nonzero_coordinates(x)": lambda cd, of: cd.nonzero_coordinates(of.row),
+}

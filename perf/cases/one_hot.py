@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
 from perf.cases import base
-from perf.cases.base import Array, ArraySpec, Line, Module, Workload, case
+from perf.cases.base import Array, ArraySpec, Graphs, Line, Module, Workload, case
 from perf.cases.rows import CHUNK, require_equal
 
 if TYPE_CHECKING:
@@ -66,8 +65,9 @@ class OneHotWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.one_hot`."""
-        options = {"axis": self.axis, "dtype": self.dtype, "out": base.only(outputs)}
-        return partial(ck.one_hot, *inputs, self.depth, **options)
+        (indices,), depth, axis, out = inputs, self.depth, self.axis, base.only(outputs)
+        dtype = self.dtype
+        return lambda: ck.one_hot(indices, depth, axis=axis, dtype=dtype, out=out)
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with ``index == position``."""
@@ -92,7 +92,7 @@ CASES = (
     case(
         "O-3", "rows shorter than a vector", Line(_rows(2**24, 10, "int8"), goal=0.80, quick=True)
     ),
-    case("O-4", "odd, long rows", Line(_rows(2**17, 50257, "float16"), goal=0.93)),
+    case("O-4", "odd, long rows", Line(_rows(2**17, 50257, "float16"), goal=0.93, wide=True)),
     case("O-5", "torch's own type", Line(_rows(2**20, 1000, "int64"), goal=0.93)),
     case(
         "O-6",
@@ -106,3 +106,6 @@ CASES = (
 SWEEP = case(
     "sweep-one_hot", "time against size: rows of 1000", *(_rows(4**k, 1000) for k in range(10))
 )
+SMALL = OneHotWorkload((32,), 16, 1, "float32", "int32")
+SIMULATED = (OneHotWorkload((2**16,), 16, 1, "float32", "int32"),)
+GRAPHS: Graphs = {"one_hot(indices, 4)": lambda cd, of: cd.one_hot(of.indices, 4)}

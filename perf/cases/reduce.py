@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
 from cudakern.operators.annotations import FunctionName
 from perf.cases import base
-from perf.cases.base import Array, ArraySpec, Line, Module, Workload, case
+from perf.cases.base import Array, ArraySpec, Graphs, Line, Module, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +87,9 @@ class ReduceWorkload(Workload):
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of `cudakern.reduce`."""
-        return partial(ck.reduce, *inputs, self.function, self.axes, out=base.only(outputs))
+        (x,), function, out = inputs, self.function, base.only(outputs)
+        axes = self.axes if len(self.axes) > 1 else self.axes[0]
+        return lambda: ck.reduce(x, function, axes, out=out)
 
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with xp's own function: exactly, or in float64 within the errors of rounding."""
@@ -198,8 +199,8 @@ CASES = (
     case(
         "R-9",
         "wide type, strides",
-        Line(_full("sum", "float64"), goal=0.95),
-        Line(_TRANSPOSED, goal=0.88),
+        Line(_full("sum", "float64"), goal=0.95, wide=True),
+        Line(_TRANSPOSED, goal=0.88, wide=True),
     ),
     case(
         "R-10",
@@ -216,3 +217,14 @@ SWEEP = case(
     "time of a full sum by size",
     *(_full("sum", "float32", 2**k) for k in range(10, 29, 2)),
 )
+SMALL = _f32("sum", (64, 16), 0)
+SIMULATED = (
+    *(_full(function, "float32", 2**20) for function in ("sum", "max", "argmax")),
+    *(_f32("sum", (1024, 1024), axis) for axis in (1, 0)),
+    *(_full("sum", "float32", size) for size in (1, 1000)),
+)
+GRAPHS: Graphs = {
+    "reduce(x, 'sum')": lambda cd, of: cd.reduce(of.row, "sum"),
+    "reduce(x, 'average'), a square grid": lambda cd, of: cd.reduce(of.square, "average"),
+    "reduce(x, 'argmax', 0), a square grid": lambda cd, of: cd.reduce(of.square, "argmax", 0),
+}

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from cudakern._commands import console
 from cudakern.engines.kernel_text import kernel_folder
 from cudakern.errors import CudakernError
-from perf.cases.nonzero_coordinates import NonzeroWorkload
 from perf.engines import kernel_traffic, launch_of
 from perf.nsight import tools
 from perf.results import write_json
@@ -188,12 +187,14 @@ def profile_case(program: str, report: Path, case: Case, seconds: float) -> list
 
 def simulated_sectors(workload: Workload) -> tuple[float, float] | None:
     """Return the sectors of loads and of stores that the simulator counts for the full size."""
-    if not isinstance(workload, NonzeroWorkload):
+    if not launch_of(workload).most_resident:  # blocks that wait for no other
         kernel = kernel_traffic(workload, BLOCKS)
         return kernel.loads.sectors, kernel.stores.sectors
     small = workload.shrink(SEARCHED)
     scale = workload.size / small.size
-    if scale > 1 and workload.pattern == "last":  # its results do not grow with the size
+    if (
+        scale > 1 and getattr(workload, "pattern", "") == "last"
+    ):  # its results do not grow with the size
         return None
     kernel = kernel_traffic(small)
     return kernel.loads.sectors * scale, kernel.stores.sectors * scale

@@ -23,8 +23,10 @@ from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from perf.cases import GatherWorkload, NonzeroWorkload, ReduceWorkload
     from perf.cases.base import Array, Module
+    from perf.cases.gather import GatherWorkload
+    from perf.cases.nonzero_coordinates import NonzeroWorkload
+    from perf.cases.reduce import ReduceWorkload
 
 SOURCE = Path(__file__).with_name("cub.cu")
 INSTALL = (

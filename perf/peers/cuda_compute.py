@@ -17,8 +17,9 @@ from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from perf.cases import NonzeroWorkload, ReduceWorkload
     from perf.cases.base import Array
+    from perf.cases.nonzero_coordinates import NonzeroWorkload
+    from perf.cases.reduce import ReduceWorkload
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,12 @@ from perf.results import OURS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perf import cases
     from perf.cases.base import Array, Module, Workload
+    from perf.cases.gather import GatherWorkload
+    from perf.cases.gather_nd import GatherNDWorkload
+    from perf.cases.nonzero_coordinates import NonzeroWorkload
+    from perf.cases.one_hot import OneHotWorkload
+    from perf.cases.reduce import ReduceWorkload
 
 #: Largest identity matrix that one-hot rows are taken from, in bytes.
 TABLE_BYTES = 2**25
@@ -47,7 +51,7 @@ class CupyPeer(CupyBase):
         (out,) = workload.outputs(self._xp)
         return out
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
+    def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared:
         """Prepare cupy.sum, max or argmax; log_sum_exp has to be put together."""
         xp, axes, out = self._xp, workload.axes, self._output(workload)
         if workload.function == "log_sum_exp":
@@ -59,7 +63,7 @@ class CupyPeer(CupyBase):
         }
         return Prepared(calls[workload.function])
 
-    def _log_sum_exp(self, workload: cases.ReduceWorkload, x: Array, out: Array) -> Prepared:
+    def _log_sum_exp(self, workload: ReduceWorkload, x: Array, out: Array) -> Prepared:
         xp, axes = self._xp, workload.axes
         work = xp.empty_like(x)
         peak = xp.empty_like(out)
@@ -76,23 +80,23 @@ class CupyPeer(CupyBase):
         note = "six calls, with an intermediate array as large as x"
         return Prepared(call, note, scratch_bytes=work.nbytes + peak.nbytes)
 
-    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared:
         """Prepare cupy.argwhere."""
         xp = self._xp
         note = join_notes(note_type(workload.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: xp.argwhere(x), note, captures=False)
 
-    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
+    def gather(self, workload: GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare cupy.take."""
         xp, axis, out = self._xp, workload.axis, self._output(workload)
         return Prepared(lambda: xp.take(x, indices, axis=axis, out=out))
 
-    def gather_nd(self, _: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
+    def gather_nd(self, workload: GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with an array for each axis, of which one is for batches."""
-        key = fancy_key(self._xp.arange, indices)
+        key = fancy_key(self._xp.arange, workload, indices)
         return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=key[0].nbytes)
 
-    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
+    def one_hot(self, workload: OneHotWorkload, indices: Array) -> Prepared:
         """Prepare a comparison of the indices with all classes."""
         xp, axis, out = self._xp, workload.axis, self._output(workload)
         shape = [workload.depth if k == axis else 1 for k in range(indices.ndim + 1)]
@@ -116,11 +120,11 @@ class CupyNew(CupyPeer):
             return None
         return allocating(super().prepare(workload, inputs))
 
-    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared:
         """Prepare cupy.nonzero."""
         return replace(super().nonzero_coordinates(workload, x), call=lambda: self._xp.nonzero(x))
 
-    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
+    def one_hot(self, workload: OneHotWorkload, indices: Array) -> Prepared:
         """Prepare a comparison, whose result is bool."""
         note = note_type(workload.dtype, "bool")
         return replace(super().one_hot(workload, indices), note=note)
@@ -135,7 +139,7 @@ class CupyWithoutCub(Peer):
         self._cupy, self.version = CupyPeer(xp), str(xp.__version__)
         self._core = accelerators
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
+    def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared:
         """Prepare the reduction; CuPy looks up its accelerators at each call."""
         prepared = self._cupy.reduce(workload, x)
         core, with_cub = self._core, prepared.call
@@ -159,7 +163,7 @@ class CupyIdentity(CupyBase):
 
     name = "cupy, rows of eye"
 
-    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
+    def one_hot(self, workload: OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare cupy.take from an identity matrix that fits."""
         xp = self._xp
         (out,) = workload.outputs(xp)
@@ -195,7 +199,7 @@ class OwnArgwhere(Peer):
     def __init__(self, function: Callable[[Array], object] = ck.argwhere) -> None:
         self._function, self.name = function, f"{OURS}, {function.__name__}"
 
-    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare the call for few elements."""
         if x.size > MOST_ELEMENTS:
             return None
@@ -203,10 +207,13 @@ class OwnArgwhere(Peer):
         return Prepared(lambda: self._function(x), note, captures=False)
 
 
-def fancy_key(arange: Callable[..., Array], indices: Array) -> tuple[Array, ...]:
-    """Return what x is indexed with: positions along the batch axis, then the components."""
-    batches = arange(indices.shape[0], dtype=indices.dtype).reshape(-1, 1)
-    return (batches, *(indices[..., k] for k in range(indices.shape[-1])))
+def fancy_key(
+    arange: Callable[..., Array], workload: GatherNDWorkload, indices: Array
+) -> tuple[Array, ...]:
+    """Return what x is indexed with: positions along the batch axis, if any, then components."""
+    batches = [arange(indices.shape[0], dtype=indices.dtype).reshape(-1, 1)]
+    components = (indices[..., k] for k in range(indices.shape[-1]))
+    return (*batches[: workload.batch_dims], *components)
 
 
 def find() -> list[Peer]:

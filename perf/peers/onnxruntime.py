@@ -16,8 +16,12 @@ from perf.peers.base import MissingPeerError, Peer, Prepared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf import cases
     from perf.cases.base import Array, Workload
+    from perf.cases.gather import GatherWorkload
+    from perf.cases.gather_nd import GatherNDWorkload
+    from perf.cases.nonzero_coordinates import NonzeroWorkload
+    from perf.cases.one_hot import OneHotWorkload
+    from perf.cases.reduce import ReduceWorkload
 
 #: Of the models; every operator here has had its present form since.
 OPSET = 18
@@ -68,7 +72,7 @@ class RuntimePeer(Peer):
     device: str  # of the arrays: ``"cuda"`` or ``"cpu"``
     version: str
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
+    def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare ReduceSum, ReduceMax, ReduceLogSumExp or ArgMax."""
         axes = workload.axes
         if workload.function == "argmax":
@@ -81,25 +85,23 @@ class RuntimePeer(Peer):
             return None
         return self._prepare(workload, node, (x,))
 
-    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare NonZero."""
         different = base.note_type(workload.result, "int64")
         note = base.join_notes(different, "a row for each axis", base.ALLOCATES)
         return self._prepare(workload, Node("NonZero", {}, {}, "int64"), (x,), note)
 
-    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared | None:
+    def gather(self, workload: GatherWorkload, x: Array, indices: Array) -> Prepared | None:
         """Prepare Gather."""
         node = Node("Gather", {}, {"axis": workload.axis}, workload.dtype)
         return self._prepare(workload, node, (x, indices))
 
-    def gather_nd(
-        self, workload: cases.GatherNDWorkload, x: Array, indices: Array
-    ) -> Prepared | None:
+    def gather_nd(self, workload: GatherNDWorkload, x: Array, indices: Array) -> Prepared | None:
         """Prepare GatherND, whose indices are int64, as all of the cases are."""
         node = Node("GatherND", {}, {"batch_dims": workload.batch_dims}, workload.dtype)
         return self._prepare(workload, node, (x, indices))
 
-    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
+    def one_hot(self, workload: OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare OneHot."""
         constants = {
             "depth": np.array(workload.depth, "int64"),

@@ -13,8 +13,12 @@ from perf.peers.cupy import MOST_ELEMENTS, fancy_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perf import cases
     from perf.cases.base import Array, Module, Workload
+    from perf.cases.gather import GatherWorkload
+    from perf.cases.gather_nd import GatherNDWorkload
+    from perf.cases.nonzero_coordinates import NonzeroWorkload
+    from perf.cases.one_hot import OneHotWorkload
+    from perf.cases.reduce import ReduceWorkload
 
 
 class TorchBase(Peer):
@@ -50,7 +54,7 @@ class TorchBase(Peer):
             return self._torch.from_dlpack(array.view("uint8")).view(self._torch.bool)
         return self._torch.from_dlpack(array)
 
-    def _functions(self, workload: cases.ReduceWorkload) -> dict[str, Callable[..., Any]]:
+    def _functions(self, workload: ReduceWorkload) -> dict[str, Callable[..., Any]]:
         """Return the reductions over the axes of a workload, by our names."""
         torch, axes, dtype = self._torch, workload.axes, getattr(self._torch, workload.dtype)
         return {
@@ -70,29 +74,29 @@ class TorchPeer(TorchBase):
 
     name = "torch"
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
+    def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared:
         """Prepare torch.sum, amax, argmax or logsumexp."""
         function, out = self._functions(workload)[workload.function], self._output(workload, x)
         note = "allocates what it needs" if workload.function == "log_sum_exp" else ""
         return Prepared(lambda: function(x, out=out), note)
 
-    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared:
         """Prepare torch.nonzero."""
         torch = self._torch
         note = base.join_notes(base.note_type(workload.result, "int64"), base.WAITS, base.ALLOCATES)
         return Prepared(lambda: torch.nonzero(x), note, captures=False)
 
-    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
+    def gather(self, workload: GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare torch.index_select."""
         torch, axis, out = self._torch, workload.axis, self._output(workload, x)
         return Prepared(lambda: torch.index_select(x, axis, indices, out=out))
 
-    def gather_nd(self, _: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
+    def gather_nd(self, workload: GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with a tensor for each axis, of which one is for batches."""
-        key = fancy_key(partial(self._torch.arange, device=x.device), indices)
+        key = fancy_key(partial(self._torch.arange, device=x.device), workload, indices)
         return Prepared(lambda: x[key], base.ALLOCATES, scratch_bytes=key[0].nbytes)
 
-    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
+    def one_hot(self, workload: OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare torch.nn.functional.one_hot, which has int64 along the last axis alone."""
         one_hot, depth = self._torch.nn.functional.one_hot, workload.depth
         if workload.axis != indices.ndim:
@@ -115,7 +119,7 @@ class TorchNew(TorchPeer):
             return None
         return base.allocating(super().prepare(workload, inputs))
 
-    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared:
         """Prepare torch.nonzero for tuples."""
         prepared, torch = super().nonzero_coordinates(workload, x), self._torch
         return replace(prepared, call=lambda: torch.nonzero(x, as_tuple=True))
@@ -126,7 +130,7 @@ class TorchStatic(TorchBase):
 
     name = "torch, nonzero_static"
 
-    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared:
         """Prepare the call with the true count, which leaves nothing to be filled.
 
         With a size of 0 it would not read x.
@@ -144,7 +148,7 @@ class TorchGather(TorchBase):
 
     name = "torch, gather"
 
-    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
+    def gather(self, workload: GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare torch.gather with indices that are the same along all other axes."""
         torch, axis, out = self._torch, workload.axis, self._output(workload, x)
         wide = indices.long()
@@ -161,7 +165,7 @@ class TorchScatter(TorchBase):
 
     name = "torch, memset + scatter"
 
-    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
+    def one_hot(self, workload: OneHotWorkload, indices: Array) -> Prepared:
         """Prepare zero_ and scatter_."""
         axis, out = workload.axis, self._output(workload, indices)
         places = indices.unsqueeze(axis)
@@ -175,7 +179,7 @@ class TorchCompiled(TorchBase):
     _workload: Workload | None = None
     _function: Any = None
 
-    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared:
+    def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared:
         """Prepare the compiled function; its first call compiles."""
         if workload != self._workload:  # once for all of its data
             self._torch.compiler.reset()  # the limit of compilations counts all workloads together

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern._commands import console
 from cudakern.errors import CudakernError, KernelCompileError
+from cudakern.operators.operator import operators
 from perf.cases import CASES
 from perf.results import write_json
 from perf.static import cubins, host_cost, kernels, traffic
@@ -133,10 +134,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--all", action="store_true", help="every kernel for every architecture")
     help_cover = "for this architecture, kernels in which each macro of a variant has each value"
     add("--cover", metavar="ARCH", help=help_cover)
-    add("--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all")
+    names = [operator.name for operator in operators()]
+    chosen = partial(add, nargs="+", choices=names, metavar="NAME")
+    chosen("--operators", default=names, help="only these; default: all")
+    chosen("--without", default=[], help="all but these")
     add("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
     add("--json", type=Path, metavar="FILE", help="all figures go there")
     options = parser.parse_args(arguments)
+    options.operators = {*options.operators} - {*options.without}
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"PART must be one of {', '.join(PARTS)}; got {', '.join(sorted(unknown))}")
     try:
@@ -158,8 +163,7 @@ def _run(options: argparse.Namespace) -> list[str]:
         broken += _code(options, data)
     if "traffic" in parts:
         lines = [(case.name, line) for case in CASES for line in case.lines]
-        if options.operators:
-            lines = [pair for pair in lines if pair[1].workload.operator in options.operators]
+        lines = [pair for pair in lines if pair[1].workload.operator in options.operators]
         moved = traffic.measure(lines)
         traffic.show(moved)
         broken += [fault for line in moved if (fault := line.fault())]
@@ -186,8 +190,7 @@ def _code(options: argparse.Namespace, data: dict[str, Any]) -> list[str]:
         chosen = [(options.cover, kernel) for kernel in kernels.cover()]
     else:
         chosen = kernels.everything() if options.all else kernels.rotation()
-    if options.operators:
-        chosen = [pair for pair in chosen if pair[1].operator in options.operators]
+    chosen = [pair for pair in chosen if pair[1].operator in options.operators]
     figures, broken = compile_all(kernels.batches(chosen), options.jobs)
     show_code(figures, len(kernels.everything()))
     data["machine_code"] = [asdict(kernel) for kernel in figures]

@@ -13,19 +13,15 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
-
-import numpy as np
 
 import cudakern as ck
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import EngineUnavailableError
 from cudakern.values.layout import MULTIPROCESSORS
-from perf.static.host_cost import Row, cupy_stand_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from perf.cases import SMALL
+from perf.static.host_cost import Row, call_of, cupy_stand_in
 
 #: Processes for each operator; the first compiles what is not on disk.
 PROCESSES = 4
@@ -40,7 +36,7 @@ start = time.perf_counter_ns()
 from cudakern import gather, reduce
 print((time.perf_counter_ns() - start) / 1000)
 """
-#: Modules that the first call of a process imports, besides the operator's.
+#: Modules that the first call of a process imports, besides those of operators.
 ENGINE = (
     "cudakern.engines.cuda.engine",
     "cudakern.compilation.nvrtc",
@@ -74,26 +70,13 @@ class _Module:
         return self
 
 
-def calls() -> dict[str, Callable[[], object]]:
-    """Return a call of each operator, by its name."""
-    x, out = (cupy_stand_in(np.zeros((64, 16), np.float32)) for _ in range(2))
-    indices, tuples = (cupy_stand_in(np.zeros(s, np.int32)) for s in (64, (64, 1)))
-    coordinates = tuple(cupy_stand_in(np.zeros(s, np.uint32)) for s in (1, (1024, 2)))
-    row = cupy_stand_in(np.zeros(16, np.float32))
-    return {
-        "gather": lambda: ck.gather(x, indices, out=out),
-        "gather_nd": lambda: ck.gather_nd(x, tuples, out=out),
-        "nonzero_coordinates": lambda: ck.nonzero_coordinates(x, out=coordinates),
-        "one_hot": lambda: ck.one_hot(indices, 16, out=out),
-        "reduce": lambda: ck.reduce(x, "sum", 0, out=row),
-    }
-
-
 def time_first_call(operator: str) -> float:
     """Return what the first call of an operator takes in this process, besides imports."""
-    call = calls()[operator]
-    for module in (getattr(ck, operator).__module__, *ENGINE):
+    call = call_of(SMALL[operator], cupy_stand_in)
+    for module in ENGINE:
         import_module(module)
+    for name in dir(ck):
+        getattr(ck, name)
     cupy = import_cupy()  # its driver loads and launches nothing: no GPU is needed
     replaced: list[tuple[Any, str, object]] = [
         (cupy, "RawModule", _Module),
@@ -129,7 +112,7 @@ def time_first_calls() -> list[Row]:
     except EngineUnavailableError:
         return []
     rows = []
-    for operator in calls():
+    for operator in SMALL:
         with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
             times = [processes.submit(time_first_call, operator).result() for _ in range(PROCESSES)]
         name = f"first {operator} of a process, CuPy arrays"

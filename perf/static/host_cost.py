@@ -1,7 +1,8 @@
 """Python cost of a warm call in microseconds, without its kernel: the floor for small workloads.
 
-Beside each call with NumPy arrays stands one of NumPy that does the same to the same arguments,
-with its work; beside calls with CuPy arrays, the making of one such array over known memory.
+Beside each function with NumPy arrays stands one of NumPy that does the same to the same arguments,
+with its work; beside calls with CuPy arrays, the making of one such array over known memory. What
+allocates its results is called with CuPy arrays where there is a device.
 Budgets are for a reference machine. On a slower one they grow with the time of a fixed piece of
 Python.
 """
@@ -9,6 +10,7 @@ Python.
 from __future__ import annotations
 
 import timeit
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,25 +22,31 @@ from cudakern._commands import console
 from cudakern.engines import use
 from cudakern.engines.cuda.library import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
+from perf.cases import SMALL
 from perf.engines import NullEngine
+from perf.peers.cupy import CupyNew, CupyPeer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Iterator
 
-#: How many times the making of an array a call with CuPy arrays may take.
+    from perf.cases.base import Workload
+
+#: What is timed. Its budget: microseconds on the reference machine, beyond so many times what
+#: stands beside it.
+Call = Callable[[], object]
+Budget = tuple[float, float]
+#: How many times the making of an array a call with CuPy arrays may take, or of its new results.
 CUPY_TIMES = 1.8
-#: Microseconds that a compiled operator may take with NumPy arrays, and a function beyond a bare
-#: call of NumPy. On other machines calls were up to 1.5 times as slow where the yardstick was not.
-COMPILED_BUDGET, FUNCTION_BUDGET = 5.5, 5.0
+#: Microseconds that a compiled operator may take with NumPy arrays, and a function beyond a call of
+#: NumPy, if that has one. On other machines calls were up to 1.5 times as slow where the yardstick
+#: was not.
+COMPILED_BUDGET, FUNCTION_BUDGET = 5.5, 4.0
 CALLS = 10_000
 REPEATS = 11
 #: How often all is measured, as long as a budget is broken.
 ATTEMPTS = 3
 #: What `yardstick` takes on the reference machine, in microseconds.
 REFERENCE_YARDSTICK = 0.65
-_YARDSTICK, _ARRAY, _BARE = "yardstick", "an array of CuPy's", "NumPy instead of "
-#: The call that allocates its result, which with CuPy needs a device.
-_ALLOCATING = 'reduce(x, "sum", 0)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +80,20 @@ def cupy_stand_in(array: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401  CuPy has
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
 
 
-def make_array() -> Callable[[], object]:
+def make_array() -> Call:
     """Return what makes a CuPy array of 16 elements over known memory."""
     known = cupy_stand_in(np.zeros(16, np.float32))
     return partial(import_cupy().ndarray, known.shape, known.dtype, known.data)
 
 
-def least_microseconds(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+def least_microseconds(calls: Iterable[Call]) -> dict[Call, float]:
     """Return the least mean time of each call, in microseconds, over rounds that have all calls."""
-    for call in calls.values():
+    for call in calls:
         call()
     least = dict.fromkeys(calls, float("inf"))
     for _ in range(REPEATS):
-        for name, call in calls.items():
-            least[name] = min(least[name], timeit.timeit(call, number=CALLS) / CALLS * 1e6)
+        for call in least:
+            least[call] = min(least[call], timeit.timeit(call, number=CALLS) / CALLS * 1e6)
     return least
 
 
@@ -105,88 +113,77 @@ def scale_of(microseconds: float) -> float:
     return max(1.0, microseconds / REFERENCE_YARDSTICK)
 
 
-def calls_of(convert: Callable[[Any], Any]) -> dict[str, tuple[Callable[[], object], ...]]:
-    """Return calls with one kind of array by name, each with one of NumPy that does the same."""
-    sizes = ((64, 16), (1, 32), (32, 16))
-    kinds = (ck.DataType.FLOAT32, ck.DataType.INT32, ck.DataType.FLOAT32)
-    tensors = [ck.TensorDesc(k, s) for k, s in zip(kinds, sizes, strict=True)]
-    desc = ck.GatherOperatorDesc(tensors[0], tensors[1], tensors[2], axis=0, index_dimensions=1)
-    operator = ck.compile_operator(desc)
-    host = [np.zeros(s, k.numpy) for k, s in zip(kinds, sizes, strict=True)]
-    x, indices, out = map(convert, host)
-    coordinates = convert(np.zeros(1, np.uint32)), convert(np.zeros((1024, 2), np.uint32))
-    pair = [ck.TensorDesc(ck.DataType.UINT32, array.shape) for array in coordinates]
-    finder = ck.compile_operator(ck.NonzeroCoordinatesOperatorDesc(tensors[0], *pair))
-    flat, tuples = convert(host[1][0]), convert(host[1].T)
-    columns = convert(np.zeros(16, np.float32))
-    row = ck.TensorDesc(ck.DataType.FLOAT32, (1, 16))
-    adder = ck.compile_operator(ck.ReduceOperatorDesc(ck.ReduceFunction.SUM, tensors[0], row, (0,)))
-    total = convert(np.zeros((1, 16), np.float32))
-    depths, classes = np.arange(16, dtype=np.int32), flat[:, None]
+def call_of(workload: Workload, convert: Callable[[Any], Any], *, allocates: bool = False) -> Call:
+    """Return a workload's call with one kind of array, into given results or new ones."""
+    inputs = [*map(convert, workload.inputs(np, 0))]
+    return workload.call(inputs, () if allocates else [*map(convert, workload.outputs(np))])
 
-    def take() -> object:
-        return x.take(flat, 0, out=out, mode="clip")
 
-    def find() -> object:
-        return np.nonzero(x)
+def numpy_call(workload: Workload, *, allocates: bool = False) -> Call | None:
+    """Return a call of NumPy that does the same, as CuPy would; None if there is none."""
+    peers = (CupyNew(np), CupyPeer(np)) if allocates else (CupyPeer(np),)
+    inputs = workload.inputs(np, 0)
+    return next((found.call for peer in peers if (found := peer.prepare(workload, inputs))), None)
 
+
+def compiled_of(convert: Callable[[Any], Any]) -> dict[str, Call]:
+    """Return calls of compiled operators with one kind of array."""
+    sizes = ((64, 16), (1, 32), (32, 16), (1,), (1024, 2), (1, 16))
+    f32, i32, u32 = ck.DataType.FLOAT32, ck.DataType.INT32, ck.DataType.UINT32
+    kinds = (f32, i32, f32, u32, u32, f32)
+    table, places, rows, *pair, row = map(ck.TensorDesc, kinds, sizes)
+    arrays = [convert(np.zeros(s, k.numpy)) for k, s in zip(kinds, sizes, strict=True)]
+    x, indices, out, *coordinates, total = arrays
+    gather = ck.compile_operator(
+        ck.GatherOperatorDesc(table, places, rows, axis=0, index_dimensions=1)
+    )
+    find = ck.compile_operator(ck.NonzeroCoordinatesOperatorDesc(table, *pair))
+    add = ck.compile_operator(ck.ReduceOperatorDesc(ck.ReduceFunction.SUM, table, row, (0,)))
+    found = tuple(coordinates)
     return {
-        "compiled gather": (lambda: operator(x, indices, out=out), take),
-        "gather(x, indices, out=out)": (lambda: ck.gather(x, flat, out=out), take),
-        "gather_nd(x, indices, out=out)": (
-            lambda: ck.gather_nd(x, tuples, out=out),
-            lambda: x[(flat,)],
-        ),
-        "one_hot(indices, 16, out=out)": (
-            lambda: ck.one_hot(flat, 16, out=out),
-            lambda: np.equal(classes, depths, out=out, casting="unsafe"),
-        ),
-        "nonzero_coordinates(x, out=out)": (
-            lambda: ck.nonzero_coordinates(x, out=coordinates),
-            find,
-        ),
-        "compiled nonzero_coordinates": (lambda: finder(x, out=coordinates), find),
-        'reduce(x, "sum", 0, out=out)': (
-            lambda: ck.reduce(x, "sum", 0, out=columns),
-            lambda: x.sum(0, out=columns),
-        ),
-        _ALLOCATING: (lambda: ck.reduce(x, "sum", 0), lambda: x.sum(0)),
-        "compiled reduce": (
-            lambda: adder(x, out=total),
-            lambda: x.sum(0, keepdims=True, out=total),
-        ),
+        "compiled gather": lambda: gather(x, indices, out=out),
+        "compiled nonzero_coordinates": lambda: find(x, out=found),
+        "compiled reduce": lambda: add(x, out=total),
     }
+
+
+def calls() -> Iterator[tuple[str, Call, Call | None, Budget]]:
+    """Yield calls with their names, what stands beside them if anything, and their budgets."""
+    kinds: list[tuple[str, Callable[[Any], Any]]] = [("NumPy", lambda array: array)]
+    array = None
+    try:
+        array = make_array()
+        kinds.append(("CuPy", cupy_stand_in))
+    except EngineUnavailableError:  # CuPy, whose arrays need no GPU for this, is absent
+        pass
+    for kind, convert in kinds:
+        on_host = kind == "NumPy"
+        for operator, workload in SMALL.items():
+            for allocates in (False, True) if on_host or device_count() else (False,):
+                name = f"{operator}{', new results' * allocates}, {kind} arrays"
+                times = CUPY_TIMES * (len(workload.results) if allocates else 1)
+                beside = numpy_call(workload, allocates=allocates) if on_host else array
+                budget = (FUNCTION_BUDGET, 1.0) if on_host else (0.0, times)
+                yield name, call_of(workload, convert, allocates=allocates), beside, budget
+        for name, call in compiled_of(convert).items():
+            budget = (COMPILED_BUDGET, 0.0) if on_host else (0.0, CUPY_TIMES)
+            yield f"{name}, {kind} arrays", call, None if on_host else array, budget
 
 
 def measure() -> tuple[list[Row], float]:
     """Return what calls cost, and how many times as slow as the reference this machine is."""
-    timed: dict[str, Callable[[], object]] = {_YARDSTICK: yardstick}
-    budgets: dict[str, tuple[str, float, float]] = {}
     with use(NullEngine()):
-        for name, (call, compared) in calls_of(lambda array: array).items():
-            title = f"{name}, NumPy arrays"
-            timed[title], timed[_BARE + title] = call, compared
-            is_function = not name.startswith("compiled")
-            budget = FUNCTION_BUDGET if is_function else COMPILED_BUDGET
-            budgets[title] = _BARE + title, budget, float(is_function)
-        try:
-            calls = calls_of(cupy_stand_in)
-            timed[_ARRAY] = make_array()
-        except EngineUnavailableError:  # CuPy, whose arrays need no GPU for this, is absent
-            calls = {}
-        for name, (call, _) in calls.items():
-            if name != _ALLOCATING or device_count():
-                title = f"{name}, CuPy arrays"
-                timed[title], budgets[title] = call, (_ARRAY, 0.0, CUPY_TIMES)
+        found = [*calls()]
+        timed = [yardstick, *(call for _, *pair, _ in found for call in pair if call)]
         least = dict.fromkeys(timed, float("inf"))
         for _ in range(ATTEMPTS):  # others may keep the machine busy for a while
             again = least_microseconds(timed)
-            least = {name: min(least[name], again[name]) for name in timed}
+            least = {call: min(least[call], again[call]) for call in least}
             rows = [
-                Row(name, least[name], least[beside], *limits)
-                for name, (beside, *limits) in budgets.items()
+                Row(name, least[call], beside and least[beside], *budget)
+                for name, call, beside, budget in found
             ]
-            scale = scale_of(least[_YARDSTICK])
+            scale = scale_of(least[yardstick])
             if not any(row.fault(scale) for row in rows):
                 break
     return rows, scale

@@ -6,26 +6,16 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from cudakern.engines.base import THREADS, KernelSpec
-from cudakern.operators.gather import plan as gather_plan
-from cudakern.operators.gather_nd import plan as gather_nd_plan
-from cudakern.operators.indexing.kernels import ITEMS_PER_THREAD
-from cudakern.operators.indexing.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
-from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.operators.one_hot import plan as one_hot_plan
+from cudakern.engines.base import KernelSpec
 from cudakern.operators.operator import specialisations
-from cudakern.operators.reduce import tuning
 from cudakern.operators.reduce.reduction import (
     Reduction,
-    column_shared_bytes,
     kernels_of,
     reductions,
 )
 from cudakern.operators.reduce.types import ReduceFunction, result_type
 from cudakern.values.dtypes import DataType
-from cudakern.values.layout import VECTOR_BYTES
 from perf.static.cubins import architectures
-from perf.static.occupancy import WARP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,50 +85,6 @@ class BudgetedKernel:
         if self.reduction:
             return self.operator, self.reduction.function, self.reduction.kind
         return self.operator, self.label
-
-    @property
-    def dynamic_shared(self) -> int:
-        """Dynamic shared memory that a block is launched with at most, in bytes."""
-        if self.reduction:
-            return self._of_reduce(self.reduction)
-        if self.operator == NONZERO:
-            return nonzero_plan.shared_bytes(self.variant, self.width)
-        if self.variant in {"check", "strided"}:
-            return 0
-        return one_hot_plan.SHARED_BYTES if self.operator == "one_hot" else self._of_gather()
-
-    def _of_gather(self) -> int:
-        if self.is_staged:
-            staged = gather_plan.LAST_AXIS_MAX_STAGED_BYTES + VECTOR_BYTES
-            return 2 * gather_plan.LAST_AXIS_TABLE_STAGED + staged
-        if self.variant == "last_axis":
-            return 4 * gather_plan.LAST_AXIS_TABLE
-        packed = THREADS * VECTOR_BYTES // self.width
-        tiles = {"rows": THREADS * ITEMS_PER_THREAD, "packed": packed}
-        rows = tiles.get(self.variant, SHORT_TILE_BYTES // VECTOR_BYTES) + 2
-        shared = _splice_bytes(self.width, wide=self.wide) if self.variant == "spliced" else 0
-        if self.operator == "gather_nd" or self.variant == "packed":
-            shared += -(-rows * (8 if self.wide else 4) // VECTOR_BYTES) * VECTOR_BYTES
-        return shared + (gather_nd_plan.STAGED_BYTES if self.operator == "gather_nd" else 0)
-
-    def _of_reduce(self, reduction: Reduction) -> int:
-        if self.variant == "tiles":
-            return tuning.STAGE_BYTES + tuning.GATHERED_BYTES
-        if self.variant == "warps":
-            return 0
-        state = reduction.state_bytes(wide=self.wide)
-        if self.variant == "stream":
-            return THREADS // WARP * state
-        items = self.width // reduction.kind.itemsize
-        if self.variant == "columns":
-            return column_shared_bytes(state, items, tuning.COLUMN_MOST_WHOLE)
-        return THREADS * state * items
-
-
-@cache
-def _splice_bytes(width: int, *, wide: bool) -> int:
-    rows = range(VECTOR_BYTES, TILE_BYTES + 1)
-    return max(Splice.for_rows(row, width, 0, 2**40).shared_bytes(wide=wide) for row in rows)
 
 
 def reduce_kernel(

@@ -167,7 +167,7 @@ class Figures:
 def read_figures(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> Figures:
     """Return the figures of a kernel that was compiled for an architecture."""
     code, threads = listing.code, kernel.spec.threads
-    blocks = resident_blocks(arch, usage.registers, kernel.dynamic_shared, threads)
+    blocks = resident_blocks(arch, usage.registers, kernel.spec.most_shared, threads)
     loads = max(loads_in_flight(code), default=0)
     loop = main_loop(listing)
     return Figures(

@@ -19,13 +19,16 @@ import cudakern as ck
 from cudakern._commands import console
 from cudakern.simulator import RawModule, checked, traffic
 from cudakern.simulator.libraries.toolchain import find_toolchain
+from perf.cases import MODULES
+from perf.peers.cupy import CupyPeer
 from perf.static import pocl, user_kernels
 from perf.static.comparison import OURS, REPEATS, Array, Comparison, on_one_core, require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from perf.cases.base import Workload
     from perf.static.comparison import Prepare, Row
     from perf.static.user_kernels import Ready, UserKernel
 
@@ -157,32 +160,28 @@ def observed_user_kernels(rng: np.random.Generator) -> list[ObservedCase]:
     ]
 
 
-def calls(rng: np.random.Generator) -> list[Comparison]:
-    """Return calls of operators over `ELEMENTS` elements, and small ones, with those of NumPy."""
-    x = rng.random(ELEMENTS, np.float32)
-    square, table = x.reshape(1024, -1), x.reshape(-1, 16)
-    rows = rng.integers(0, len(table), len(table)).astype(np.int32)
-    classes, one = rows % 16, np.eye(16, dtype=np.float32)
-    holes = np.where(x < x.mean(), x, np.float32(0))
-    few = holes[:400]
-    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
-        "sum": (lambda: ck.reduce(x, "sum"), x.sum),
-        "max": (lambda: ck.reduce(x, "max"), x.max),
-        "argmax": (lambda: ck.reduce(x, "argmax"), x.argmax),
-        "sums of rows": (lambda: ck.reduce(square, "sum", 1), lambda: square.sum(1)),
-        "sums of columns": (lambda: ck.reduce(square, "sum", 0), lambda: square.sum(0)),
-        "gather of rows of 64 B": (lambda: ck.gather(table, rows), lambda: table.take(rows, 0)),
-        "nonzero": (lambda: ck.nonzero(holes)[0], lambda: np.nonzero(holes)[0]),
-        "one_hot of 16": (lambda: ck.one_hot(classes, 16), lambda: one[classes]),
-        "sum of 1 element": (lambda: ck.reduce(x[:1], "sum"), x[:1].sum),
-        "sum of 1000 elements": (lambda: ck.reduce(x[:1000], "sum"), x[:1000].sum),
-        "nonzero of 400 elements": (lambda: ck.nonzero(few)[0], lambda: np.nonzero(few)[0]),
-    }
+def calls() -> Iterator[Comparison]:
+    """Yield calls of operators, most over `ELEMENTS` elements, with those of NumPy."""
+    for module in MODULES.values():
+        for workload in (*module.SIMULATED, module.SMALL):
+            yield compare(workload)
 
-    def compare(title: str, ours: Callable[[], Any], bare: Callable[[], Any]) -> Comparison:
-        return Comparison(title, {OURS: lambda: ours, NUMPY: lambda: bare}, np.asarray(bare()))
 
-    return [compare(title, *pair) for title, pair in pairs.items()]
+def compare(workload: Workload) -> Comparison:
+    """Return a call of ours and that of NumPy, as CuPy would do it, if there is one."""
+    inputs, outputs = workload.inputs(np, 0), workload.outputs(np)
+    result = workload.call(inputs, outputs)()
+    workload.check(np, inputs, outputs)
+
+    def ours() -> Callable[[], Any]:
+        call = workload.call(inputs, workload.outputs(np))
+        return lambda: workload.found(call())
+
+    contenders: dict[str, Prepare] = {OURS: ours}
+    if hasattr(CupyPeer, workload.operator):
+        contenders[NUMPY] = lambda: getattr(CupyPeer(np), workload.operator)(workload, *inputs).call
+    title = f"{workload.operator}, {workload.title}"
+    return Comparison(title, contenders, np.asarray(workload.found(result)))
 
 
 def mean_of(rows: Sequence[Row]) -> float:
@@ -225,7 +224,7 @@ def measure_plain(rng: np.random.Generator) -> list[str]:
     console.show(f"geometric mean of {OURS} / {CPP}: {mean_of(rows):.1f}")
     if not any(POCL in row.times for row in rows):
         console.show(pocl.ABSENT)
-    show("operators", [comparison.row() for comparison in calls(rng)], NUMPY)
+    show("operators", [comparison.row() for comparison in calls()], NUMPY)
     return faults(rows)
 
 

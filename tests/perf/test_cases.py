@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from cudakern.engines import use
+from cudakern.operators.operator import operators
 from cudakern.values.layout import SECTOR_BYTES
-from perf.cases import CASES, SHAPES, SWEEPS, find
+from perf.cases import CASES, MODULES, SHAPES, SWEEPS, find
 from perf.cases.base import LINE_BYTES
 from perf.cases.gather import GatherWorkload
 from perf.engines import NullEngine
@@ -31,6 +32,19 @@ def test_cases_are_found_by_name():
     assert [case.name for case in find(["sweep-gather", "Z-3"])] == ["sweep-gather", "Z-3"]
     with pytest.raises(ValueError, match="got 'Z-10'"):
         find(["R-1", "Z-10"])
+
+
+@each("operator", operators(), ids=lambda operator: operator.name)
+def test_an_operator_has_its_own_module(operator):
+    module = MODULES[operator.name]
+    lines = [line.workload for case in (*module.CASES, module.SWEEP) for line in case.lines]
+    workloads = [*lines, module.SMALL, *module.SIMULATED]
+    assert {workload.operator for workload in workloads} == {operator.name}
+    assert len({case.name[:2] for case in module.CASES}) == 1  # their letter
+    assert module.SWEEP.name == f"sweep-{operator.name}"
+    assert module.SMALL.size <= 1024
+    called = {title.partition("(")[0] for title in module.GRAPHS}
+    assert called == {function.__name__ for function in operator.functions}
 
 
 def test_lines_are_held_against_the_memory_that_they_use_most():
@@ -59,23 +73,22 @@ def test_smaller_workloads(workload, elements):
         assert small == workload
 
 
-# Above 2 GB, offsets have 64 bits; apart from that, these are the same kernels.
-WIDE = {"[2^28] f64 sum", "[2^14, 2^14] f64 sum, axis 1, transposed", "[2^17] int64 x 50257 f16"}
-
-
 def launch(workload):
     """Return the kernel of a workload, and whether it has one block."""
     call, engine = workload.call(workload.blank(Reserved), workload.outputs(Reserved)), NullEngine()
     with use(engine):
         call()
-    return engine.launches[-1].kernel.entry, engine.launches[-1].grid == (1, 1, 1)
+    launched = engine.launches[-1]
+    assert launched.shared_bytes <= launched.kernel.most_shared
+    return launched.kernel.entry, launched.grid == (1, 1, 1)
 
 
-@each("workload", WORKLOADS, ids=IDS)
-def test_smaller_workloads_run_the_same_kernels(workload):
+@each("line", [line for _, line in LINES], ids=IDS)
+def test_smaller_workloads_run_the_same_kernels(line):
+    workload = line.workload
     entry, is_small = launch(workload)
     assert entry.startswith(f"ck_{workload.operator}_")
-    assert entry.endswith("_o64") == (workload.title in WIDE), entry
+    assert entry.endswith("_o64") == line.wide, entry
     expected = [(entry.replace("_o64", "_o32"), is_small)] * 2
     if workload.title.startswith("[2^16, 1024]"):  # in so small a workload, each row has a block
         expected[1] = (entry.replace("_warps_", "_stream_"), is_small)
@@ -152,6 +165,10 @@ def poisoned(workload):
     return outputs
 
 
+#: Operators whose floats are not computed.
+COPIES = {"gather", "gather_nd", "one_hot"}
+
+
 def corrupted(workload, outputs):
     """Yield outputs with one wrong element among those that count: the first, any, the last."""
     rng = np.random.default_rng(9)
@@ -162,8 +179,8 @@ def corrupted(workload, outputs):
         for at in {0, int(rng.integers(size)), size - 1} if size else ():
             bad = [a.copy() for a in outputs]
             flat = bad[k].reshape(-1)
-            if workload.operator == "reduce" and array.dtype.kind == "f":
-                flat[at] *= array.dtype.type(1.01)
+            if array.dtype.kind == "f" and workload.operator not in COPIES:
+                flat[at] = flat[at] * array.dtype.type(1.01) or 1
             else:
                 flat.view(np.uint8)[at * array.itemsize] ^= 1
             yield bad
@@ -173,7 +190,7 @@ RUN = [w.shrink(2**12) for w in WORKLOADS] + [case.lines[0].workload for case in
 RUN += [case.lines[0].workload.shrink(2**12) for case in SHAPES]
 RUN = [
     workload
-    for operator in ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
+    for operator in MODULES
     for workload in sample([w for w in RUN if w.operator == operator], 7)
 ]
 

@@ -65,7 +65,9 @@ def of_pair(found):
     return found.coordinates[: int(found.count[0])]
 
 
-#: Peers, the function that takes the rows out of their results, and operators that they must have.
+#: Letters of operators that some peers must have.
+KNOWN = "RZGO"
+#: Peers, the function that takes the rows out of their results, and such letters of theirs.
 PEERS = {
     "cudakern, argwhere": (cupy.OwnArgwhere(), same, "Z"),
     "cudakern, nonzero": (cupy.OwnArgwhere(ck.nonzero), stack, "Z"),
@@ -109,7 +111,7 @@ def test_a_peer_computes_what_numpy_does(name):
         except Exception as error:
             error.add_note(title)
             raise
-    assert offered == set(operators)
+    assert offered & set(KNOWN) == set(operators)
 
 
 def test_missing_libraries_have_a_reason_in_one_line(monkeypatch):

@@ -10,6 +10,7 @@ from itertools import chain
 
 import pytest
 
+from cudakern.engines.base import KernelSpec
 from cudakern.operators.gather.plan import specialise as gather
 from cudakern.operators.gather.plan import specialise_last_axis
 from cudakern.operators.operator import specialisations
@@ -137,6 +138,14 @@ def test_the_first_allowance_that_fits_counts():
     most, earlier = allowances.allowed(of_int16, "sm_120", "13.2.86")
     assert (most, [a.most for a in earlier]) == (109, [109])
     assert allowances.allowed(of_int16, "sm_90", "13.2.86") == (62, ())
+
+
+def test_any_other_operator_is_held_to_the_general_budget():
+    made = BudgetedKernel(KernelSpec("made", "plain", "ck_made_plain", (), most_shared=8192))
+    assert allowances.allowed(made, "sm_90", "99.0") == (allowances.MOST, ())
+    assert budgets.rules_of(made) is budgets_indexing
+    assert budgets_indexing.max_registers(made) == budgets_indexing.MAX_REGISTERS
+    assert budgets_indexing.loads_of(made) == 0
 
 
 def spills(stack, local=0):

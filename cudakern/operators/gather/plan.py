@@ -32,15 +32,29 @@ LAST_AXIS_BLOCKS = 4096  # blocks at most; estimate
 LAST_AXIS_STAGES = 8  # stages of a block: it reads one while it picks from another; estimate
 MAX_GRID_Y = 65535  # blocks in y; CUDA's limit
 
+
+def _most_shared(variant: str, width: int, bits: int) -> int:
+    table = rows.most_rows(variant, width) * bits // 8 if variant == "packed" else 0
+    return table + rows.most_spliced(variant, width, bits)
+
+
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
-specialise = partial(kernels.specialise, "gather")
+specialise = partial(kernels.specialise, "gather", shared=_most_shared)
 
 
 def specialise_last_axis(width: int, index_type: str, mode: str, *, staged: bool) -> KernelSpec:
     """Return the kernel of last_axis whose rows of x are staged, or not."""
     suffix, macros = "_staged" if staged else "", (("CK_STAGED", int(staged)),)
+    stage = 2 * LAST_AXIS_TABLE_STAGED + LAST_AXIS_MAX_STAGED_BYTES + VECTOR_BYTES
     return specialise(
-        "last_axis", width, index_type, mode, wide=False, suffix=suffix, macros=macros
+        "last_axis",
+        width,
+        index_type,
+        mode,
+        wide=False,
+        suffix=suffix,
+        macros=macros,
+        shared=lambda *_: stage if staged else 4 * LAST_AXIS_TABLE,
     )
 
 

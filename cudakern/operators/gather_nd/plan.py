@@ -22,8 +22,14 @@ OPERATOR = "gather_nd"
 # rows.py has the variants' constants.
 STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate
 
+
+def _most_shared(variant: str, width: int, bits: int) -> int:
+    table = round_up(rows.most_rows(variant, width) * bits // 8, VECTOR_BYTES)
+    return table + STAGED_BYTES + rows.most_spliced(variant, width, bits)
+
+
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
-specialise = partial(kernels.specialise, OPERATOR)
+specialise = partial(kernels.specialise, OPERATOR, shared=_most_shared)
 
 
 def plan_gather_nd(problem: RowProblem) -> Launch | None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cudakern.engines.base import KernelSpec
 from cudakern.operators.indexing.indices import INDEX_TYPES, MODES
 from cudakern.values.layout import MAX_DIMENSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ITEMS_PER_THREAD = 4  # slots or items of a thread in a turn of rows, planes and strided; limit
 MAX_COMPONENTS = {"gather": 1, "gather_nd": MAX_DIMENSIONS}  # of an index tuple, by operator
@@ -21,8 +26,13 @@ def specialise(
     rank: int = 0,
     suffix: str = "",
     macros: tuple[tuple[str, int], ...] = (),
+    shared: Callable[[str, int, int], int] | None = None,
 ) -> KernelSpec:
-    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width."""
+    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width.
+
+    ``shared`` returns the most shared memory of a variant without a rank, by width in bytes and
+    bits of an offset.
+    """
     short, device_type = INDEX_TYPES[index_type]
     bits = 64 if wide else 32
     of_rank = f"_r{rank}" if rank else ""
@@ -41,4 +51,5 @@ def specialise(
         defines.append(("CK_MODE", MODES[mode]))
     if rank:
         defines.append(("CK_RANK", str(rank)))
-    return KernelSpec(operator, variant, f"{name}_o{bits}", tuple(defines))
+    most = 0 if rank or shared is None else shared(variant, width, bits)
+    return KernelSpec(operator, variant, f"{name}_o{bits}", tuple(defines), most_shared=most)

@@ -153,6 +153,18 @@ class Splice:
         return layout.round_up(table, VECTOR_BYTES) + self.segments * self.words * VECTOR_BYTES
 
 
+def most_rows(variant: str, width: int) -> int:
+    """Return the most rows that a tile of a variant of a stream can have a part of."""
+    tiles = {"rows": THREADS * ITEMS_PER_THREAD, "packed": THREADS * VECTOR_BYTES // width}
+    return tiles.get(variant, SHORT_TILE_BYTES // VECTOR_BYTES) + 2
+
+
+def most_spliced(variant: str, width: int, bits: int) -> int:
+    """Return the most shared memory that a variant of a stream needs to splice rows."""
+    longest = Splice.for_rows(MEDIUM_ROWS[-1], width, 0, TILES * TILE_BYTES)
+    return longest.shared_bytes(wide=bits == 64) if variant == "spliced" else 0  # noqa: PLR2004
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """How the rows of a packed output are copied."""

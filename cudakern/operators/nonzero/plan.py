@@ -260,8 +260,7 @@ def _launch(
     spec = specialise(variant, width, problem.coordinates.itemsize, wide=wide, rank=rank)
     grid, slots = (arguments["tiles"], 1, 1), arguments["slots"]
     workspace = 8 * (HEADER_WORDS + slots) if slots else 0
-    shared = shared_bytes(variant, width)
-    return Launch(spec, grid, shared, 4, arguments, TILE_BLOCKS, workspace)
+    return Launch(spec, grid, spec.most_shared, 4, arguments, TILE_BLOCKS, workspace)
 
 
 def shared_bytes(variant: str, width: int) -> int:
@@ -279,18 +278,19 @@ def specialise(
     short, device_type = COORDINATE_TYPES[coordinate_bytes]
     bits = 64 if wide else 32
     suffix = f"_r{rank}" if rank else ""
+    shared = shared_bytes(variant, width)
     defines = [
         ("CK_WIDTH", str(width)),
         ("CK_COORDINATE_T", device_type),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
-        ("CK_SHARED_BYTES", str(shared_bytes(variant, width))),
+        ("CK_SHARED_BYTES", str(shared)),
         *((name, str(value)) for name, value in _MACROS.items()),
     ]
     if rank:
         defines.append(("CK_RANK", str(rank)))
     entry = f"ck_nonzero_coordinates_{variant}{suffix}_w{width}_{short}_o{bits}"
     return KernelSpec(
-        "nonzero_coordinates", variant, entry, tuple(defines), TILE_THREADS, TILE_BLOCKS
+        "nonzero_coordinates", variant, entry, tuple(defines), TILE_THREADS, TILE_BLOCKS, shared
     )
 
 

@@ -45,6 +45,7 @@ specialise = partial(
     kernels.specialise,
     "one_hot",
     macros=(("CK_STAGED_BYTES", STAGED_BYTES), ("CK_LINE_BYTES", LINE_BYTES)),
+    shared=lambda *_: SHARED_BYTES,
 )
 
 

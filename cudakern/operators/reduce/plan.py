@@ -16,7 +16,7 @@ import numpy as np
 
 from cudakern.engines.base import THREADS, KernelSpec, Launch
 from cudakern.operators.reduce import shares, tuning
-from cudakern.operators.reduce.reduction import Reduction, column_shared_bytes
+from cudakern.operators.reduce.reduction import WARP, WARPS, Reduction, column_shared_bytes
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker, Arguments
 from cudakern.values.layout import SECTOR_BYTES, VECTOR_BYTES, Dimension, Layout, alignment, merge
@@ -24,8 +24,6 @@ from cudakern.values.layout import SECTOR_BYTES, VECTOR_BYTES, Dimension, Layout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WARP = 32
-WARPS = THREADS // WARP
 BANK_BYTES = 4
 
 #: For no dimensions: those that are kept or reduced, and those of pieces.

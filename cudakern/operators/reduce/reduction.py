@@ -23,6 +23,8 @@ _MACROS = {
     "CK_GATHERED_BYTES": tuning.GATHERED_BYTES,
 }
 
+WARP = 32
+WARPS = THREADS // WARP
 #: Data types: names in entry points and in device code.
 INPUT_TYPES = {
     DataType.BOOL: ("b8", "ck::Bool"),
@@ -180,7 +182,16 @@ class Reduction:
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
         blocks = self._resident_blocks(variant, width, wide=wide)
-        return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks)
+        shared = self._most_shared(variant, width // self.kind.itemsize, state)
+        return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks, shared)
+
+    def _most_shared(self, variant: str, items: int, state: int) -> int:
+        """Return the most shared memory of a block, by elements that a load has and bytes."""
+        if variant == "tiles":
+            return tuning.STAGE_BYTES + tuning.GATHERED_BYTES
+        if variant == "columns":
+            return column_shared_bytes(state, items, tuning.COLUMN_MOST_WHOLE)
+        return {"warps": 0, "stream": WARPS * state}.get(variant, THREADS * state * items)
 
     def _resident_blocks(self, variant: str, width: int, *, wide: bool) -> int:
         """Return the blocks that share the registers of a multiprocessor.
