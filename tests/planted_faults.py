@@ -498,7 +498,7 @@ def main() -> int:
         f for f in FAULTS if not options.words or any(word in f.name for word in options.words)
     ]
     if options.check:
-        return _check(options.root, chosen)
+        return _check(options.root, chosen) | _check_operators(options.root)
     if options.list:
         for fault in chosen:
             say(f"{fault.name:45} {fault.tests}")
@@ -594,6 +594,15 @@ def _check(root: Path, faults: list[Fault]) -> int:
             say(f"{fault.name}: {problem}")
             wrong = 1
     return wrong
+
+
+def _check_operators(root: Path) -> int:
+    """Print which operators no fault is planted in; return 1 if there is one."""
+    folders = sorted(path.parent.name for path in root.glob("cudakern/operators/*/operator.py"))
+    lacking = [f for f in folders if not any(f"operators/{f}/" in one.tests for one in FAULTS)]
+    for folder in lacking:
+        say(f"no fault is found by tests/operators/{folder}")
+    return int(bool(lacking))
 
 
 def _run(copy: Path, tests: str, limit: float) -> tuple[int, str, float]:

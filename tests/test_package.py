@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 
 import cudakern as ck
 from cudakern.compilation import nvrtc
+from cudakern.operators.operator import operators
 from cudakern.simulator.libraries.toolchain import find_toolchain
 from tests.helpers.processes import printed
 from tests.helpers.readmes import ROOT
@@ -68,6 +69,9 @@ print(ck.gather([5, 6, 7], [2, 0]).tolist())
 
 def test_public_names_are_documented():
     assert dir(ck) == sorted(ck.__all__) == sorted(PUBLIC.split())
+    for operator in operators():
+        for public in (*operator.functions, *operator.descriptors):
+            assert getattr(ck, public.__name__) is public
     for name in ck.__all__:
         text = inspect.getdoc(getattr(ck, name))
         assert name == "__version__" or text.splitlines()[0].endswith("."), name

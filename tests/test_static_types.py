@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.helpers.operator_samples import functions
 from tests.helpers.readmes import ROOT
 
 FILE = "tests/static_types.py"
@@ -24,6 +25,11 @@ def check(*command):
         [sys.executable, "-m", *command], capture_output=True, text=True, check=False, cwd=ROOT
     )
     return result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_file_calls_every_function():
+    text = (ROOT / FILE).read_text(encoding="utf-8")
+    assert [f.__name__ for f in functions() if f"ck.{f.__name__}(" not in text] == []
 
 
 @pytest.mark.skipif(not PRESENT, reason="neither mypy nor pyright is installed (extra lint)")

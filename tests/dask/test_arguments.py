@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from inspect import signature
 
 import dask.array as da
 import numpy as np
@@ -13,6 +14,8 @@ import cudakern.dask as cd
 from cudakern.engines import engine_for
 from cudakern.operators import binding
 from tests.helpers.bound import forget
+from tests.helpers.every_function import CASES
+from tests.helpers.operator_samples import rows_of_functions
 from tests.helpers.refused import assert_refused
 from tests.helpers.rows import each
 from tests.helpers.samples import sample
@@ -50,25 +53,18 @@ SEVERAL = [
     (I, I), (LAZY_INDICES, LAZY_INDICES), (LAZY_INDICES,), [LAZY_INDICES, LAZY_INDICES],
     [(LAZY_INDICES, I)], ck.NonzeroCoordinates(LAZY_INDICES, LAZY_INDICES),
 ]  # fmt: skip
-FUNCTIONS = {
-    "gather": (["axis"], ["mode", "fill_value", "negative"], 2),
-    "gather_nd": (["batch_dims"], ["mode", "fill_value", "negative"], 2),
-    "one_hot": (["depth"], ["axis", "values", "dtype", "negative"], 1),
-    "nonzero_coordinates": ([], ["size", "dtype"], 1),
-    "nonzero": ([], ["size", "fill_value"], 1),
-    "argwhere": ([], [], 1),
-    "reduce": (
-        ["function", "axis"], ["keepdims", "dtype", "nan", "last_index", "initial"], 1
-    ),
-}  # fmt: skip
-GOOD = {
-    "axis": [0, 1, -1], "batch_dims": [0, 0, 1], "mode": ["clamp", "fill", "wrap", "raise"],
-    "fill_value": [3], "negative": ["from_end", "invalid"], "depth": [4],
-    "values": [(0, 1), (False, True), (0, 1j), np.array([3, 4], np.uint16)],
-    "dtype": ["float32", "int64"], "size": [None, 2], "function": ["sum", "argmax", "max", "l2"],
-    "keepdims": [True], "nan": ["propagate", "ignore"], "last_index": [False, True],
-    "initial": [None, 1],
-}  # fmt: skip
+OPTIONS = rows_of_functions("OPTIONS")
+#: By function, its operands, the options that may be given by place, and those by name.
+FUNCTIONS = {}
+for name in OPTIONS:
+    parameters = signature(getattr(ck, name)).parameters.values()
+    given = [p for p in parameters if p.name in OPTIONS[name]]
+    operands = [p.name for p in parameters if p not in given and p.name != "out"]
+    FUNCTIONS[name] = (
+        operands,
+        [p.name for p in given if p.kind is not p.KEYWORD_ONLY],
+        [p.name for p in given if p.kind is p.KEYWORD_ONLY],
+    )
 
 
 class Idle:
@@ -102,21 +98,23 @@ def outcome(call):
 
 def good_call(name):
     """Return good operands and the options that must be given."""
-    required, _, count = FUNCTIONS[name]
-    operands = [I] if name == "one_hot" else [X, I[:, None]][:count]
-    return operands, {key: GOOD[key][0] for key in required}
+    operands, required, _ = FUNCTIONS[name]
+    arrays = [a % 2 if a.dtype.kind == "i" else a for a in CASES[name].operands]  # in every range
+    given = dict(zip(CASES[name].least, arrays, strict=True))
+    return [given[key] for key in operands], {key: OPTIONS[name][key][0] for key in required}
 
 
 def wrong_calls(name):
     """Yield operands and options, of which one or two are of a wrong kind."""
-    required, optional, count = FUNCTIONS[name]
+    operands, required, optional = FUNCTIONS[name]
+    good, count = OPTIONS[name], len(operands)
     places, rng = [*range(count), *required, *optional], random.Random(5)  # noqa: S311
     wrong = [[(where, value)] for where in places for value in sample(ANYTHING, 2)]
     wrong += [[(where, value)] for where in range(count) for value in SEVERAL]
     wrong += [[(rng.choice(places), rng.choice(ANYTHING)) for _ in "ab"] for _ in range(20)]
     for changes in wrong:
         operands, options = good_call(name)
-        options |= {key: rng.choice(GOOD[key]) for key in optional if rng.random() < 0.2}
+        options |= {key: rng.choice(good[key]) for key in optional if rng.random() < 0.2}
         for where, value in changes:
             (operands if isinstance(where, int) else options)[where] = value
         yield operands, options

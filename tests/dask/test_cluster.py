@@ -1,6 +1,5 @@
 """All functions on a cluster: of two processes, one of which may die, or of one for each GPU."""
 
-# ruff: noqa: ARG005  every call is given x and indices
 from __future__ import annotations
 
 import os
@@ -14,15 +13,15 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
+from tests.helpers.chunked import CLUSTER_I as I
+from tests.helpers.chunked import CLUSTER_X as X
+from tests.helpers.operator_samples import rooms, rows
 from tests.helpers.rows import each
 from tests.helpers.samples import is_thorough
 
 #: Seconds that a test waits for other processes at most.
 PATIENCE = 60
 CHUNKS = 24
-RNG = np.random.default_rng(6)
-X = RNG.integers(-9, 9, (40, 30)).astype(np.float32)
-I = RNG.integers(-50, 50, (7, 5))  # noqa: E741  as in the operators' formulas
 
 
 @pytest.fixture(scope="module")
@@ -39,29 +38,9 @@ def client(tmp_path_factory):
         yield client
 
 
-#: Calls, and what NumPy gives.
-CALLS = {
-    "sum": (lambda x, i: cd.reduce(x, "sum", 0), X.sum(0)),
-    "average": (lambda x, i: cd.reduce(x, "average"), X.mean(dtype=np.float64)),
-    "log_sum_exp": (lambda x, i: cd.reduce(x, "log_sum_exp", 0), np.log(np.exp(X).sum(0))),
-    "argmin": (lambda x, i: cd.reduce(x, "argmin"), X.argmin()),
-    "gather of an array": (lambda x, i: cd.gather(x, I % 30, 1), X[:, I % 30]),
-    "gather, filled": (
-        lambda x, i: cd.gather(x, i, mode="fill", fill_value=-0.5, negative="invalid"),
-        np.where(((I >= 0) & (I < 40))[..., None], X[I.clip(0, 39)], -0.5),
-    ),
-    "gather_nd": (
-        lambda x, i: cd.gather_nd(x, i[:, :2], mode="wrap"), X[I[:, 0] % 40, I[:, 1] % 30]
-    ),
-    "one_hot": (
-        lambda x, i: cd.one_hot(i, 9, negative="invalid"), I[..., None] == np.arange(9)
-    ),
-    "nonzero": (lambda x, i: cd.nonzero(x)[1], np.nonzero(X)[1]),
-    "nonzero of a size": (lambda x, i: cd.nonzero(x, size=99)[0], np.nonzero(X)[0][:99]),
-    "count": (lambda x, i: cd.nonzero_coordinates(x).count, [np.count_nonzero(X)]),
-}  # fmt: skip
+CALLS = rows("CLUSTER", "lazy")
 #: The others are like these to a cluster.
-SOME = ["sum", "gather, filled", "nonzero", "count"]
+SOME = [*(next(iter(room.CLUSTER)) for _, room in rooms("lazy")), "count"]
 
 
 @each("name", CALLS if is_thorough() else SOME)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
+from inspect import Parameter, signature
 
 import dask
 import dask.array as da
@@ -12,58 +12,19 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
+from cudakern.operators.operator import operators
 from tests.helpers.bound import launched
+from tests.helpers.every_function import CASES
+from tests.helpers.operator_samples import functions, rooms, rows, rows_of_functions
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
 from tests.helpers.samples import is_thorough
 
-NAMES = ["argwhere", "gather", "gather_nd", "nonzero", "nonzero_coordinates", "one_hot", "reduce"]
+NAMES = sorted(function.__name__ for function in functions())
 
 
-def calls(x, indices, tuples):
-    """Return calls of all functions, in every mode and with every kind of partial result."""
-    return {
-        "argwhere": lambda: cd.argwhere(x),
-        "gather": lambda: cd.gather(x, indices, 0),
-        "gather, along another axis": lambda: cd.gather(x, indices, 1),
-        "gather, wrapped": lambda: cd.gather(x, indices, 0, mode="wrap"),
-        "gather, filled": lambda: cd.gather(x, indices, 0, mode="fill", fill_value=3),
-        "gather, filled with 4": lambda: cd.gather(x, indices, 0, mode="fill", fill_value=4),
-        "gather, filled with 0.0": lambda: cd.gather(x, indices, 0, mode="fill", fill_value=0.0),
-        "gather, filled with -0.0": lambda: cd.gather(x, indices, 0, mode="fill", fill_value=-0.0),
-        "gather, invalid": lambda: cd.gather(x, indices, mode="fill", negative="invalid"),
-        "gather, checked": lambda: cd.gather(x, indices, 0, mode="raise"),
-        "gather of a list": lambda: cd.gather(x, [1, 0]),
-        "gather of another list": lambda: cd.gather(x, [1, 1]),
-        "gather_nd": lambda: cd.gather_nd(x, tuples),
-        "gather_nd of batches": lambda: cd.gather_nd(x, x[:, :1].astype(np.int32), 1),
-        "gather_nd, checked": lambda: cd.gather_nd(x, tuples, mode="raise"),
-        "nonzero": lambda: cd.nonzero(x)[0],
-        "nonzero, the second axis": lambda: cd.nonzero(x)[1],
-        "nonzero of a size": lambda: cd.nonzero(x, size=5)[0],
-        "nonzero of another size": lambda: cd.nonzero(x, size=6)[0],
-        "nonzero of a size, filled": lambda: cd.nonzero(x, size=5, fill_value=0)[0],
-        "nonzero_coordinates": lambda: cd.nonzero_coordinates(x).coordinates,
-        "nonzero_coordinates, int64": lambda: cd.nonzero_coordinates(x, dtype="int64").coordinates,
-        "nonzero_coordinates, count": lambda: cd.nonzero_coordinates(x, size=4).count,
-        "one_hot": lambda: cd.one_hot(indices, 5),
-        "one_hot of depth 6": lambda: cd.one_hot(indices, 6),
-        "one_hot along axis 0": lambda: cd.one_hot(indices, 5, axis=0),
-        "one_hot of 1 and 2": lambda: cd.one_hot(indices, 5, values=(1, 2)),
-        "one_hot of an array": lambda: cd.one_hot(indices, 5, values=np.array([1, 2])),
-        "one_hot of lazy values": lambda: cd.one_hot(indices, 5, values=x[0, :2]),
-        "one_hot, invalid": lambda: cd.one_hot(indices, 5, negative="invalid"),
-        "reduce, kept": lambda: cd.reduce(x, "sum", 0, keepdims=True),
-        "reduce, initial": lambda: cd.reduce(x, "sum", initial=3),
-        "reduce, uint16": lambda: cd.reduce(x, "argmin", dtype="uint16"),
-        "reduce, ignoring NaN": lambda: cd.reduce(x, "argmax", nan="ignore"),
-        "reduce, the last": lambda: cd.reduce(x, "argmax", last_index=True),
-        **{
-            f"reduce, {f.label} over {axis}": lambda f=f, axis=axis: cd.reduce(x, f, axis)
-            for f in ck.ReduceFunction
-            for axis in (None, 1, ())
-        },
-    }
+#: Calls of all functions, in every mode and with every kind of partial result.
+GRAPHS = rows_of_functions("GRAPHS", "lazy")
 
 
 def unavailable(block):
@@ -87,13 +48,13 @@ def operands():
     return {name: untouchable(*facts) for name, facts in OPERANDS.items()}
 
 
-@each("name", calls(None, None, None))
+@each("name", GRAPHS)
 def test_nothing_is_computed_while_a_graph_is_built(name, operands, launches):
     def scheduler(*_, **__):
         raise AssertionError("a graph was computed")
 
     with dask.config.set(scheduler=scheduler):
-        lazy = calls(**operands)[name]()
+        lazy = GRAPHS[name](*operands.values())
     assert launches == []
     assert isinstance(lazy, da.Array)
     with pytest.raises(AssertionError, match="was computed"):
@@ -101,7 +62,7 @@ def test_nothing_is_computed_while_a_graph_is_built(name, operands, launches):
 
 
 def test_equal_calls_have_equal_keys_others_have_others_and_all_pickle(operands):
-    first, second = ([call() for call in calls(**operands).values()] for _ in range(2))
+    first, second = ([call(*operands.values()) for call in GRAPHS.values()] for _ in range(2))
     assert len({lazy.name for lazy in first}) == len(first)
     for lazy, again in zip(first, second, strict=True):
         assert lazy.name == again.name
@@ -127,8 +88,9 @@ def test_all_calls_at_once_give_what_each_gives_alone():
     x = da.from_array(rng.standard_normal((30, 20)).astype(np.float32), chunks=(11, 7))
     indices = da.from_array(rng.integers(-30, 20, 40), chunks=9)
     tuples = da.from_array(rng.integers(-20, 20, (20, 2)), chunks=(7, 1))
-    made = calls(x, indices % 20, tuples)
-    arrays = [made[name]() for name in (made if is_thorough() else TOGETHER)]
+    of_each = [next(iter(room.GRAPHS)) for _, room in rooms("lazy")]
+    names = GRAPHS if is_thorough() else dict.fromkeys(TOGETHER + of_each)
+    arrays = [GRAPHS[name](x, indices % 20, tuples) for name in names]
     arrays = [array for array in arrays if "coordinates-table" not in array.name]  # ends undefined
     alone = [array.compute() for array in arrays]
     together = dask.compute(*arrays, scheduler="threads")
@@ -137,25 +99,7 @@ def test_all_calls_at_once_give_what_each_gives_alone():
 
 
 #: How many tasks of a call there are at most beside those of x, for each chunk of what varies.
-GROWTH = {
-    "reduce": (lambda n: cd.reduce(da.ones(n, chunks=1), "argmax"), 4),
-    "reduce rows": (lambda n: cd.reduce(da.ones((n, 4), chunks=(1, 2)), "sum", 1), 8),
-    "gather": (lambda n: cd.gather(da.ones(n, chunks=1), da.ones(2, chunks=1, dtype=int)), 8),
-    "gather, by indices": (
-        lambda n: cd.gather(da.ones(2, chunks=1), da.ones(n, chunks=1, dtype=int)), 11
-    ),
-    "gather, checked": (
-        lambda n: cd.gather(np.ones(2), da.ones(n, chunks=1, dtype=int), mode="raise"), 4
-    ),
-    "gather_nd": (
-        lambda n: cd.gather_nd(
-            da.ones((n, 2), chunks=1), da.ones((2, 2), chunks=(1, 2), dtype=int)
-        ), 16
-    ),
-    "one_hot": (lambda n: cd.one_hot(da.ones(n, chunks=1, dtype=int), 3), 2),
-    "argwhere": (lambda n: cd.argwhere(da.ones(n, chunks=1)), 2),
-    "nonzero": (lambda n: cd.nonzero(da.ones(n, chunks=1), size=9)[0], 4),
-}  # fmt: skip
+GROWTH = rows("GROWTH", "lazy")
 
 
 def tasks(lazy, *, optimised):
@@ -179,27 +123,30 @@ def test_tasks_grow_with_chunks_and_no_faster(name, optimised):
 def test_chunks_of_unknown_sizes_are_refused():
     x = da.ones(6, chunks=2)
     unknown = x[x > 0]
-    text = "x must have chunks of known sizes; got shape (nan,); "
-    for name in (name for name in NAMES if name != "one_hot"):
-        more = {"reduce": ["sum"], "gather": [[0]], "gather_nd": [[[0]]]}.get(name, [])
+    for name, options in rows("OPTIONS").items():
+        given = dict(zip(CASES[name].least, CASES[name].operands, strict=True))
+        first = next(iter(given))
+        given[first] = unknown.astype(given[first].dtype)
+        parameters = signature(getattr(ck, name)).parameters
+        given |= {k: v[0] for k, v in options.items() if parameters[k].default is Parameter.empty}
         with pytest.raises(ck.ArgumentError) as caught:
-            getattr(cd, name)(unknown, *more)
-        assert text + "call x.compute_chunk_sizes() first" in str(caught.value)
-    with pytest.raises(ck.ArgumentError, match=r"indices\.compute_chunk_sizes\(\)"):
-        cd.one_hot(unknown.astype(int), 3)
+            getattr(cd, name)(**given)
+        text = f"{first} must have chunks of known sizes; got shape (nan,); "
+        assert f"{text}call {first}.compute_chunk_sizes() first" in str(caught.value)
     known = cd.argwhere(x).compute_chunk_sizes()
     assert cd.reduce(known, "max").compute() == 5
 
 
 @each("name", NAMES)
 def test_functions_have_the_arguments_of_the_eager_ones(name):
-    lazy, eager = (inspect.signature(getattr(module, name)) for module in (cd, ck))
+    lazy, eager = (signature(getattr(module, name)) for module in (cd, ck))
     facts = [
         [(p.name, p.kind, p.default) for p in signature.parameters.values()]
         for signature in (lazy, eager)
     ]
     assert facts[0] == facts[1]
     assert sorted(cd.__all__) == NAMES
+    assert all(getattr(cd, f.__name__) is f for o in operators() for f in o.lazy_functions)
 
 
 SHOWN = """

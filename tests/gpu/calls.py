@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from math import prod
 
 import numpy as np
 
-import cudakern as ck
-from tests.helpers.places import CUDA, POISON, overwrite, put, same_bytes, wait_for_gpu
+from tests.helpers.operator_samples import rows
+from tests.helpers.places import CUDA, overwrite, poison, put, same_bytes, wait_for_gpu
 
-INDICES = np.array([[3, 0], [-1, 2]], np.int32)
-TUPLES = np.array([[0, 5], [2, -1], [1, 77]], np.int8)  # which each call converts
+LARGE = rows("LARGE")
 
 
 def wait(place):
@@ -20,46 +18,20 @@ def wait(place):
         wait_for_gpu()
 
 
-def poison(shape, dtype):
-    """Return an array of poison on the host."""
-    nbytes = prod(shape) * np.dtype(dtype).itemsize
-    return np.full(nbytes, POISON, np.uint8).view(dtype).reshape(shape)
-
-
 def elements():
     """Return what operators are called with: more than a block's share, so with a workspace."""
     return np.random.default_rng(5).integers(0, 5, (3, 40_000), np.int32)
 
 
-def found(x):
-    """Return what nonzero_coordinates must leave in poisoned outputs."""
-    rows = poison((x.size, 2), np.uint32)
-    rows[: np.count_nonzero(x)] = np.argwhere(x)
-    return np.array([np.count_nonzero(x)], np.uint32), rows
-
-
 def operators(place):
     """Return calls of each operator that take x and outputs, and what the outputs must be."""
-    indices, tuples = put(INDICES, place), put(TUPLES, place)
+
+    def with_others(call, others):
+        others = [put(array, place) for array in others]
+        return lambda x, out: call(x, *others, out)
+
     return {
-        "gather": (lambda x, out: ck.gather(x, indices, 1, out=out[0]), lambda x: (x[:, INDICES],)),
-        "gather_nd": (
-            lambda x, out: ck.gather_nd(x, tuples, out=out[0]),
-            lambda x: (x[tuple(TUPLES.T)],),
-        ),
-        "nonzero_coordinates": (lambda x, out: ck.nonzero_coordinates(x, out=out), found),
-        "one_hot": (
-            lambda x, out: ck.one_hot(x, 5, values=(0, 1), dtype="int8", out=out[0]),
-            lambda x: ((x[..., None] == np.arange(5)).astype(np.int8),),
-        ),
-        "reduce": (
-            lambda x, out: ck.reduce(x, "sum", out=out[0]),
-            lambda x: (np.array(x.sum(dtype=np.int32)),),
-        ),
-        "reduce, argmax": (
-            lambda x, out: ck.reduce(x, "argmax", last_index=True, out=out[0]),
-            lambda x: (np.array(np.flatnonzero(x == x.max())[-1]),),
-        ),
+        name: (with_others(call, others), expect) for name, (call, others, expect) in LARGE.items()
     }
 
 

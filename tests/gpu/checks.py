@@ -38,11 +38,10 @@ from tests.gpu.calls import (
     elements,
     operators,
     outputs,
-    poison,
     wait,
 )
 from tests.gpu.stress import stress
-from tests.helpers.places import CUDA, DEVICE, HOST, POISON, Buffer, overwrite, put
+from tests.helpers.places import CUDA, DEVICE, HOST, POISON, Buffer, overwrite, poison, put
 from tests.helpers.programs import programs
 
 #: Modes of capture, as CuPy names them.

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from cudakern.operators.operator import operators
 from perf.limits import interrupt_on_sigterm, parse_minutes
 from tests.container.entrypoint import GPU_TESTS, ROOT, workers
 
@@ -41,7 +42,6 @@ MINUTES, BESIDES = "--minutes", 30
 #: Cases of all operators: some of each, and those with the most useful counters, of 21 kernels.
 CHECKED = ("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
 PROFILED = ("R-3", "R-4", "R-7", "R-8", "Z-2", "G-3", "G-6", "G-8", "O-1", "O-6")
-SWEPT = ("reduce", "nonzero_coordinates", "gather", "gather_nd", "one_hot")
 #: What the tests cannot run without.
 TEST_MODULES = ("hypothesis", "pytest", "pytest_timeout", "xdist")
 #: GPU, driver, processors, memory, programs and packages, as far as they are there.
@@ -105,7 +105,7 @@ def tools(folder: Path, engine: str) -> list[Step]:
     kinds = ("memcheck", "racecheck", "initcheck", "synccheck")
     printed = f"--output={tempfile.gettempdir()}/cudakern-sanitizer"  # it is in the log, too
     reports = f"--output={folder / 'compute'}"
-    sweeps = [f"sweep-{name}" for name in SWEPT]
+    sweeps = [f"sweep-{operator.name}" for operator in operators()]
     options = (f"--engine={engine}", f"--output={folder / 'sweeps.json'}")
     return [
         _python("sanitizer", *nsight, "sanitizer", *kinds, *CHECKED, printed, MINUTES, limit=210),

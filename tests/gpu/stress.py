@@ -16,8 +16,8 @@ from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.engines.simulator import SimulatorEngine
 from cudakern.operators.arrays.native import address_of
 from cudakern.operators.nonzero.plan import HEADER_WORDS, MIN_SLOTS
-from tests.gpu.calls import Calls, assert_are, captured, elements, poison, wait
-from tests.helpers.places import CUDA, get, overwrite, put
+from tests.gpu.calls import Calls, assert_are, captured, elements, wait
+from tests.helpers.places import CUDA, get, overwrite, poison, put
 
 #: Launches of nonzero_coordinates after which a workspace counts anew.
 EPOCHS = 2**18

@@ -9,13 +9,13 @@ import pytest
 
 from tests.gpu import checks, stress
 from tests.helpers.libraries import ABSENT
+from tests.helpers.operator_samples import functions
 from tests.helpers.places import CUDA, HOST
 from tests.helpers.recorded_cupy import recorded
 from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
-OPERATORS = ["compile_operator", "gather", "gather_nd", "nonzero", "nonzero_coordinates"]
-OPERATORS += ["one_hot", "reduce"]
+OPERATORS = ["compile_operator", *(function.__name__ for function in functions())]
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from cudakern.operators.operator import operators
+from perf.cases import find
 from perf.timing import command
 from tests.container.entrypoint import GPU_TESTS
 from tests.gpu import first_run
@@ -146,6 +148,12 @@ def test_each_phase_leaves_time_for_its_last_step(tmp_path, monkeypatch):
     monkeypatch.setattr(first_run, "find_spec", lambda name: None if "x" in name else name)
     step = planned("correctness", tmp_path, "cuda")[-1]
     assert (step.command, step.status) == ([], "needs xdist")
+
+
+@each("names", [first_run.CHECKED, first_run.PROFILED])
+def test_tools_have_a_case_of_each_operator(names):
+    measured = {line.workload.operator for case in find(names) for line in case.lines}
+    assert measured == {operator.name for operator in operators()}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from cudakern.engines.cuda.library import import_cupy
@@ -94,3 +96,17 @@ def same_bytes(a, b) -> bool:
     """Return whether two arrays have the same shape, dtype and bytes (NaN payloads included)."""
     a, b = get(a), get(b)
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def beside(array, by=1):
+    """Return a copy of an array that starts beside a multiple of its elements' size."""
+    memory = np.zeros(array.nbytes + 16, np.uint8)
+    copy = np.ndarray(array.shape, array.dtype, memory, by)
+    copy[...] = array
+    return copy
+
+
+def poison(shape, dtype):
+    """Return an array of poison on the host."""
+    nbytes = prod(shape) * np.dtype(dtype).itemsize
+    return np.full(nbytes, POISON, np.uint8).view(dtype).reshape(shape)

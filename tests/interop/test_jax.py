@@ -10,7 +10,8 @@ import pytest
 import cudakern as ck
 from cudakern.operators.arrays.foreign import as_array
 from cudakern.operators.arrays.native import address_of
-from tests.helpers.every_function import CASES, INDICES, X, poisoned, run, run_in_place
+from tests.helpers.every_function import CASES, poisoned, run, run_in_place
+from tests.helpers.operator_samples import INDICES, X
 from tests.helpers.places import Buffer, get, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES

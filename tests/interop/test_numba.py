@@ -8,7 +8,8 @@ import pytest
 
 import cudakern as ck
 from cudakern.operators.arrays.native import address_of
-from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
+from tests.helpers.every_function import CASES, expected_of, poisoned, run, run_in_place
+from tests.helpers.operator_samples import INDICES, X
 from tests.helpers.places import same_bytes
 from tests.helpers.rows import each
 

@@ -18,7 +18,7 @@ import cudakern as ck
 from cudakern.operators.arrays import foreign
 from cudakern.operators.arrays.foreign import as_array
 from cudakern.operators.arrays.native import address_of
-from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
+from tests.helpers.every_function import CASES, expected_of, poisoned, run, run_in_place
 from tests.helpers.foreign_arrays import (
     CPU,
     CUDA,
@@ -37,6 +37,7 @@ from tests.helpers.foreign_arrays import (
     Raising,
 )
 from tests.helpers.libraries import ABSENT
+from tests.helpers.operator_samples import INDICES, X
 from tests.helpers.places import same_bytes
 from tests.helpers.recorded_cupy import recorded
 from tests.helpers.refused import assert_refused, refusals

@@ -9,7 +9,8 @@ import torch
 import cudakern as ck
 from cudakern.operators.arrays.foreign import as_array, as_output
 from cudakern.operators.arrays.native import address_of
-from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
+from tests.helpers.every_function import CASES, expected_of, poisoned, run, run_in_place
+from tests.helpers.operator_samples import INDICES, X
 from tests.helpers.places import get, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.strategies import DTYPES

@@ -12,8 +12,9 @@ from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
-from tests.helpers.every_function import CASES, compiled, expected_of, poisoned, results_of
+from tests.helpers.every_function import CASES, expected_of, poisoned, results_of
 from tests.helpers.foreign_arrays import BothOnDevice, DLPackOnly, InterfaceOnly, Lazy
+from tests.helpers.operator_samples import operator_for
 from tests.helpers.places import HOST, POISON, Buffer, get, overwrite, put, same_bytes
 from tests.helpers.recorded_cupy import on_device
 from tests.helpers.refused import assert_refused, nothing_allocated
@@ -21,19 +22,8 @@ from tests.helpers.rows import each
 
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
-#: The names of operands and outputs as messages have them, and the least dimensions of operands:
-#: None where their shape is the descriptor's, or any.
-NAMES = {
-    "gather": ({"x": 1, "indices": 0}, ["out"]),
-    "gather_nd": ({"x": 1, "indices": 1}, ["out"]),
-    "one_hot": ({"indices": 0, "values": None}, ["out"]),
-    "reduce": ({"x": 0}, ["out"]),
-    "nonzero_coordinates": ({"x": 0}, ["out.count", "out.coordinates"]),
-    "argwhere": ({"x": 0}, []),
-    "nonzero": ({"x": 1}, []),
-    "compiled gather": (dict.fromkeys(["input_tensor", "indices_tensor"]), ["output_tensor"]),
-    "compiled argmax": ({"input_tensor": None}, ["output_tensor"]),
-}
+#: The names of operands and outputs as messages have them, and the least dimensions of operands.
+NAMES = {name: (case.least, [*case.outputs]) for name, case in CASES.items() if case.least}
 OPERANDS = [(name, *one) for name, (operands, _) in NAMES.items() for one in enumerate(operands)]
 OUTPUTS = [(name, *one) for name, (_, outputs) in NAMES.items() for one in enumerate(outputs)]
 #: Both.
@@ -109,12 +99,8 @@ TUPLES = {
     "CuPy": (lambda a: (on_device(a), on_device(a)), "a tuple of arrays"),
     "NonzeroCoordinates": (lambda a: ck.NonzeroCoordinates(a, a), "NonzeroCoordinates"),
 }
-#: What to use instead, by operator, where indices are meant.
-STACKED = {
-    "gather": "gather_nd with np.stack({}, axis=-1), or argwhere instead of nonzero",
-    "gather_nd": "np.stack({}, axis=-1), or argwhere instead of nonzero",
-    "one_hot": "np.stack({}, axis=-1), or argwhere instead of nonzero",
-}
+#: What to use instead where indices are meant.
+STACKED = "np.stack({}, axis=-1), or argwhere instead of nonzero"
 
 
 @pytest.fixture
@@ -134,7 +120,9 @@ def test_several_arrays_in_place_of_one(launches, name, k, operand, given):
         with pytest.raises((ck.DTypeError, ck.ArgumentError), match=r"^one_hot: values.* must "):
             call_with(name, k, value)()
         return
-    use = STACKED[operator] if operand.startswith("indices") else "np.stack({})"
+    use = STACKED if operand.startswith("indices") else "np.stack({})"
+    if operand.startswith("indices") and operator == "gather":
+        use = f"gather_nd with {use}"
     if given == "NonzeroCoordinates":
         use = "{0}.coordinates, whose rows from {0}.count on are undefined"
     text = f"{operator}: {operand} must be one array; got {found}; use {use.format(operand)}"
@@ -245,7 +233,7 @@ def test_integers_of_more_than_64_bits(launches, name, k, operand, given, intege
     assert not launches
 
 
-@each("name", ["gather", "gather_nd", "one_hot"])
+@each("name", [name for name, (operands, _) in NAMES.items() if "indices" in operands])
 def test_indices_of_which_numpy_makes_floats(launches, name):
     k = list(NAMES[name][0]).index("indices")
     for value in ([2**63, -1], [[np.uint64(5)], [np.int64(-1)]]):
@@ -435,7 +423,7 @@ def test_mixed_places_are_named(launches, name, outputs, here, there):
 
 @each("name", NAMES)
 def test_a_good_call_counts_as_a_launch(launches, name):
-    compiled.cache_clear()  # warm operators hold what they launch
+    operator_for.cache_clear()  # warm operators hold what they launch
     launches.clear()
     results = results_of(call(name, CASES[name].operands))
     for found, expected in zip(results, expected_of(CASES[name]), strict=True):

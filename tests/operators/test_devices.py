@@ -14,19 +14,12 @@ import pytest
 
 import cudakern as ck
 from cudakern.values.dtypes import narrow_floats
-from tests.helpers.every_function import (
-    CASES,
-    GATHER,
-    INDICES,
-    TUPLES,
-    X,
-    compiled,
-    poisoned,
-    results_of,
-    run,
-)
+from tests.helpers.every_function import CASES, poisoned, results_of, run
+from tests.helpers.operator_samples import INDICES, X, operator_for
 from tests.helpers.places import same_bytes
 from tests.helpers.rows import each
+from tests.operators.gather.samples import DESC as GATHER
+from tests.operators.gather_nd.samples import TUPLES
 
 OFF = np.frombuffer(bytes(4) + X.tobytes(), np.uint8)  # X is misaligned here by four bytes
 EMPTY = X[:, :0]
@@ -52,7 +45,7 @@ BESIDES = {
     "elements alone": (lambda x: ck.reduce(x, "log_sum", ()), X),
     "padding": (lambda x: ck.nonzero(x, size=9), X),
     "nothing to search": (ck.argwhere, EMPTY),
-    "an output with strides": (compiled(SPREAD), X, INDICES[None]),
+    "an output with strides": (operator_for(SPREAD), X, INDICES[None]),
     "8-bit floats": (partial(ck.gather, axis=1), NARROW, INDICES),
     "a fill with 8-bit floats": (
         partial(ck.gather, mode="fill", fill_value=3), NARROW[:0], INDICES,

@@ -9,6 +9,7 @@ import cudakern as ck
 from cudakern import FeatureLevel
 from cudakern.operators.operator import examples
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
+from tests.helpers.operator_samples import rows
 from tests.helpers.places import POISON, get, put, same_bytes
 from tests.helpers.rows import each
 from tests.operators.descriptors import verdict
@@ -16,31 +17,7 @@ from tests.operators.descriptors import verdict
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 ALL = tuple(examples())
-#: Typed from the pages, in the order of the examples; where a page has sizes alone, what NumPy's
-#: own indexing gives. Of coordinates, the rows that are not undefined.
-PRINTED = [
-    [14, 12, 14, 11, 13],
-    [[1, 2], [3, 4], [3, 4], [5, 6]],
-    [[2, 1], [4, 3], [6, 5]],
-    [[[1, 3]], [[4, 6]], [[7, 9]]],
-    [[[1, 2], [3, 4]], [[3, 4], [5, 6]]],
-    [[2, 3], [0, 1]],
-    [[[[0, 3], [7, 4], [9, 10]]]],
-    [[[[2, 3], [4, 5]]]],
-    [[np.arange(2520).reshape(3, 4, 5, 6, 7)[[2, 0], [3, 1], [4, 2]].tolist()]],
-    None,  # without numbers: `test_documented_batches` of gather_nd
-    [[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]],
-    [[0, 5], [1, 0], [1, 2]],
-    [[[[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]]],
-    [[[[1, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]]],
-    [[[[2, 4, 4, 4], [4, 4, 4, 2], [4, 4, 2, 4]]]],
-    [[[[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]]],
-    [[6, 6, 9]],
-    [[6], [7], [8]],
-    [[21]],
-]
-PRINTED += [[[1, 2, 1]], [[2], [2], [1]], [[7]], [0], [4]]  # argmax
-PRINTED += [[[0, 1, 2]], [[0], [1], [0]], [[4]], [0], [4]]  # argmin
+PRINTED = rows("PRINTED")
 
 
 @each(("example", "printed"), [*zip(ALL, PRINTED, strict=True)])

@@ -5,24 +5,19 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from functools import partial
 from importlib import import_module
+from inspect import signature
 
 import numpy as np
 import pytest
 
 import cudakern as ck
 from tests.helpers.libraries import ABSENT
+from tests.helpers.operator_samples import functions, rooms, rows
 from tests.helpers.refused import assert_refused
 from tests.helpers.rows import each
 from tests.operators.gather.rules import LEGAL as GATHER
-from tests.operators.gather_nd.rules import BATCH
-from tests.operators.gather_nd.rules import LEGAL as GATHER_ND
-from tests.operators.nonzero.rules import LEGAL as NONZERO
-from tests.operators.one_hot.rules import LEGAL as ONE_HOT
-from tests.operators.reduce.rules import ARGMAX, ARGMIN
-from tests.operators.reduce.rules import LEGAL as REDUCE
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
-I = np.array([[0], [2], [1]], np.int64)  # noqa: E741  as in the operators' formulas
 
 
 class Scalar:
@@ -46,20 +41,27 @@ NO_INTEGERS = [True, False, np.True_, np.False_, np.array(object=True), TENSOR_O
 NO_FLAGS = [0, 1, 2, np.int64(1), 1.0, "True", "", None, [], np.array([True]),
             np.array(object=True), TENSOR_OF_BOOL]  # fmt: skip
 INTEGERS = [1, np.int8(1), np.uint64(1), np.array(1), Scalar(1, "torch.int64")]
-#: Every parameter of a function that is an integer: what takes its value, and what comes back.
-TAKES_INTEGER = {
-    "gather: axis": lambda library, v: library.gather(X, I, v),
-    "gather_nd: batch_dims": lambda library, v: library.gather_nd(X, I, v),
-    "nonzero: size": lambda library, v: library.nonzero(X, size=v)[0],
-    "nonzero_coordinates: size": lambda library, v: library.nonzero_coordinates(X, size=v)[1],
-    "one_hot: depth": lambda library, v: library.one_hot(I, v),
-    "one_hot: axis": lambda library, v: library.one_hot(I, 4, axis=v),
-    "reduce: axis": lambda library, v: library.reduce(X, "sum", v),
-}
-TAKES_FLAG = {
-    "reduce: keepdims": lambda library, v: library.reduce(X, "max", 1, keepdims=v),
-    "reduce: last_index": lambda library, v: library.reduce(X > 0, "argmax", 1, last_index=v),
-}
+EQUALS = rows("EQUALS")
+
+
+def takes(*annotations):
+    """Return what takes the value of a parameter and returns the last result, by parameter."""
+
+    def last(call, library, value):
+        found = call(library, value)
+        return found[-1] if isinstance(found, tuple) else found
+
+    return {
+        name: partial(last, EQUALS[name][0])
+        for function in functions()
+        for p in signature(function).parameters.values()
+        for name in [f"{function.__name__}: {p.name}"]
+        if p.annotation in annotations and p.name != "fill_value"
+    }
+
+
+TAKES_INTEGER = takes("int", "int | None", "Axes")
+TAKES_FLAG = takes("Flag")
 MODULES = {"ck": ck}
 if "dask" not in ABSENT:
     MODULES["dask"] = import_module("cudakern.dask")
@@ -105,17 +107,18 @@ def test_an_integer_is_no_flag(launches, library, name, value):
     assert not launches
 
 
+#: Of an operator's own; 8 is none of any.
 WRONG_AXES = {
     "gather: axis": [2, -3, 2**64, np.int8(2)],
-    "one_hot: axis": [3, -4],
+    "one_hot: axis": [2, -3],
     "reduce: axis": [2, -3, (0, 2), (-3,), (0, 0), (1, -1)],
 }
 
 
 @LIBRARIES
-@each("name", WRONG_AXES)
+@each("name", [name for name in TAKES_INTEGER if name.endswith(": axis")])
 def test_a_wrong_axis_is_numpys_error_too(library, name):
-    for axis in WRONG_AXES[name]:
+    for axis in (8, *WRONG_AXES.get(name, [])):
         text = f"{name} must  ... ; got  ... "
         call = partial(TAKES_INTEGER[name], library, axis)
         error = assert_refused(ck.ArgumentError, text, call)
@@ -135,11 +138,14 @@ def test_a_flag_is_a_scalar(library, flag):
 
 
 TENSOR = GATHER.input_tensor
-DESCRIPTORS = [TENSOR, GATHER, GATHER_ND, BATCH, NONZERO, ONE_HOT, REDUCE, ARGMAX, ARGMIN]
+#: One of each class, and a tensor.
+DESCRIPTORS = {
+    type(desc): desc for _, room in rooms("rules") for _, desc, _ in room.LEGAL_CASES[::-1]
+} | {ck.TensorDesc: TENSOR}
 #: Each field of a descriptor that is an integer, or has some.
 FIELDS = [
     (desc, field.name, field.type)
-    for desc in DESCRIPTORS
+    for desc in DESCRIPTORS.values()
     for field in fields(desc)
     if field.type != "TensorDesc"
 ]

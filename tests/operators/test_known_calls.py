@@ -16,13 +16,13 @@ from cudakern.engines.simulator import SimulatorEngine
 from cudakern.operators import binding
 from cudakern.operators.arrays import native
 from tests.helpers.every_function import CASES, expected_of, poisoned, results_of, run
-from tests.helpers.places import same_bytes
+from tests.helpers.operator_samples import AT as INDICES
+from tests.helpers.operator_samples import FEW as X
+from tests.helpers.operator_samples import rows, rows_of_functions
+from tests.helpers.places import beside, same_bytes
 from tests.helpers.recorded_cupy import on_device, recorded
 from tests.helpers.rows import each
 
-X = np.arange(12, dtype=np.float32).reshape(3, 4) % 5
-INDICES = np.array([2, 0, -1], np.int32)
-FAR = INDICES - 3
 PLACES = {"host": lambda array: array.copy(), "device": lambda array: on_device(array.copy())}
 
 
@@ -106,55 +106,16 @@ def test_what_a_known_call_asks_for(tmp_path, monkeypatch, name):
             assert (record.synchronisations, len(record.waits)) == ([], waits)
 
 
-class Word(str):
-    """A string that is none of ours."""
-
-    __slots__ = ()
-
-
-ZEROS = (0, False, 0.0, -0.0, np.int64(0), np.float32(-0.0), np.False_, 0j)
-ONES = (1, True, 1.0, np.int8(1), np.float64(1), np.True_, 1 + 0j)
-SUM = ck.ReduceFunction.SUM
-KINDS = (None, "float32", Word("float32"), np.float32, np.dtype("f4"), ck.DataType.FLOAT32, 1, True)
-PAIRS = ((0, 1), (0.0, 1), (-0.0, 1), (False, True), (0, 1.0), (0, np.float16(1)), [0, 1], (0j, 1))
 #: Calls with one option, and values for that, many of which are equal and mean different things.
-EQUALS = {
-    "gather, axis": (lambda v: ck.gather(X, INDICES, v), (*ZEROS, *ONES, [0], (0,))),
-    "gather, mode": (
-        lambda v: ck.gather(X, INDICES, mode=v),
-        ("clamp", Word("clamp"), "wrap", ["clamp"]),
-    ),
-    "gather, fill": (lambda v: ck.gather(X, FAR, mode="fill", fill_value=v), (*ZEROS, *ONES)),
-    "gather, no fill": (lambda v: ck.gather(X, INDICES, **v), ({}, {"fill_value": 0}, {"axis": 0})),
-    "gather_nd, batch_dims": (lambda v: ck.gather_nd(X, INDICES[:, None], v), (*ZEROS, *ONES)),
-    "one_hot, depth": (lambda v: ck.one_hot(INDICES, v), (*ZEROS, *ONES, 3, 3.0)),
-    "one_hot, axis": (lambda v: ck.one_hot(INDICES, 2, axis=v), (*ZEROS, *ONES)),
-    "one_hot, values": (lambda v: ck.one_hot(FAR, 2, values=v), (*PAIRS, np.array([0, 1]), None)),
-    "one_hot, dtype": (lambda v: ck.one_hot(INDICES, 2, dtype=v), KINDS),
-    "reduce, function": (lambda v: ck.reduce(X, v), ("sum", Word("sum"), SUM, int(SUM), "max")),
-    "reduce, axis": (
-        lambda v: ck.reduce(X, "max", v),
-        (*ZEROS, *((v,) for v in ZEROS), *ONES, None, [0], (0, 1), (False, True)),
-    ),
-    "reduce, keepdims": (lambda v: ck.reduce(X, "sum", 0, keepdims=v), (*ZEROS, *ONES)),
-    "reduce, last": (lambda v: ck.reduce(X, "argmax", 0, last_index=v), (*ZEROS, *ONES)),
-    "reduce, dtype": (lambda v: ck.reduce(X, "sum", dtype=v), KINDS),
-    "reduce, initial": (lambda v: ck.reduce(X[:0] - 0.0, "sum", 0, initial=v), (None, *ZEROS)),
-    "reduce, added": (lambda v: ck.reduce(-X, "sum", initial=v), (None, *ZEROS, *ONES)),
-    "nonzero_coordinates, size": (lambda v: ck.nonzero_coordinates(X, size=v), (*ZEROS, *ONES)),
-    "nonzero_coordinates, dtype": (
-        lambda v: ck.nonzero_coordinates(X, dtype=v),
-        ("uint32", Word("uint32"), np.uint32, np.dtype("u4"), ck.DataType.UINT32, 8, "int64"),
-    ),
-    "nonzero, size": (lambda v: ck.nonzero(X, size=v), (None, *ZEROS, *ONES)),
-    "nonzero, fill_value": (lambda v: ck.nonzero(X, size=99, fill_value=v), (*ZEROS, *ONES)),
-}  # fmt: skip
+EQUALS = rows_of_functions(
+    "EQUALS", unless=[name for name, options in rows("OPTIONS").items() if not options]
+)
 
 
 def outcome(call, value):
     """Return the bytes of results and what they are, or what the error says."""
     try:
-        results = results_of(call(value))
+        results = results_of(call(ck, value))
     except ck.CudakernError as error:
         return type(error), str(error)
     if type(results) is ck.NonzeroCoordinates:  # rows behind the count are undefined
@@ -232,14 +193,6 @@ ALWAYS_CHECKED = {
     "a number of NumPy's": lambda: ck.reduce(X, "sum", np.int64(0)),
     "not hashable": lambda: ck.one_hot(INDICES, 2, values=[0, 1]),
 }
-
-
-def beside(array):
-    """Return a copy of an array that starts beside a multiple of its elements' size."""
-    memory = np.zeros(array.nbytes + 16, np.uint8)
-    copy = np.ndarray(array.shape, array.dtype, memory, 1)
-    copy[...] = array
-    return copy
 
 
 @each("name", ALWAYS_CHECKED)

@@ -30,8 +30,14 @@ ARRAYS = {
 }
 #: By case, the operands that may be any numbers: what is compiled has no float64, and values of
 #: one_hot in a list travel with the launch.
-OPERANDS = [("gather", 0), ("gather", 1), ("gather_nd", 0), ("gather_nd", 1), ("one_hot", 0)]
-ALONE = [(name, 0) for name in ("reduce", "nonzero_coordinates", "argwhere", "nonzero")]
+ANY = [
+    (name, k)
+    for name, case in CASES.items()
+    for k, least in enumerate(case.least.values())
+    if least is not None
+]
+OPERANDS = [(name, k) for name, k in ANY if len(CASES[name].operands) > 1]
+ALONE = [operand for operand in ANY if operand not in OPERANDS]
 COMPILED = [("compiled gather", 1), ("compiled gather of owned", 1)]
 
 

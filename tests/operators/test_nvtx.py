@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from tests.helpers.operator_samples import functions
 from tests.helpers.processes import printed
 from tests.helpers.readmes import ROOT
 from tests.helpers.rows import each
@@ -48,6 +49,8 @@ import numpy as np
 import cudakern as ck
 from cudakern.operators import nvtx_ranges
 from tests.helpers.bindings import DESC, INDICES, X
+from tests.helpers.every_function import CASES
+from tests.helpers.operator_samples import functions
 
 def told(*calls):
     nvtx.events.clear()
@@ -64,15 +67,9 @@ def marked():
 
 operator = ck.compile_operator(DESC)
 print(json.dumps({
-    "functions": told(
-        lambda: ck.gather(X, [0]),
-        lambda: ck.gather_nd(X, [[1, 2]]),
-        lambda: ck.nonzero_coordinates(X),
-        lambda: ck.argwhere(X),
-        lambda: ck.nonzero(X),
-        lambda: ck.one_hot([1], 3),
-        lambda: ck.reduce(X, "sum"),
-    ),
+    "functions": told(*(
+        lambda case=CASES[f.__name__]: case.call(*case.operands) for f in functions()
+    )),
     "compiled": told(lambda: operator(X, INDICES), lambda: operator(X, INDICES)),
     "failed": told(lambda: ck.gather(X, [0], axis=5)),
     "marked": told(marked),
@@ -86,14 +83,12 @@ print(json.dumps({
 
 def test_every_public_call_is_a_range_where_a_tool_listens(tmp_path):
     told = run(tmp_path, CALLS, NVTX_INJECTION64_PATH="tool.so")
-    names = ["gather", "gather_nd", "nonzero_coordinates", "argwhere"]
-    names += ["nonzero", "one_hot", "reduce"]
 
     def ranges(*names):
         return [e for name in names for e in (["cudakern", f"cudakern:{name}", None], "pop")]
 
     assert told == {
-        "functions": ranges(*names),
+        "functions": ranges(*(function.__name__ for function in functions())),
         "compiled": ranges("gather", "gather"),
         "failed": ranges("gather"),
         "marked": [["cudakern", "R-1 line", 2**40], "pop"],

@@ -6,30 +6,32 @@ import pytest
 
 import cudakern as ck
 from cudakern import FeatureLevel
+from tests.helpers.operator_samples import rooms
 from tests.helpers.rows import each
 from tests.helpers.type_table import NAMES, expected_rule
 from tests.operators.descriptors import verdict
 from tests.operators.gather import rules as of_gather
 from tests.operators.gather.rules import gather
 from tests.operators.gather_nd import rules as of_gather_nd
-from tests.operators.gather_nd.rules import gather_nd
-from tests.operators.nonzero import rules as of_nonzero
 from tests.operators.nonzero.rules import nonzero
 from tests.operators.one_hot import rules as of_one_hot
 from tests.operators.one_hot.rules import one_hot
-from tests.operators.reduce import rules as of_reduce
 from tests.operators.reduce.rules import arg, reduce
 
 EXTENDED, LATE = FeatureLevel.EXTENDED, FeatureLevel.LEVEL_6_4
-ROOMS = {
-    "gather": of_gather,
-    "gather_nd": of_gather_nd,
-    "nonzero_coordinates": of_nonzero,
-    "one_hot": of_one_hot,
-    "reduce": of_reduce,
-}
+ROOMS = {operator.name: room for operator, room in rooms("rules")}
 EACH_ROOM = each("room", ROOMS.values())
 EACH_LEVEL = each("level", FeatureLevel)
+
+
+@each(("operator", "room"), [*rooms("rules")])
+def test_every_descriptor_has_rows(operator, room):
+    tables = {
+        "BROKEN": {type(desc) for _, desc, _ in room.BROKEN},
+        "LEGAL_CASES": {type(desc) for _, desc, _ in room.LEGAL_CASES},
+        "SINCE": {type(desc) for descs in room.SINCE.values() for desc in descs},
+    }
+    assert all(found == {*operator.descriptors} for found in tables.values()), tables
 
 
 @each(
@@ -77,7 +79,7 @@ def test_number_of_dimensions(room, level):
 
 
 @EACH_LEVEL
-@each("room", [r for r in ROOMS.values() if hasattr(r, "of_type")])
+@each("room", [r for r in ROOMS.values() if r.of_type])
 def test_types_of_each_level(room, level):
     """T2 for a type that no tensor has at the level, and otherwise the operator's own rule."""
     for kind in NAMES:
@@ -96,27 +98,13 @@ def test_default_feature_level_is_the_last_one_of_directml():
     assert booleans.validate(EXTENDED) is None
 
 
-SINCE = {
-    "2_0": [of_one_hot.LEGAL_4],
-    "2_1": [
-        gather_nd((1,) * 4, (1,) * 4, (1,) * 4, (4, 1)),
-        gather_nd((0,) * 9, (), (1,) * 4, (9, 9), None, "INT4", "FLOAT32"),
-    ],
-    "3_0": [
-        gather_nd((1,) * 4, (1,) * 4, (1,) * 4, (4, 1), 0),
-        gather_nd((0,) * 9, (), (1,) * 4, (9, 9), 0, "INT4", "FLOAT32"),
-        of_nonzero.LEGAL_4,
-        arg("argmax", (1, 2, 3, 4), (1,)),
-        arg("argmin", (1, 2, 3, 4), (1,)),
-    ],
-}
-
-
 @EACH_LEVEL
-@each("since", SINCE)
-def test_an_operator_that_a_level_does_not_have(since, level):
+@each(
+    ("since", "descs"), [(level, d) for room in ROOMS.values() for level, d in room.SINCE.items()]
+)
+def test_an_operator_that_a_level_does_not_have(since, descs, level):
     """The level is reported first, whatever else is wrong. It may be given as a number."""
-    for desc in SINCE[since]:
+    for desc in descs:
         for given in (level, int(level)):
             if level >= FeatureLevel[f"LEVEL_{since}"]:
                 assert verdict(desc, given) != "feature_level"
@@ -181,16 +169,7 @@ def test_messages_say_what_is_required_and_found(text):
     assert str(caught.value) == text
 
 
-@each(
-    ("desc", "fields"),
-    [
-        (of_nonzero.LEGAL, ["input_tensor", of_nonzero.COUNT, of_nonzero.COORDINATES]),
-        (of_reduce.LEGAL, ["input_tensor", "output_tensor"]),
-        (of_reduce.ARGMAX, ["input_tensor", "output_tensor"]),
-        (of_one_hot.LEGAL, ["indices_tensor", "values_tensor", "output_tensor"]),
-        (of_gather.LEGAL, ["input_tensor", "indices_tensor", "output_tensor"]),
-    ],
-)
+@each(("desc", "fields"), [row for room in ROOMS.values() for row in room.BINDING])
 def test_binding_order(desc, fields):
     assert [name for name, _ in (*desc.inputs(), *desc.outputs())] == fields
 

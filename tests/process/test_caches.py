@@ -16,20 +16,14 @@ import pytest
 import cudakern as ck
 from cudakern.__main__ import main
 from cudakern.operators import binding
+from cudakern.operators.operator import operators
 from cudakern.process import caches
 from cudakern.process.caches import MAX_ENTRIES, Size, Table
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import call_all
 from tests.helpers.rows import each
 
-NAMES = [
-    "compiled operators",
-    "gather",
-    "gather_nd",
-    "nonzero_coordinates",
-    "one_hot",
-    "reduce",
-]
+NAMES = sorted(["compiled operators", *(operator.name for operator in operators())])
 
 
 @pytest.fixture
@@ -74,6 +68,7 @@ def test_results_are_right_when_few_launches_are_kept(monkeypatch):
         call_all(seed)
         sizes = caches.sizes()
         assert sizes["gather"] == sizes["one_hot"] == sizes["reduce"] == Size(6, 6)
+        assert all(2 * sizes[o.name].entries >= sizes[o.name].limit for o in operators())
 
 
 @pytest.mark.usefixtures("cleared")

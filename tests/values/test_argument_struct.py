@@ -6,21 +6,13 @@ import re
 from itertools import product
 
 from cudakern.engines.kernel_text import kernel_folder
-from cudakern.operators.gather.plan import plan_gather
-from cudakern.operators.gather_nd.plan import plan_gather_nd
 from cudakern.operators.indexing.check import check_launch
 from cudakern.operators.indexing.indices import INDEX_TYPES
 from cudakern.operators.indexing.kernels import MAX_COMPONENTS
-from cudakern.operators.nonzero.plan import plan_nonzero
-from cudakern.operators.one_hot.plan import plan_one_hot
-from cudakern.operators.reduce.plan import plan_reduce
+from cudakern.operators.operator import operators
 from cudakern.values.layout import Layout
+from tests.helpers.operator_samples import rooms
 from tests.helpers.rows import each
-from tests.operators.gather import test_plan as gather
-from tests.operators.gather_nd import test_plan as gather_nd
-from tests.operators.nonzero import test_plan as nonzero
-from tests.operators.one_hot import test_plan as one_hot
-from tests.operators.reduce import test_plan as reduce
 
 #: Bytes of what a plan writes as one field.
 SIZES = {"uint32": 4, "uint64": 8, "int64": 8, "ValueBits": 8, "FillPattern": 16}
@@ -40,7 +32,8 @@ class Structs:
     """The argument structs of a kernel source, for the macros and types that a kernel has."""
 
     def __init__(self, spec, rest_bytes):
-        folder, own = kernel_folder(), spec.operator.removesuffix("_coordinates")
+        folder = kernel_folder()
+        (own,) = (o.folder for o in operators() if o.name == spec.operator)
         paths = [*folder.glob("common/*.cuh"), *folder.glob(f"{own}/*.cuh")]
         self.source = (folder / spec.source).read_text()
         text = re.sub(r"//.*", "", "".join([*(path.read_text() for path in paths), self.source]))
@@ -109,17 +102,7 @@ def checks():
         yield check_launch(operator, layout, index_type, [3] * components, tuples=components > 1)
 
 
-LAUNCHES = [
-    plan(problem)
-    for plan, tables in (
-        (plan_gather, gather),
-        (plan_gather_nd, gather_nd),
-        (plan_nonzero, nonzero),
-        (plan_one_hot, one_hot),
-        (plan_reduce, reduce),
-    )
-    for _, problem, *_ in tables.PINNED
-]
+LAUNCHES = [room.PLAN(problem) for _, room in rooms("test_plan") for _, problem, *_ in room.PINNED]
 #: One launch for each struct: of each variant, with offsets of 32 and 64 bits.
 KINDS = {
     (launch.kernel.operator, launch.variant, dict(launch.kernel.defines)["CK_OFFSET_T"]): launch

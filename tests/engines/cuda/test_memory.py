@@ -13,61 +13,16 @@ import pytest
 
 import cudakern as ck
 from cudakern.operators.nonzero import counts
-from tests.helpers.places import CUDA, put
+from tests.helpers.operator_samples import I8, TABLE, rows_of_functions
+from tests.helpers.places import CUDA, beside, put
 from tests.helpers.recorded_cupy import on_device
 from tests.helpers.rows import each
 
 KIB = 1024
-X = np.arange(120, dtype=np.float32).reshape(12, 10) % 7
-FEW = np.eye(12, 10, dtype=np.int64)
-MANY = np.eye(260, dtype=np.int8)  # whose coordinates would take 33 KiB more than 1 MiB
-LONG = np.arange(60_000, dtype=np.float32) % 3
-I8, I32, I64 = (np.arange(12, dtype=kind) % 5 for kind in ("int8", "int32", "int64"))
-
-
-def beside(array, by=1):
-    """Return a copy of an array that starts beside a multiple of its elements' size."""
-    memory = np.zeros(array.nbytes + 16, np.uint8)
-    copy = np.ndarray(array.shape, array.dtype, memory, by)
-    copy[...] = array
-    return copy
-
-
+EYE = np.eye(12, 10)
 #: What is called, its arrays, and bytes at most beside the results; workspaces are kept. Behind
 #: coordinates, up to 1 MiB of the memory for all of them stays.
-CASES = {
-    "gather": (ck.gather, (X, I32), 0, 0),
-    "gather, 64-bit indices": (ck.gather, (X, I64), 0, 0),
-    "gather, narrow indices": (ck.gather, (X, I8), 4 * 12, 0),
-    "gather, misaligned indices": (ck.gather, (X, beside(I64)), 8 * 12, 0),
-    "gather, misaligned x": (ck.gather, (beside(X), I32), 0, 0),
-    "gather, numbers": (lambda x: ck.gather(x, [3, 0, 3], 1), (X,), 3 * 8, 0),
-    "one_hot, numbers for values": (lambda i: ck.one_hot(i, 9, values=range(2)), (I64,), 2 * 8, 0),
-    "gather, raise": (lambda x, i: ck.gather(x, i, mode="raise"), (X, I32), 8, 0),
-    "gather_nd": (ck.gather_nd, (X, I32[:, None]), 0, 0),
-    "gather_nd, narrow indices": (ck.gather_nd, (X, I8[:, None]), 4 * 12, 0),
-    "gather_nd, raise": (
-        lambda x, i: ck.gather_nd(x, i, mode="raise"),
-        (X, I8[:, None]),
-        4 * 12 + 8,
-        0,
-    ),
-    "one_hot": (lambda i: ck.one_hot(i, 9), (I64,), 0, 0),
-    "one_hot, narrow indices": (lambda i: ck.one_hot(i, 9), (I8,), 4 * 12, 0),
-    "one_hot, misaligned indices": (lambda i: ck.one_hot(i, 9), (beside(I32),), 4 * 12, 0),
-    "nonzero_coordinates, to 64 KiB": (ck.nonzero_coordinates, (X,), 0, 0),
-    "nonzero_coordinates": (ck.nonzero_coordinates, (LONG,), 0, 32 * KIB + 16),
-    "nonzero_coordinates, misaligned": (ck.nonzero_coordinates, (beside(X),), X.nbytes, 0),
-    "nonzero of a size": (lambda x: ck.nonzero(x, size=5), (X,), 4, 0),
-    "nonzero": (ck.nonzero, (FEW,), 0, 0),
-    "nonzero, much is spare": (ck.nonzero, (MANY,), MANY.size * 2 * 8, 0),
-    "argwhere": (ck.argwhere, (FEW,), 0, 0),
-    "argwhere, much is spare": (ck.argwhere, (MANY,), MANY.size * 2 * 8, 0),
-    "argwhere, all is needed": (ck.argwhere, (FEW + 1,), 0, 0),
-    "reduce": (lambda x: ck.reduce(x, "sum", axis=0), (X,), 0, 0),
-    "reduce, few results": (lambda x: ck.reduce(x, "sum"), (LONG,), 0, 72 * KIB),
-    "reduce, misaligned": (lambda x: ck.reduce(x, "sum", axis=0), (beside(X),), X.nbytes, 0),
-}
+CASES = rows_of_functions("COSTS")
 
 
 def size(result):
@@ -99,7 +54,7 @@ def test_costs(record, name):
 
 
 def test_costs_of_misaligned_outputs(record):
-    x = on_device(X)
+    x = on_device(TABLE)
     sums, count, rows = (
         on_device(beside(np.zeros(shape, kind)))
         for shape, kind in ((10, "f4"), (1, "u4"), ((9, 2), "u4"))
@@ -146,7 +101,7 @@ def words(record, monkeypatch):
 
 def test_words_for_counts_are_used_again(words):
     for device in (0, 1):
-        x = on_device(FEW, device)
+        x = on_device(EYE, device)
         for call in (ck.argwhere, ck.nonzero) * 3:
             call(x)
         assert len(words) == device + 1
@@ -158,7 +113,7 @@ def test_words_for_counts_are_used_again(words):
 @each("call", [ck.argwhere, ck.nonzero])
 def test_the_word_of_an_interrupted_call_is_nobody_elses(words, record, monkeypatch, call):
     """The kernel may still write to it."""
-    x, stream = on_device(FEW), type(record.cupy.cuda.get_current_stream())
+    x, stream = on_device(EYE), type(record.cupy.cuda.get_current_stream())
     call(x)
     before = len(words)
     with monkeypatch.context() as patch:
@@ -209,8 +164,8 @@ def test_memory_comes_from_rmm():
     rmm.reinitialize(pool_allocator=False)
     counted = rmm.mr.StatisticsResourceAdaptor(rmm.mr.get_current_device_resource())
     rmm.mr.set_current_device_resource(counted)
-    x, indices = put(X, CUDA), put(I8, CUDA)
+    x, indices = put(TABLE, CUDA), put(I8, CUDA)
     with cupy.cuda.using_allocator(rmm_cupy_allocator):
         result = ck.gather(x, indices)
-    assert np.array_equal(result.get(), X[I8])
+    assert np.array_equal(result.get(), TABLE[I8])
     assert counted.allocation_counts.total_count == 2, "the indices and the result"

@@ -26,6 +26,8 @@ EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
 
 LEGAL = gather((3, 4), (1, 2), (2, 4), 0, 1)
 LEGAL_4 = gather((1, 1, 3, 4), (1, 1, 1, 2), (1, 1, 2, 4), 2, 1)
+BINDING = [(LEGAL, ["input_tensor", "indices_tensor", "output_tensor"])]
+SINCE = {"1_0": [LEGAL_4]}
 
 # Each breaks the rule that its name starts with, and no other, at a level.
 BROKEN = [

@@ -23,7 +23,8 @@ def problem(shape, axis, indices, itemsize=4, *, index_bytes=4, x=None, out=None
     )
 
 
-#: Problems and kernels, for `tests.operators.test_plans`.
+#: For `tests.operators.test_plans`.
+PLAN = plan_gather
 PINNED = [
     ("rows of 16 B", problem((100, 4), 0, (7,)), "rows_w16_i32_clamp_o32"),
     ("rows of 4 KB", problem((100, 1024), 0, (7,)), "rows_w16_i32_clamp_o32"),

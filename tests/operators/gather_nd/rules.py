@@ -47,6 +47,17 @@ BATCH = gather_nd((2, 3, 4), (2, 5, 1), (2, 5, 4), (3, 3), 1)
 BATCH_4 = gather_nd((1, 2, 3, 4), (1, 2, 5, 1), (1, 2, 5, 4), (3, 3), 1)
 FIVE = (3, 4, 5, 6, 7)
 ONES = (1,) * 4
+BINDING = [(LEGAL, ["input_tensor", "indices_tensor", "output_tensor"])]
+SINCE = {
+    "2_1": [
+        gather_nd((1,) * 4, (1,) * 4, (1,) * 4, (4, 1)),
+        gather_nd((0,) * 9, (), (1,) * 4, (9, 9), None, "INT4", "FLOAT32"),
+    ],
+    "3_0": [
+        gather_nd((1,) * 4, (1,) * 4, (1,) * 4, (4, 1), 0),
+        gather_nd((0,) * 9, (), (1,) * 4, (9, 9), 0, "INT4", "FLOAT32"),
+    ],
+}
 
 # Each breaks the rule that its name starts with, and no other, at a level.
 BROKEN = [

@@ -31,7 +31,8 @@ def problem(
 
 
 TWOS = (2,) * 8
-#: Problems and kernels, for `tests.operators.test_plans`.
+#: For `tests.operators.test_plans`.
+PLAN = plan_gather_nd
 PINNED = [
     ("rows of 16 B", problem((100, 4), (7, 1)), "rows_w16_i32_clamp_o32"),
     ("rows of 4 KB", problem((9, 7, 1024), (7, 2)), "rows_w16_i32_clamp_o32"),

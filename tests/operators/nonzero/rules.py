@@ -28,6 +28,8 @@ COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
 ONES = (1, 1, 1, 1)
 LEGAL = nonzero((3, 4), (1,), (12, 2))
 LEGAL_4 = nonzero((1, 1, 3, 4), ONES, (1, 1, 12, 2))
+BINDING = [(LEGAL, ["input_tensor", COUNT, COORDINATES])]
+SINCE = {"3_0": [LEGAL_4]}
 
 
 # Each breaks the rule that its name starts with at a level; of the others at most later ones, where

@@ -27,7 +27,8 @@ def problem(shape, width=4, *, strides=None, phase=0, item=4, rows=None, out=Non
     return NonzeroProblem(x, coordinates, kind, **options)
 
 
-#: Problems and kernels, for `tests.operators.test_plans`.
+#: For `tests.operators.test_plans`.
+PLAN = plan_nonzero
 PINNED = [
     ("scalar", problem(()), "stream_w4_u32_o32"),
     ("three dimensions", problem((30, 40, 50), 8), "stream_w8_u32_o32"),

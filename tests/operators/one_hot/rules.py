@@ -33,6 +33,8 @@ def four(kind="FLOAT32", index_kind="UINT32"):
 
 
 LEGAL_4 = four()
+BINDING = [(LEGAL, ["indices_tensor", "values_tensor", "output_tensor"])]
+SINCE = {"2_0": [LEGAL_4]}
 
 
 # Each breaks the rule that its name starts with, and no other, at a level.

@@ -25,7 +25,8 @@ def problem(
     )
 
 
-#: Problems and kernels, for `tests.operators.test_plans`.
+#: For `tests.operators.test_plans`.
+PLAN = plan_one_hot
 PINNED = [
     ("last axis", problem((100,), 1000, 1), "stream_w4_i32_o32"),
     ("last axis, complex", problem((100,), 10, 1, 16), "stream_w16_i32_o32"),

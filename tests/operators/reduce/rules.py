@@ -43,6 +43,11 @@ LEGAL = reduce("sum", (3, 4), (1,))
 LEGAL_4 = reduce("sum", (1, 2, 3, 4), (1, 3))
 ARGMAX = arg("argmax", (3, 4), (1,))
 ARGMIN = arg("argmin", (3, 4), (0,), DECREASING)
+BINDING = [(desc, ["input_tensor", "output_tensor"]) for desc in (LEGAL, ARGMAX)]
+SINCE = {
+    "1_0": [LEGAL_4],
+    "3_0": [arg("argmax", (1, 2, 3, 4), (1,)), arg("argmin", (1, 2, 3, 4), (1,))],
+}
 
 
 def of_function(function, desc=LEGAL):
@@ -143,3 +148,6 @@ def of_rank(rank, level):
     yield reduce("sum", sizes, range(rank)), expected
     if level >= THREE:
         yield arg("argmin", sizes, range(rank)), expected
+
+
+of_type = None  # `test_types.py` has those of each function
