@@ -347,6 +347,7 @@ class _Raw:
     """What RawKernel and RawModule have in common: arguments that stay as they were given."""
 
     __slots__ = ("_given", "_library")
+    _kind: str
     _given: _Arguments
     _library: _Library
 
@@ -355,9 +356,19 @@ class _Raw:
     options = property(attrgetter("_given.options"), doc="NVRTC's options.")
     backend = property(attrgetter("_given.backend"), doc="``nvrtc``, or ``nvcc``, as of a file.")
     enable_cooperative_groups = property(
-        attrgetter("_given.enable_cooperative_groups"),
-        doc="Whether its blocks wait for others.",
+        attrgetter("_given.enable_cooperative_groups"), doc="Whether its blocks wait for others."
     )
+
+    def _describe(self) -> str:
+        """Return what it is, as far as that is known; nothing is compiled for that."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self._kind} {self._describe()} {self._library.describe_state()}>"
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook."""
+        return render_box(self._describe(), more=f"{self._kind} {self._library.describe_state()}")
 
 
 class RawKernel(_Raw):
@@ -406,6 +417,7 @@ class RawKernel(_Raw):
     """
 
     __slots__ = ("_label", "_name", "takes_strides")
+    _kind = "RawKernel"
     _label: str  # what errors and reports call it
     _name: str
     takes_strides: bool  # whether it gets the strides of arrays, so that they explain no finding
@@ -441,17 +453,8 @@ class RawKernel(_Raw):
         self._given, self._name, self._label, self.takes_strides = state
         self._library = self._given.library()
 
-    def __repr__(self) -> str:
-        """Show name, parameters and architecture; nothing is compiled for that."""
-        kernel, state = self._library.describe_kernel(self._label), self._library.describe_state()
-        return f"<RawKernel {kernel} {state}>"
-
-    def _repr_html_(self) -> str:
-        """Show the same in a notebook."""
-        return render_box(
-            self._library.describe_kernel(self._label),
-            more=f"RawKernel {self._library.describe_state()}",
-        )
+    def _describe(self) -> str:
+        return self._library.describe_kernel(self._label)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         """Raise AttributeError, which says why an attribute of CuPy's is missing."""
@@ -660,6 +663,7 @@ class RawModule(_Raw):
     """
 
     __slots__ = ()
+    _kind = "RawModule"
 
     def __init__(
         self,
@@ -695,15 +699,8 @@ class RawModule(_Raw):
         """Become a module that is not compiled yet."""
         self._given, self._library = given, given.library()
 
-    def __repr__(self) -> str:
-        """Show the code's name, the kernels that are known, and the architecture, as they are."""
-        return f"<RawModule {self._library.describe_module()} {self._library.describe_state()}>"
-
-    def _repr_html_(self) -> str:
-        """Show the same in a notebook."""
-        return render_box(
-            self._library.describe_module(), more=f"RawModule {self._library.describe_state()}"
-        )
+    def _describe(self) -> str:
+        return self._library.describe_module()
 
     def compile(self, log_stream: object = None) -> None:
         """Compile for plain launches, with the errors of a call; nothing is written to a stream."""
