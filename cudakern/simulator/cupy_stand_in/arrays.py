@@ -203,16 +203,8 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     Parameters
     ----------
-    shape : int or tuple of int
-        Sizes.
-    dtype : dtype, optional
-        Data type.
-    memptr : MemoryPointer, optional
-        Where the elements are; new memory, which counts as unwritten, if not given.
-    strides : tuple of int, optional
-        In bytes, with ``memptr``.
-    order : str, optional
-        C or F.
+    shape, dtype, memptr, strides, order
+        As in CuPy. New memory, without ``memptr``, counts as unwritten.
     """
 
     __module__ = "cupy"  # as programs look whose an array is

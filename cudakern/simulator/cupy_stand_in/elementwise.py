@@ -71,19 +71,7 @@ class ElementwiseKernel(TextKernel):
         stream: object = None,
         block_size: int = _BLOCK,
     ) -> Any:  # noqa: ANN401
-        """Run the kernel; return its outputs.
-
-        Parameters
-        ----------
-        *args
-            Inputs, or inputs and outputs: arrays, or scalars, which have no type of their own.
-        size : int, optional
-            How many elements there are, if all arrays are raw.
-        stream : Stream, optional
-            Makes no difference.
-        block_size : int, optional
-            Threads of a block.
-        """
+        """Run the kernel; return its outputs. All is as in CuPy; a stream makes no difference."""
         del stream
         inputs, given = self._split(args)
         types = decide_types(self.name, self.in_params, self.out_params, inputs, given)

@@ -29,10 +29,8 @@ class ReductionKernel(TextKernel):
     ----------
     in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name, reduce_type
         As in CuPy.
-    reduce_dims
-        Makes no difference.
-    preamble, options
-        As in CuPy.
+    reduce_dims, preamble, options
+        As in CuPy; ``reduce_dims`` makes no difference.
 
     Examples
     --------
@@ -75,21 +73,7 @@ class ReductionKernel(TextKernel):
         keepdims: bool = False,
         stream: object = None,
     ) -> Any:  # noqa: ANN401
-        """Run the kernel; return its first output, as CuPy does: others must be given.
-
-        Parameters
-        ----------
-        *args
-            Inputs, or inputs and outputs: arrays, or scalars, which have no type of their own.
-        out : ndarray, optional
-            The output.
-        axis : int or tuple of int, optional
-            What is reduced; all by default.
-        keepdims : bool, optional
-            Keep reduced axes, with size 1.
-        stream : Stream, optional
-            Makes no difference.
-        """
+        """Run the kernel; return its first output, as CuPy does: others must be given."""
         del stream
         inputs, given = self._split(args)
         returned: tuple[Any, ...] = args[self.nin :]
