@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from cudakern.simulator.cupy_stand_in.arrays import to_cupy
-from cudakern.simulator.cupy_stand_in.kernel_text import (
-    Operands,
-    TextKernel,
-    collapse_dimensions,
-)
+from cudakern.simulator.cupy_stand_in.kernel_text import Operands, TextKernel, collapse_dimensions
 from cudakern.simulator.cupy_stand_in.parameters import (
     Types,
     broadcast_shape,

@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.cupy_stand_in.parameters import (
-    as_arguments,
-    c_type,
-    parse_parameters,
-)
+from cudakern.simulator.cupy_stand_in.parameters import as_arguments, c_type, parse_parameters
 from cudakern.simulator.launching.raw import RawKernel
 
 if TYPE_CHECKING:

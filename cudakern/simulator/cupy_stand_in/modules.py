@@ -42,8 +42,7 @@ def _take(module: ModuleType, names: str) -> dict[str, Any]:
 
 _STREAMS = _take(devices, "Event ExternalStream Stream get_current_stream get_elapsed_time")
 _MEMORY = _take(
-    memory,
-    "BaseMemory Memory MemoryPointer MemoryPool UnownedMemory alloc set_allocator",
+    memory, "BaseMemory Memory MemoryPointer MemoryPool UnownedMemory alloc set_allocator"
 )
 _MEMORY["get_allocator"] = lambda: memory.alloc
 _MEMORY["malloc_managed"] = _MEMORY["malloc_async"] = memory.alloc
@@ -139,11 +138,7 @@ OWN: dict[str, dict[str, Any]] = {
         **dict.fromkeys(("MRG32k3a", "Philox4x3210", "XORWOW"), np.random.Philox),
     },
     "cupy.typing": {"ArrayLike": ArrayLike, "DTypeLike": DTypeLike, "NDArray": NDArray},
-    "cupyx": {
-        **_take(functions, _OF_CUPYX),
-        "empty_pinned": np.empty,
-        "zeros_pinned": np.zeros,
-    },
+    "cupyx": {**_take(functions, _OF_CUPYX), "empty_pinned": np.empty, "zeros_pinned": np.zeros},
     "cupyx.profiler": _take(profiling, "benchmark profile time_range"),
 }
 

@@ -8,11 +8,7 @@ import numpy as np
 
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
-from cudakern.simulator.cupy_stand_in.devices import (
-    CUDARuntimeError,
-    device_count,
-    get_device_id,
-)
+from cudakern.simulator.cupy_stand_in.devices import CUDARuntimeError, device_count, get_device_id
 from cudakern.simulator.cupy_stand_in.memory import BaseMemory, MemoryPointer, view_as_numpy
 from cudakern.simulator.launching import raw
 
