@@ -59,7 +59,6 @@ class _Properties(dict[str, Any]):
         self._owner = owner
 
     def __missing__(self, name: str) -> Any:  # noqa: ANN401
-        """Raise KeyError, which names the unknown property."""
         message = absent(f"{self._owner}[{name!r}]", f"the modelled GPU has {', '.join(self)}")
         raise KeyError(message)
 
@@ -156,13 +155,11 @@ class Device:
         return self.id
 
     def __enter__(self) -> Self:
-        """Become the current device of this thread."""
         _current.before.append(get_device_id())
         use_device(self.id)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Make the device before the current one again."""
         use_device(_current.before.pop())
 
     def __eq__(self, other: object) -> bool:
@@ -224,7 +221,6 @@ class _Finished:
 
     @property
     def done(self) -> bool:
-        """Whether it is finished: always."""
         return True
 
 
@@ -303,7 +299,6 @@ class BaseStream(_Finished):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Make the stream before the current one again."""
         _current.streams[_current.entered.pop()].pop()
 
     def _check_current(self) -> int:

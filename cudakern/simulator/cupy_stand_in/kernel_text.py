@@ -136,7 +136,6 @@ class TextKernel:
     def _require_shape(
         self, parameter: Parameter, array: np.ndarray, shape: tuple[int, ...]
     ) -> None:
-        """Raise ValueError for an output of another shape."""
         if array.shape != shape:
             message = f"{self.name}: {parameter.name} must have shape {shape}; got {array.shape}"
             raise ValueError(message)

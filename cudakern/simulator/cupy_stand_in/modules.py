@@ -36,7 +36,6 @@ VERSION = "14.2.0"
 
 
 def _take(module: ModuleType, names: str) -> dict[str, Any]:
-    """Return what a module has under some names."""
     return {name: getattr(module, name) for name in names.split()}
 
 
@@ -171,7 +170,6 @@ class _StandIn(ModuleType):
         return self.__dict__.setdefault(name, value)
 
     def missing(self, name: str) -> str:
-        """Return the message about a name that is not there."""
         full = f"{self.__name__}.{name}"
         if name.startswith("_") or not hasattr(self._numpy(), name):
             return absent(full)

@@ -51,7 +51,6 @@ class _Times:
         self.devices = (0,)
 
     def to_str(self, show_gpu: bool = False) -> str:  # noqa: FBT001, FBT002
-        """Return the mean in microseconds."""
         del show_gpu
         return f"{self.name:<20}:    CPU: {self.cpu_times.mean() * 1e6:9.3f} us, in the simulator"
 

@@ -96,7 +96,6 @@ def find_reached_arrays(
 
 
 def _mark_reached(module: LoadedModule, arguments: PackedArguments, known: np.ndarray) -> None:
-    """Mark the arrays that a launch reaches."""
     words = bytearray(arguments.data)
     for operand in arguments.operands:
         if (start := operand.parameter_offset) is not None:

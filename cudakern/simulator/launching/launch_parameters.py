@@ -149,7 +149,6 @@ def _bytes_of(owner: np.ndarray) -> np.ndarray:
 
 
 def _fill_pattern(flat: np.ndarray) -> None:
-    """Fill bytes with the pattern."""
     whole = flat.size - flat.size % _PATTERN.size
     flat[:whole].reshape(-1, _PATTERN.size)[...] = _PATTERN
     flat[whole:] = _PATTERN[: flat.size - whole]

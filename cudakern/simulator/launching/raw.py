@@ -202,7 +202,6 @@ class _Library:
         raise BindingError(self.owner, "name", requirement + self._suggest(name, symbols))
 
     def _list_names(self, symbols: Iterable[str]) -> list[str]:
-        """Return the names by which there are kernels or variables."""
         expressions = {symbol: name for name, symbol in self._symbols.items()}
         plain = demangle if self.is_file else str
         return [expressions.get(symbol, plain(symbol)) for symbol in symbols]
@@ -239,7 +238,6 @@ class _Library:
         return one_line(self.code.source) + (f" with {listed:.{_MOST_SHOWN}}" if names else "")
 
     def architecture(self) -> str:
-        """Return the architecture that this is compiled for."""
         target = _TARGET.search(self.code.text) if self.is_ptx else None
         return target[1] if target else self._target or compiling.find_target()
 
@@ -265,7 +263,6 @@ class _Library:
         return targets
 
     def variable(self, name: str) -> np.ndarray:
-        """Return the bytes of a variable."""
         _require_text("RawModule", "name", name)
         variables = self._any_module().variables
         symbols = find_symbols(name, list(variables))
@@ -367,7 +364,6 @@ class _Raw:
         return f"<{self._kind} {self._describe()} {self._library.describe_state()}>"
 
     def _repr_html_(self) -> str:
-        """Show the same in a notebook."""
         return render_box(self._describe(), more=f"{self._kind} {self._library.describe_state()}")
 
 
@@ -449,7 +445,6 @@ class RawKernel(_Raw):
         return self._given, self._name, self._label, self.takes_strides
 
     def __setstate__(self, state: tuple[_Arguments, str, str, bool]) -> None:
-        """Become a kernel that is not compiled yet."""
         self._given, self._name, self._label, self.takes_strides = state
         self._library = self._given.library()
 
@@ -521,7 +516,6 @@ class RawKernel(_Raw):
         self._set_attribute("preferred_shared_memory_carveout", value, -1, 100)
 
     def _attribute_key(self, attribute: str) -> tuple[str, str, str]:
-        """Return the key of an attribute that a program sets."""
         module = self._library.any_kernel(self._label).module
         return module.ptx.key, self._library.symbol(self._label), attribute
 
@@ -692,11 +686,9 @@ class RawModule(_Raw):
     name_expressions = property(attrgetter("_given.name_expressions"), doc="None without any.")
 
     def __getstate__(self) -> _Arguments:
-        """Return what makes this again, without compiled code."""
         return self._given
 
     def __setstate__(self, given: _Arguments) -> None:
-        """Become a module that is not compiled yet."""
         self._given, self._library = given, given.library()
 
     def _describe(self) -> str:
@@ -741,7 +733,6 @@ class RawModule(_Raw):
 
 
 def _read_text(path: str) -> str:
-    """Return the text of a file."""
     try:
         content = Path(path).read_bytes().rstrip(b"\0")
     except ValueError as error:

@@ -57,7 +57,6 @@ def _count_instructions(observed: ObservedLaunch) -> Iterator[tuple[ctypes.Struc
 
 
 def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
-    """Yield what a launch moved, by source line."""
     for raw in observed.traffic:
         stack, array = read_own_stack(raw.site), name_array(observed, raw)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)

@@ -155,7 +155,6 @@ class Finding:
             yield from excerpt(labels, width)
 
     def _repr_html_(self) -> str:
-        """Show it with its lines in a notebook."""
         return notebook.render_box(
             "", notebook.render_lines(format_findings([self], width=notebook.COLUMNS))
         )

@@ -32,7 +32,6 @@ def render(report: Report) -> str:
 
 
 def _pick(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the attributes of these names."""
     return {name: getattr(value, name) for name in names}
 
 

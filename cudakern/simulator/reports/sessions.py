@@ -37,7 +37,6 @@ class _LiveReport(observation.Session):
 
     @property
     def report(self) -> Report:
-        """What every output is made of."""
         raise NotImplementedError
 
     def json(self) -> str:
@@ -68,7 +67,6 @@ class _LiveReport(observation.Session):
         page.write(page.render(self.report), path)
 
     def _repr_html_(self) -> str:
-        """Show the first findings, or the worst lines of the first kernels, in a notebook."""
         return notebook.render(self.report)
 
 
@@ -276,7 +274,6 @@ def checked(
 
 
 def _make_error(findings: Sequence[Finding]) -> SimulatorError:
-    """Return the error that a checked run with findings ends in."""
     first, *others = findings
     rest = f"; and {format_count(len(others), 'more finding')}" if others else ""
     message = f"{first.kind}: {first.message}{rest}"

@@ -239,7 +239,6 @@ class KernelTraffic:
         return "\n".join((head, *_align(self.lines)))
 
     def _repr_html_(self) -> str:
-        """Show the worst lines in a notebook."""
         every = self.total(*GLOBAL)
         ran = f", of which {self.sampled:,} ran" if self.sampled != self.blocks else ""
         share = f", {every.efficiency:.0%} efficiency" if every.sectors else ""

@@ -143,7 +143,6 @@ def _describe_rule(observed: ObservedLaunch, raw: ctypes.Structure, kind: str, w
 
 
 def _find_other(raw: ctypes.Structure, kind: str) -> OtherAccess | None:
-    """Return the other place of a finding, if there is one."""
     stack, column = read_own_stack(raw.other_site), read_column(raw.other_site)
     if stack and kind == "race":
         in_flight = raw.reason == _Reason.IN_FLIGHT
@@ -175,7 +174,6 @@ def _describe_lane(raw: ctypes.Structure) -> str:
 
 
 def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
-    """Say which accesses race and why."""
     reason = _Reason(raw.reason)
     other = "asynchronous copy"
     if reason is not _Reason.IN_FLIGHT:
@@ -211,7 +209,6 @@ def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
 
 
 def _find_narrower_scope(raw: ctypes.Structure) -> str:
-    """Return the narrower scope of two strong accesses."""
     accesses = [site.contents.access for site in (raw.site, raw.other_site)]
     scopes = [SCOPES["gpu"] if access & GUESSES else access & SCOPES["sys"] for access in accesses]
     return next(f".{word}" for word, scope in SCOPES.items() if scope == min(scopes))

@@ -140,7 +140,6 @@ def _describe_access(kind: str, end: Finding | OtherAccess, element: str) -> str
 
 
 def _describe_element(finding: Finding) -> str:
-    """Return the array and the element that a finding is about."""
     name = label_array(finding.array, finding.name)
     return name if finding.index is None else f"{name}[{finding.index}]"
 

@@ -70,7 +70,6 @@ def _find_longest(every: Collection[Requests]) -> Requests:
 
 
 def _format_figures(r: Requests, most: Requests) -> tuple[Cell, ...]:
-    """Return the cells of requests."""
     return (
         format_number(r.requests, most.requests),
         format_number(r.sectors_per_request, _LANES, digits=2) if r.sectors else NO_NUMBER,
@@ -117,7 +116,6 @@ def build_view(report: Report) -> dict[str, Any]:
 
 
 def _in_units(count: int) -> str:
-    """Return a number of bytes that is easy to read."""
     value, units = float(count), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
     while value >= 1024 and len(units) > 1:  # noqa: PLR2004
         value /= 1024
