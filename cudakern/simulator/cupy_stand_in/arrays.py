@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import wraps
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -323,10 +324,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         """The pointer to the first element."""
         return pointer_to(self)
 
-    @property
-    def _c_contiguous(self) -> bool:
-        """Whether elements are in row-major order, without gaps."""
-        return self.flags.c_contiguous
+    _c_contiguous = property(attrgetter("flags.c_contiguous"))
 
     def toDlpack(self) -> Any:  # noqa: ANN401, N802  CuPy's name
         """Return a capsule that other libraries take as an array of the host."""
@@ -366,9 +364,6 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     def __str__(self) -> str:
         return str(view_as_numpy(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(view_as_numpy(self), spec)
 
 
 def _wrap_method(name: str) -> Callable[..., Any]:

@@ -241,10 +241,7 @@ class Event(_Finished):
 
     def record(self, stream: BaseStream | None = None) -> None:
         """Take the current moment."""
-        record_event(self.ptr, (stream or get_current_stream()).ptr)
-
-    def begin(self) -> None:
-        """Note the time."""
+        del stream
         self._at = time.perf_counter()
 
     def moment(self) -> float:
@@ -270,7 +267,7 @@ def _find_event(handle: int) -> Event:
 def record_event(event: int, stream: int) -> None:
     """Set the event of a handle to the current moment."""
     del stream
-    _find_event(event).begin()
+    _find_event(event).record()
 
 
 def wait_for_event(stream: int, event: int, flags: int = 0) -> None:

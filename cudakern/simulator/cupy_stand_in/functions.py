@@ -347,18 +347,9 @@ def show_config(*, _full: bool = False) -> None:
 
 def _make_pinned(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Return a function that makes an array of NumPy's like another one."""
-
-    def make(
-        a: Any,  # noqa: ANN401
-        dtype: DTypeLike | None = None,
-        order: str = "K",
-        subok: object = None,
-        shape: Any = None,  # noqa: ANN401
-    ) -> np.ndarray:
-        del subok
-        return function(to_numpy(a), dtype, order, shape=shape)
-
-    return make
+    return lambda a, dtype=None, order="K", subok=None, shape=None: function(  # noqa: ARG005
+        to_numpy(a), dtype, order, shape=shape
+    )
 
 
 empty_like_pinned = _make_pinned(np.empty_like)

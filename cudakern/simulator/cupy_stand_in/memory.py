@@ -77,10 +77,7 @@ class BaseMemory:
         make_known(owner_of(self.bytes))
         return address_of(self.bytes)
 
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return self.bytes.size
+    size = property(attrgetter("bytes.size"), doc="Number of bytes.")
 
     @property
     def device(self) -> Device:
