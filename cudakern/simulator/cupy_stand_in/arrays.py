@@ -69,7 +69,7 @@ _INTERFACE = "__cuda_array_interface__"
 _NO_INTERFACE = "other libraries would take the address for a GPU's; x.data.ptr is the host's"
 
 
-def to_numpy(value: Any) -> Any:  # noqa: ANN401  what any function takes
+def to_numpy(value: Any) -> Any:
     """Return arguments with NumPy's arrays for the stand-in's, on the same memory."""
     if isinstance(value, ndarray):
         return view_as_numpy(value)
@@ -82,7 +82,7 @@ def to_numpy(value: Any) -> Any:  # noqa: ANN401  what any function takes
     return value
 
 
-def to_cupy(value: Any) -> Any:  # noqa: ANN401  what any function returns
+def to_cupy(value: Any) -> Any:
     """Return a result with the stand-in's arrays for NumPy's, on the same memory, and scalars."""
     if isinstance(value, np.generic):
         value = np.asarray(value)
@@ -110,7 +110,7 @@ def require_dtype(dtype: np.dtype[Any]) -> None:
         raise ValueError(message)
 
 
-def compute(function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401  any of NumPy's
+def compute(function: Any, args: Any, kwargs: Any) -> Any:
     """Return what a function of NumPy's gives for plain views, without its warnings, as CuPy.
 
     An array that it was given and returns, an output above all, is the same object.
@@ -147,7 +147,7 @@ def _is_foreign(dtype: np.dtype[Any]) -> bool:
     return dtype.isbuiltin == _REGISTERED and (dtype.name != "bfloat16" or not _HAS_BFLOAT16)
 
 
-def require_here(*values: Any) -> None:  # noqa: ANN401  what any function takes
+def require_here(*values: Any) -> None:
     """Raise an error for arrays that no kernel of CuPy's takes on the current device."""
     for value in values:
         if isinstance(value, ndarray):
@@ -217,7 +217,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         memptr: MemoryPointer | None = None,
         strides: tuple[int, ...] | None = None,
         order: str = "C",
-    ) -> Any:  # noqa: ANN401  of this class, as type checkers cannot know
+    ) -> Any:
         """Return a new array, or a view of memory."""
         if memptr is None:
             return make_empty(shape, dtype, order).view(cls)
@@ -225,7 +225,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
             strides = (0,) * np.size(to_numpy(shape))  # as in CuPy
         return memptr.array(to_numpy(shape), dtype, strides, order).view(cls)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Compute as NumPy does; TypeError for operands that CuPy refuses."""
         outputs = kwargs.get("out", ())
         if method != "at":
@@ -238,7 +238,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         given = tuple(r if o is None else o for r, o in zip(results, outputs, strict=True))
         return given if isinstance(result, tuple) else given[0]
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Call CuPy's function of that name; TypeError if only NumPy has one, as in CuPy."""
         del types
         module = MODULES.get(f"cupy{func.__module__.removeprefix('numpy')}")
@@ -250,7 +250,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         if self.flags.owndata:
             assign_device(self)
 
-    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
+    def __getitem__(self, key: Any) -> Any:
         """Return elements; a single one is a view of no dimensions instead of a scalar."""
         require_here(key)
         key, elements = to_numpy(key), view_as_numpy(self)
@@ -261,7 +261,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
             require_here(self)
         return to_cupy(value)
 
-    def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401
+    def __setitem__(self, key: Any, value: Any) -> None:
         """Set elements to those of another array of CuPy's, or to a scalar."""
         require_device("cupy.ndarray.__setitem__", value, ValueError)
         elements = view_as_numpy(self)
@@ -272,7 +272,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
             require_here(self, key, value)
         elements[to_numpy(key)] = to_numpy(value)
 
-    def fill(self, value: Any) -> None:  # noqa: ANN401
+    def fill(self, value: Any) -> None:
         """Set all elements to a scalar; -0.0 sets memory without gaps to +0.0, as in CuPy."""
         element = np.asarray(to_numpy(value), self.dtype)
         if element.ndim:
@@ -290,7 +290,7 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         stream: object = None,
         order: str = "C",
         out: np.ndarray | None = None,
-        blocking: bool = True,  # noqa: FBT001, FBT002
+        blocking: bool = True,
     ) -> np.ndarray:
         """Return a copy as an array of NumPy's."""
         del stream, blocking
@@ -326,11 +326,11 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     _c_contiguous = property(attrgetter("flags.c_contiguous"))
 
-    def toDlpack(self) -> Any:  # noqa: ANN401, N802  CuPy's name
+    def toDlpack(self) -> Any:  # noqa: N802  CuPy's name
         """Return a capsule that other libraries take as an array of the host."""
         return view_as_numpy(self).__dlpack__()
 
-    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Return the largest less the least element."""
         function: Any = np.ptp  # whose overloads are many
         return to_cupy(function(view_as_numpy(self), axis, to_numpy(out), keepdims))
@@ -371,7 +371,7 @@ def _wrap_method(name: str) -> Callable[..., Any]:
     method = getattr(np.ndarray, name)
 
     @wraps(method, assigned=("__name__",))
-    def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def call(*args: Any, **kwargs: Any) -> Any:
         require_as_cupy(name, args, kwargs)
         return compute(method, args, kwargs)
 
@@ -382,7 +382,7 @@ def _wrap_method(name: str) -> Callable[..., Any]:
 def _scatter_with(ufunc: np.ufunc) -> Callable[..., None]:
     """Return a method that combines elements with values, once for each time they are selected."""
 
-    def scatter(self: ndarray, slices: Any, value: Any) -> None:  # noqa: ANN401
+    def scatter(self: ndarray, slices: Any, value: Any) -> None:
         require_here(self, slices, value)
         ufunc.at(view_as_numpy(self), to_numpy(slices), to_numpy(value))
 
@@ -399,7 +399,7 @@ def _is_memory_of(elements: np.ndarray, value: object) -> bool:
     )
 
 
-def _only(array: ndarray) -> Any:  # noqa: ANN401  a number
+def _only(array: ndarray) -> Any:
     """Return the number that an array of no dimensions holds; TypeError for another array."""
     if array.ndim:
         message = "CuPy converts arrays of no dimensions alone to Python's numbers; use x.item()"
@@ -423,7 +423,7 @@ for _name, _ufunc in (("add", np.add), ("max", np.maximum), ("min", np.minimum))
     setattr(ndarray, f"scatter_{_name}", _scatter_with(_ufunc))
 
 
-def make_empty(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:  # noqa: ANN401
+def make_empty(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:
     """Return a new array whose elements count as unwritten."""
     if order not in {"C", "F"}:
         message = f"order must be C or F; got {order!r}"

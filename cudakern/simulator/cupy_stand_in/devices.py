@@ -58,7 +58,7 @@ class _Properties(dict[str, Any]):
         super().__init__(known)
         self._owner = owner
 
-    def __missing__(self, name: str) -> Any:  # noqa: ANN401
+    def __missing__(self, name: str) -> Any:
         message = absent(f"{self._owner}[{name!r}]", f"the modelled GPU has {', '.join(self)}")
         raise KeyError(message)
 
@@ -228,10 +228,7 @@ class Event(_Finished):
     """A moment, once it is recorded."""
 
     def __init__(
-        self,
-        block: bool = False,  # noqa: FBT001, FBT002
-        disable_timing: bool = False,  # noqa: FBT001, FBT002
-        interprocess: bool = False,  # noqa: FBT001, FBT002
+        self, block: bool = False, disable_timing: bool = False, interprocess: bool = False
     ) -> None:
         del block, interprocess
         self.ptr = id(self)
@@ -339,11 +336,11 @@ class BaseStream(_Finished):
         """Do nothing: the work before the event has ended."""
         wait_for_event(self.ptr, event.ptr)
 
-    def add_callback(self, callback: Callable[[Any, int, Any], object], arg: Any) -> None:  # noqa: ANN401
+    def add_callback(self, callback: Callable[[Any, int, Any], object], arg: Any) -> None:
         """Call a function with the stream, 0 for no error, and an argument."""
         callback(self, 0, arg)
 
-    def launch_host_func(self, callback: Callable[[Any], object], arg: Any) -> None:  # noqa: ANN401
+    def launch_host_func(self, callback: Callable[[Any], object], arg: Any) -> None:
         """Call a function with an argument."""
         callback(arg)
 
@@ -369,9 +366,9 @@ class Stream(BaseStream):
 
     def __init__(
         self,
-        null: bool = False,  # noqa: FBT001, FBT002
-        non_blocking: bool = False,  # noqa: FBT001, FBT002
-        ptds: bool = False,  # noqa: FBT001, FBT002
+        null: bool = False,
+        non_blocking: bool = False,
+        ptds: bool = False,
         priority: int | None = None,
     ) -> None:
         if null or ptds:
@@ -382,7 +379,7 @@ class Stream(BaseStream):
         self.priority = priority or 0
 
     @classmethod
-    def from_external(cls, obj: Any) -> Stream:  # noqa: ANN401  streams of any library
+    def from_external(cls, obj: Any) -> Stream:
         """Return the stream of another library, which has ``__cuda_stream__``, and keep it."""
         protocol = getattr(obj, "__cuda_stream__", None)
         version, handle = protocol() if protocol else (None, 0)

@@ -45,11 +45,11 @@ class ElementwiseKernel(TextKernel):
         out_params: str,
         operation: str,
         name: str = "kernel",
-        reduce_dims: bool = True,  # noqa: FBT001, FBT002
+        reduce_dims: bool = True,
         preamble: str = "",
-        no_return: bool = False,  # noqa: FBT001, FBT002
-        return_tuple: bool = False,  # noqa: FBT001, FBT002
-        **kwargs: Any,  # noqa: ANN401
+        no_return: bool = False,
+        return_tuple: bool = False,
+        **kwargs: Any,
     ) -> None:
         for keyword in kwargs:
             if keyword not in _KEYWORDS:
@@ -61,12 +61,8 @@ class ElementwiseKernel(TextKernel):
         self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
 
     def __call__(
-        self,
-        *args: Any,  # noqa: ANN401
-        size: int | None = None,
-        stream: object = None,
-        block_size: int = _BLOCK,
-    ) -> Any:  # noqa: ANN401
+        self, *args: Any, size: int | None = None, stream: object = None, block_size: int = _BLOCK
+    ) -> Any:
         """Run the kernel; return its outputs. All is as in CuPy; a stream makes no difference."""
         del stream
         inputs, given = self._split(args)

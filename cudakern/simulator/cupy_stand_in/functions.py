@@ -49,11 +49,11 @@ class ufunc:  # noqa: N801  CuPy's name
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute."""
         return self._compute("__call__", args, kwargs)
 
-    def _compute(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    def _compute(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.__name__ not in _METHODS.get(method, (self.__name__,)):
             message = f"CuPy has no cupy.{self.__name__}.{method}, nor has in_place_of_cupy"
             raise NotImplementedError(message)
@@ -62,7 +62,7 @@ class ufunc:  # noqa: N801  CuPy's name
                 require_device(f"cupy.{self.__name__}", value)
         return compute(getattr(self._function, method), args, kwargs)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         if name in {"accumulate", "at", "outer", "reduce", "reduceat"}:
             return lambda *args, **kwargs: self._compute(name, args, kwargs)
         return getattr(self._function, name)
@@ -74,14 +74,14 @@ class ufunc:  # noqa: N801  CuPy's name
 class _Indexed:
     """An object of NumPy's that makes arrays of an index, such as ``r_``."""
 
-    def __init__(self, maker: Any) -> None:  # noqa: ANN401
+    def __init__(self, maker: Any) -> None:
         self._maker = maker
 
-    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
+    def __getitem__(self, key: Any) -> Any:
         return to_cupy(self._maker[to_numpy(key)])
 
 
-def adapt_from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever NumPy has
+def adapt_from_numpy(name: str, value: Any) -> Any:
     """Return an object of NumPy's, adapted for the stand-in."""
     if isinstance(value, np.ufunc):
         return ufunc(value)
@@ -94,7 +94,7 @@ def adapt_from_numpy(name: str, value: Any) -> Any:  # noqa: ANN401  whatever Nu
 
 def _wrap_function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def call(*args: Any, **kwargs: Any) -> Any:
         require_as_cupy(name, args, kwargs)
         result = compute(function, tuple(map(_wrap_callback, args)), kwargs)
         if name in _TRUTHS:
@@ -104,7 +104,7 @@ def _wrap_function(name: str, function: Callable[..., Any]) -> Callable[..., Any
     return call
 
 
-def _wrap_callback(value: Any) -> Any:  # noqa: ANN401
+def _wrap_callback(value: Any) -> Any:
     """Return a function that NumPy calls, so that it gets the stand-in's arrays."""
     if not callable(value) or isinstance(value, type):
         return value
@@ -112,11 +112,11 @@ def _wrap_callback(value: Any) -> Any:  # noqa: ANN401
 
 
 def array(
-    obj: Any,  # noqa: ANN401
+    obj: Any,
     dtype: DTypeLike | None = None,
-    copy: bool | None = True,  # noqa: FBT001, FBT002
+    copy: bool | None = True,
     order: str = "K",
-    subok: bool = False,  # noqa: FBT001, FBT002
+    subok: bool = False,
     ndmin: int = 0,
     *,
     blocking: bool = False,
@@ -139,7 +139,7 @@ def array(
     return result
 
 
-def _find_kinds(obj: Any) -> Iterator[bool]:  # noqa: ANN401
+def _find_kinds(obj: Any) -> Iterator[bool]:
     """Yield whether elements of nested lists are arrays of the stand-in."""
     if isinstance(obj, list | tuple):
         for element in obj:
@@ -149,7 +149,7 @@ def _find_kinds(obj: Any) -> Iterator[bool]:  # noqa: ANN401
 
 
 def asarray(
-    a: Any,  # noqa: ANN401
+    a: Any,
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
@@ -161,42 +161,42 @@ def asarray(
     return array(a, dtype, copy, order or "K")
 
 
-def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
+def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:
     """Return an array in row-major order."""
     require_device("cupy.ascontiguousarray", a)
     return array(a, dtype, None, "C", ndmin=1)
 
 
-def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:  # noqa: ANN401
+def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:
     """Return an array in column-major order."""
     require_device("cupy.asfortranarray", a)
     return array(a, dtype, None, "F")
 
 
-def asfarray(a: Any, dtype: DTypeLike = np.float64) -> ndarray:  # noqa: ANN401
+def asfarray(a: Any, dtype: DTypeLike = np.float64) -> ndarray:
     """Return an array of floats."""
     dtype = np.dtype(dtype)
     return array(a, dtype if dtype.kind in "fc" else np.float64, None)
 
 
-def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
     """Return whether each element is in another array."""
     given = np.ravel(to_numpy(ar1)), to_numpy(ar2)
     return compute(np.isin, given, {"assume_unique": assume_unique, "invert": invert})
 
 
-def frombuffer(*args: Any, **kwargs: Any) -> ndarray:  # noqa: ANN401
+def frombuffer(*args: Any, **kwargs: Any) -> ndarray:
     """Return an array of the bytes of a buffer: a copy."""
     return array(np.frombuffer(*args, **kwargs))
 
 
-def msort(a: Any) -> Any:  # noqa: ANN401
+def msort(a: Any) -> Any:
     """Return an array sorted along its first axis."""
     return compute(np.sort, (a,), {"axis": 0})
 
 
 def asnumpy(
-    a: Any,  # noqa: ANN401
+    a: Any,
     stream: object = None,
     order: str = "C",
     out: np.ndarray | None = None,
@@ -213,11 +213,11 @@ def asnumpy(
 
 
 def empty_like(
-    prototype: Any,  # noqa: ANN401
+    prototype: Any,
     dtype: DTypeLike | None = None,
     order: str = "K",
-    subok: bool | None = None,  # noqa: FBT001
-    shape: Any = None,  # noqa: ANN401
+    subok: bool | None = None,
+    shape: Any = None,
 ) -> ndarray:
     """Return a new array like another, whose elements count as unwritten."""
     del subok
@@ -233,7 +233,7 @@ def get_array_module(*args: object) -> ModuleType:
     return MODULES["cupy"] if any(isinstance(value, ndarray) for value in args) else np
 
 
-def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:  # noqa: ANN401, FBT001
+def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:
     """Return an array that shares memory with one of another library, on the host."""
     del device
     given = to_numpy(array)  # NumPy before 2.1 gives its own arrays back as read-only ones
@@ -241,7 +241,7 @@ def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> 
     return np.ndarray.view(made.copy() if copy else made, ndarray)
 
 
-def fuse(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+def fuse(*args: Any, **kwargs: Any) -> Any:
     """Return a function as it is: its steps run one by one."""
     if len(args) == 1 and callable(args[0]):
         return args[0]
@@ -249,15 +249,15 @@ def fuse(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
     return lambda function: function
 
 
-def memoize(for_each_device: bool = False) -> Callable[[Any], Any]:  # noqa: FBT001, FBT002
+def memoize(for_each_device: bool = False) -> Callable[[Any], Any]:
     """Return a decorator for functions that compute once for equal arguments."""
 
-    def decorate(function: Any) -> Any:  # noqa: ANN401
+    def decorate(function: Any) -> Any:
         kept = lru_cache(maxsize=_MOST_KEPT)(lambda _, *args, **kwargs: function(*args, **kwargs))
         _memoized.append(kept.cache_clear)
 
         @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        def call(*args: Any, **kwargs: Any) -> Any:
             return kept(get_device_id() if for_each_device else None, *args, **kwargs)
 
         return call
@@ -280,10 +280,10 @@ class vectorize:  # noqa: N801  CuPy's name
     def __init__(
         self,
         pyfunc: Callable[..., Any],
-        otypes: Any = None,  # noqa: ANN401
+        otypes: Any = None,
         doc: str | None = None,
-        excluded: Any = None,  # noqa: ANN401
-        cache: bool = False,  # noqa: FBT001, FBT002
+        excluded: Any = None,
+        cache: bool = False,
         signature: str | None = None,
     ) -> None:
         del cache
@@ -293,7 +293,7 @@ class vectorize:  # noqa: N801  CuPy's name
         self.pyfunc = pyfunc
         self.__doc__ = doc or pyfunc.__doc__
 
-    def __call__(self, *args: Any) -> Any:  # noqa: ANN401
+    def __call__(self, *args: Any) -> Any:
         """Compute."""
         for value in args:
             require_device("cupy.vectorize", value)
@@ -305,7 +305,7 @@ class vectorize:  # noqa: N801  CuPy's name
         return _combine_results(results, shape)
 
 
-def _combine_results(results: Sequence[Any], shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+def _combine_results(results: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """Return results as an array; TypeError unless all but Python's numbers have one type."""
     dtypes = {result.dtype for result in results if isinstance(result, np.generic)}
     if len(dtypes) > 1:
@@ -317,20 +317,20 @@ def _combine_results(results: Sequence[Any], shape: tuple[int, ...]) -> Any:  # 
 class _Archive(AbstractContextManager["_Archive"]):
     """Arrays of a file that ``savez`` has written."""
 
-    def __init__(self, archive: Any) -> None:  # noqa: ANN401
+    def __init__(self, archive: Any) -> None:
         self.npz_file, self.files, self.close = archive, archive.files, archive.close
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+    def __getitem__(self, name: str) -> Any:
         return to_cupy(self.npz_file[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)
 
 
-def load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None) -> Any:  # noqa: ANN401, FBT001
+def load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None) -> Any:
     """Return the array of a file, or an archive of arrays."""
     loaded = np.load(file, mmap_mode, allow_pickle=bool(allow_pickle))
     return array(loaded) if isinstance(loaded, np.ndarray) else _Archive(loaded)
@@ -366,7 +366,7 @@ scatter_max = _call_method("scatter_max")
 scatter_min = _call_method("scatter_min")
 
 
-def rsqrt(x: Any, out: Any = None) -> Any:  # noqa: ANN401
+def rsqrt(x: Any, out: Any = None) -> Any:
     """Return one over the square root."""
     require_device("cupyx.rsqrt", x)
     result = compute(lambda y: 1 / np.sqrt(y), (x,), {})
@@ -380,7 +380,7 @@ def wrap_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an assertion of NumPy's that also takes the stand-in's arrays."""
 
     @wraps(function)
-    def compare(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def compare(*args: Any, **kwargs: Any) -> Any:
         return function(*to_numpy(args), **to_numpy(kwargs))
 
     return compare

@@ -51,7 +51,7 @@ class Operands:
     def add(
         self,
         parameter: Parameter,
-        value: Any,  # noqa: ANN401  an array or a scalar
+        value: Any,
         dtype: np.dtype[Any],
         index: str,
         layout: tuple[tuple[int, ...], tuple[int, ...]] | None = None,

@@ -109,7 +109,7 @@ def _take_stream(method: Callable[[Any, Any, int], None]) -> Callable[..., None]
     """Return a method that takes a stream, too, and works at once."""
 
     @wraps(method)
-    def call(self: MemoryPointer, *args: Any, stream: object = None, **kwargs: Any) -> None:  # noqa: ANN401
+    def call(self: MemoryPointer, *args: Any, stream: object = None, **kwargs: Any) -> None:
         del stream  # which may also follow the two arguments
         method(self, *args[:2], **kwargs)
 
@@ -150,11 +150,7 @@ class MemoryPointer:
         return self.mem.bytes[self._offset :]
 
     def array(
-        self,
-        shape: Any,  # noqa: ANN401
-        dtype: DTypeLike,
-        strides: tuple[int, ...] | None,
-        order: Any,  # noqa: ANN401
+        self, shape: Any, dtype: DTypeLike, strides: tuple[int, ...] | None, order: Any
     ) -> np.ndarray:
         """Return the array whose first element is here; others may be anywhere in the memory."""
         if self._offset < 0:
@@ -165,15 +161,15 @@ class MemoryPointer:
         """Copy bytes from another pointer."""
         ctypes.memmove(self.ptr, src.ptr, size)
 
-    def copy_from_host(self, mem: Any, size: int) -> None:  # noqa: ANN401  an address or a pointer
+    def copy_from_host(self, mem: Any, size: int) -> None:
         """Copy bytes from an address on the host."""
         ctypes.memmove(self.ptr, mem, size)
 
-    def copy_to_host(self, mem: Any, size: int) -> None:  # noqa: ANN401
+    def copy_to_host(self, mem: Any, size: int) -> None:
         """Copy bytes to an address on the host."""
         ctypes.memmove(mem, self.ptr, size)
 
-    def copy_from(self, mem: Any, size: int) -> None:  # noqa: ANN401
+    def copy_from(self, mem: Any, size: int) -> None:
         """Copy bytes from a pointer, or from an address on the host."""
         ctypes.memmove(self.ptr, mem.ptr if isinstance(mem, MemoryPointer) else mem, size)
 

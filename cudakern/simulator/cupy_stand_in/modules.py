@@ -153,7 +153,7 @@ class _StandIn(ModuleType):
         self._below = below
         self._names = NAMES.get(below, frozenset()) if root == "cupy" else frozenset()
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
         if full in OWN:
             value: Any = MODULES[full]
@@ -176,7 +176,7 @@ class _StandIn(ModuleType):
         other = "numpy" + full.removeprefix("cupy")
         return f"CuPy has no {full}, nor has in_place_of_cupy; {other} takes cupy.asnumpy(x)"
 
-    def _numpy(self) -> Any:  # noqa: ANN401
+    def _numpy(self) -> Any:
         """Return the module of NumPy that has the names, if there is one."""
         if not self.__name__.startswith("cupy.") and self.__name__ != "cupy":
             return None

@@ -33,7 +33,7 @@ class time_range(ContextDecorator, AbstractContextManager["time_range"]):  # noq
         message: str | None = None,
         color_id: int | None = None,
         argb_color: int | None = None,
-        sync: bool = False,  # noqa: FBT001, FBT002
+        sync: bool = False,
     ) -> None:
         del message, color_id, argb_color, sync
 
@@ -50,7 +50,7 @@ class _Times:
         self.gpu_times = np.array([times])
         self.devices = (0,)
 
-    def to_str(self, show_gpu: bool = False) -> str:  # noqa: FBT001, FBT002
+    def to_str(self, show_gpu: bool = False) -> str:
         del show_gpu
         return f"{self.name:<20}:    CPU: {self.cpu_times.mean() * 1e6:9.3f} us, in the simulator"
 

@@ -23,7 +23,7 @@ def wrap_draw(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of NumPy's that draws, with a dtype as in CuPy."""
 
     @wraps(function)
-    def draw(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def draw(*args: Any, **kwargs: Any) -> Any:
         for value in args:
             if name in _STRICT and isinstance(value, np.ndarray):
                 require_device(f"cupy.random.{name}", value)
@@ -52,7 +52,7 @@ class _Drawing:
 
     _source: Any
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         value = getattr(self._source, name)
         return wrap_draw(name, value) if callable(value) else value
 
@@ -60,7 +60,7 @@ class _Drawing:
 class RandomState(_Drawing):
     """A generator of the old sort."""
 
-    def __init__(self, seed: Any = None, method: int = 0) -> None:  # noqa: ANN401
+    def __init__(self, seed: Any = None, method: int = 0) -> None:
         del method
         self._source = np.random.RandomState(to_numpy(seed))
 
@@ -68,11 +68,11 @@ class RandomState(_Drawing):
 class Generator(_Drawing):
     """A generator of the new sort."""
 
-    def __init__(self, bit_generator: Any) -> None:  # noqa: ANN401
+    def __init__(self, bit_generator: Any) -> None:
         self._source = np.random.Generator(bit_generator)
 
 
-def default_rng(seed: Any = None) -> Generator:  # noqa: ANN401
+def default_rng(seed: Any = None) -> Generator:
     """Return a generator."""
     if isinstance(seed, Generator):
         return seed

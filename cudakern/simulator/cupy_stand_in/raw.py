@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def convert_argument(value: Any) -> Any:  # noqa: ANN401  whatever a kernel is called with
+def convert_argument(value: Any) -> Any:
     """Return an argument of a kernel as the simulator takes it.
 
     As in CuPy, an array of NumPy's is a value, and must have one element.
@@ -73,7 +73,7 @@ class RawKernel(raw.RawKernel):
         values = tuple(map(convert_argument, self._checked_arguments(args)))
         super().__call__(grid, block, values, shared_mem=shared_mem, stream=stream)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         why = "only a GPU's machine code has one" if name in raw.ONLY_ON_GPU else ""
         raise AttributeError(absent(f"cupy.RawKernel.{name}", why), name=name, obj=self)
 

@@ -52,7 +52,7 @@ class ReductionKernel(TextKernel):
         identity: str,
         name: str = "reduce_kernel",
         reduce_type: str | None = None,
-        reduce_dims: bool = True,  # noqa: FBT001, FBT002
+        reduce_dims: bool = True,
         preamble: str = "",
         options: tuple[str, ...] = (),
     ) -> None:
@@ -67,12 +67,12 @@ class ReductionKernel(TextKernel):
 
     def __call__(
         self,
-        *args: Any,  # noqa: ANN401
-        out: Any = None,  # noqa: ANN401
+        *args: Any,
+        out: Any = None,
         axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
         stream: object = None,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """Run the kernel; return its first output, as CuPy does: others must be given."""
         del stream
         inputs, given = self._split(args)
