@@ -240,7 +240,6 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Call CuPy's function of that name; TypeError if only NumPy has one, as in CuPy."""
-        del types
         module = MODULES.get(f"cupy{func.__module__.removeprefix('numpy')}")
         function = getattr(module, func.__name__, None)
         return NotImplemented if function is None else function(*args, **kwargs)
@@ -293,7 +292,6 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         blocking: bool = True,
     ) -> np.ndarray:
         """Return a copy as an array of NumPy's."""
-        del stream, blocking
         if out is None:
             return np.array(view_as_numpy(self), order=order)  # type: ignore[call-overload,no-any-return]
         out[...] = view_as_numpy(self)
@@ -301,7 +299,6 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     def set(self, arr: np.ndarray, stream: object = None) -> None:
         """Take the elements of an array of NumPy's, of the same dtype and shape."""
-        del stream
         if not isinstance(arr, np.ndarray) or isinstance(arr, ndarray):
             message = f"cupy.ndarray.set takes a numpy.ndarray; got {type(arr).__name__}"
             raise TypeError(message)
@@ -337,7 +334,6 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
 
     def reduced_view(self, dtype: DTypeLike | None = None) -> ndarray:
         """Return a view of one dimension if the elements are in row-major order, else of all."""
-        del dtype
         shape = -1 if self.flags.c_contiguous else self.shape
         view: ndarray = to_cupy(view_as_numpy(self).reshape(shape))
         return view

@@ -230,7 +230,6 @@ class Event(_Finished):
     def __init__(
         self, block: bool = False, disable_timing: bool = False, interprocess: bool = False
     ) -> None:
-        del block, interprocess
         self.ptr = id(self)
         _events[self.ptr] = self
         self._is_timed = not disable_timing
@@ -238,7 +237,6 @@ class Event(_Finished):
 
     def record(self, stream: BaseStream | None = None) -> None:
         """Take the current moment."""
-        del stream
         self._at = time.perf_counter()
 
     def moment(self) -> float:
@@ -263,13 +261,11 @@ def _find_event(handle: int) -> Event:
 
 def record_event(event: int, stream: int) -> None:
     """Set the event of a handle to the current moment."""
-    del stream
     _find_event(event).record()
 
 
 def wait_for_event(stream: int, event: int, flags: int = 0) -> None:
     """Do nothing: the work before an event has ended; CUDARuntimeError if there is no event."""
-    del stream, flags
     _find_event(event)
 
 

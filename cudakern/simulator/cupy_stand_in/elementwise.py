@@ -64,7 +64,6 @@ class ElementwiseKernel(TextKernel):
         self, *args: Any, size: int | None = None, stream: object = None, block_size: int = _BLOCK
     ) -> Any:
         """Run the kernel; return its outputs. All is as in CuPy; a stream makes no difference."""
-        del stream
         inputs, given = self._split(args)
         types = decide_types(self.name, self.in_params, self.out_params, inputs, given)
         shape = self._find_shape([*inputs, *given], size)

@@ -122,7 +122,6 @@ def array(
     blocking: bool = False,
 ) -> ndarray:
     """Return an array of the stand-in, which shares no memory with one of NumPy's."""
-    del subok, blocking
     of_device = isinstance(obj, ndarray)
     if isinstance(obj, list | tuple) and len({*_find_kinds(obj)}) > 1:
         message = "cupy.array: a list must hold arrays of CuPy's alone, or none; use x.item()"
@@ -157,7 +156,6 @@ def asarray(
     blocking: bool = False,
 ) -> ndarray:
     """Return an array of the stand-in: the same if it is one already."""
-    del blocking
     return array(a, dtype, copy, order or "K")
 
 
@@ -220,7 +218,6 @@ def empty_like(
     shape: Any = None,
 ) -> ndarray:
     """Return a new array like another, whose elements count as unwritten."""
-    del subok
     like = np.empty_like(to_numpy(prototype), dtype, order, shape=to_numpy(shape))  # type: ignore[call-overload]
     axes = sorted(range(like.ndim), key=lambda axis: -like.strides[axis])
     made = make_empty(tuple(like.shape[axis] for axis in axes), like.dtype)
@@ -235,7 +232,6 @@ def get_array_module(*args: object) -> ModuleType:
 
 def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:
     """Return an array that shares memory with one of another library, on the host."""
-    del device
     given = to_numpy(array)  # NumPy before 2.1 gives its own arrays back as read-only ones
     made: np.ndarray = given.view() if isinstance(given, np.ndarray) else np.from_dlpack(given)
     return np.ndarray.view(made.copy() if copy else made, ndarray)
@@ -245,7 +241,6 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
     """Return a function as it is: its steps run one by one."""
     if len(args) == 1 and callable(args[0]):
         return args[0]
-    del kwargs
     return lambda function: function
 
 
@@ -286,7 +281,6 @@ class vectorize:  # noqa: N801  CuPy's name
         cache: bool = False,
         signature: str | None = None,
     ) -> None:
-        del cache
         if any(option is not None for option in (otypes, excluded, signature)):
             message = "cupy.vectorize supports neither otypes nor excluded nor signature"
             raise NotImplementedError(message)
@@ -347,7 +341,7 @@ def show_config(*, _full: bool = False) -> None:
 
 def _make_pinned(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Return a function that makes an array of NumPy's like another one."""
-    return lambda a, dtype=None, order="K", subok=None, shape=None: function(  # noqa: ARG005
+    return lambda a, dtype=None, order="K", subok=None, shape=None: function(
         to_numpy(a), dtype, order, shape=shape
     )
 

@@ -110,8 +110,7 @@ def _take_stream(method: Callable[[Any, Any, int], None]) -> Callable[..., None]
 
     @wraps(method)
     def call(self: MemoryPointer, *args: Any, stream: object = None, **kwargs: Any) -> None:
-        del stream  # which may also follow the two arguments
-        method(self, *args[:2], **kwargs)
+        method(self, *args[:2], **kwargs)  # the stream may also follow the two arguments
 
     return call
 
@@ -193,7 +192,6 @@ def pointer_to(array: np.ndarray) -> MemoryPointer:
 
 def memcpy(dst: int, src: int, size: int, kind: int) -> None:
     """Copy bytes between addresses, as ``cupy.cuda.runtime.memcpy``."""
-    del kind
     ctypes.memmove(dst, src, size)
 
 
@@ -201,7 +199,6 @@ def memcpy_2d(
     dst: int, dpitch: int, src: int, spitch: int, width: int, height: int, kind: int, stream: int
 ) -> None:
     """Copy rows between addresses, as ``cupy.cuda.runtime.memcpy2DAsync``."""
-    del stream
     for row in range(height):
         memcpy(dst + row * dpitch, src + row * spitch, width, kind)
 
@@ -233,7 +230,6 @@ class MemoryPool:
     """A pool that keeps no memory, and so frees none."""
 
     def __init__(self, allocator: object = None) -> None:
-        del allocator
         self._limit = 0
 
     def malloc(self, size: int) -> MemoryPointer:
@@ -279,5 +275,4 @@ def set_allocator(allocator: object = None) -> None:
 @contextmanager
 def using_allocator(allocator: object = None) -> Iterator[None]:
     """Do nothing: the memory is NumPy's."""
-    del allocator
     yield

@@ -121,13 +121,13 @@ OWN: dict[str, dict[str, Any]] = {
         "memGetInfo": lambda: devices.Device().mem_info,
         "memcpy": memory.memcpy,
         "memcpy2DAsync": memory.memcpy_2d,
-        "memcpyAsync": lambda dst, src, size, kind, stream: memory.memcpy(dst, src, size, kind),  # noqa: ARG005
+        "memcpyAsync": lambda dst, src, size, kind, stream: memory.memcpy(dst, src, size, kind),
         **{f"memcpy{way}": kind for kind, way in enumerate(_WAYS)},
         "runtimeGetVersion": lambda: _CUDA_VERSION,
         "setDevice": devices.use_device,
         **{f"streamCaptureMode{mode}": number for number, mode in enumerate(_CAPTURE_MODES)},
-        "streamIsCapturing": lambda stream: False,  # noqa: ARG005
-        "streamSynchronize": lambda stream: None,  # noqa: ARG005
+        "streamIsCapturing": lambda stream: False,
+        "streamSynchronize": lambda stream: None,
         "streamWaitEvent": devices.wait_for_event,
     },
     "cupy.cuda.stream": _STREAMS,
@@ -203,7 +203,6 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        del path, target
         if fullname.partition(".")[0] not in _ROOTS:
             return None
         if fullname not in OWN:

@@ -51,7 +51,6 @@ class _Times:
         self.devices = (0,)
 
     def to_str(self, show_gpu: bool = False) -> str:
-        del show_gpu
         return f"{self.name:<20}:    CPU: {self.cpu_times.mean() * 1e6:9.3f} us, in the simulator"
 
     def __str__(self) -> str:
@@ -70,7 +69,6 @@ def benchmark(
     devices: object = None,
 ) -> _Times:
     """Time a function on this machine, ``n_repeat`` times but at most for ten seconds."""
-    del devices
     end = time.perf_counter() + _MOST_SECONDS
     for _ in range(n_warmup):
         if time.perf_counter() < end:

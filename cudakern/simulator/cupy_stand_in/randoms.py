@@ -61,7 +61,6 @@ class RandomState(_Drawing):
     """A generator of the old sort."""
 
     def __init__(self, seed: Any = None, method: int = 0) -> None:
-        del method
         self._source = np.random.RandomState(to_numpy(seed))
 
 

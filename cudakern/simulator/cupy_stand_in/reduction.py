@@ -74,7 +74,6 @@ class ReductionKernel(TextKernel):
         stream: object = None,
     ) -> Any:
         """Run the kernel; return its first output, as CuPy does: others must be given."""
-        del stream
         inputs, given = self._split(args)
         returned: tuple[Any, ...] = args[self.nin :]
         if out is not None:
