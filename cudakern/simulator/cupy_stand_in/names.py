@@ -87,9 +87,7 @@ _NAMES = {
 """,
 }
 #: By module, below cupy and numpy alike.
-NAMES: dict[str, frozenset[str]] = {
-    module: frozenset(names.split()) for module, names in _NAMES.items()
-}
+NAMES = {module: frozenset(names.split()) for module, names in _NAMES.items()}
 
 #: Names that NumPy 2 has given up and CuPy has not, with what they stand for in NumPy.
 OLD = {
@@ -168,7 +166,6 @@ _ONLY_IN_NUMPY = """
     out: fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn
 """  # noqa: E501
 #: Functions that have a keyword in NumPy alone, by keyword.
-ONLY_IN_NUMPY: dict[str, frozenset[str]] = {
-    keyword: frozenset(functions.split())
-    for keyword, functions in re.findall(r"(\w+): (.*)", _ONLY_IN_NUMPY)
-}
+ONLY_IN_NUMPY: dict[str, frozenset[str]] = {}
+for _keyword, _functions in re.findall(r"(\w+): (.*)", _ONLY_IN_NUMPY):
+    ONLY_IN_NUMPY[_keyword] = frozenset(_functions.split())

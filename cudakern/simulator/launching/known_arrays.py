@@ -36,9 +36,8 @@ def name_arrays(owner: str, arrays: Any) -> dict[str, np.ndarray]:  # noqa: ANN4
             raise TypeError  # noqa: TRY301
         given = dict(arrays) if isinstance(arrays, Mapping) else dict(enumerate(arrays))
     except (TypeError, ValueError):
-        requirement = (
-            f"must be a sequence of arrays, or arrays by names; got {describe_value(arrays)}"
-        )
+        requirement = "must be a sequence of arrays, or arrays by names; got "
+        requirement += describe_value(arrays)
         raise BindingError(owner, "arrays", requirement) from None
     result = {}
     for key, array in given.items():

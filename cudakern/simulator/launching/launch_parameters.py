@@ -98,10 +98,8 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
         # NumPy before 2.5 takes None for ().
         array = np.empty(operator.index(shape) if shape is None else shape, dtype)
     except (TypeError, ValueError) as error:
-        requirement = (
-            f"must be what NumPy takes; got {describe_value(shape)} and {describe_value(dtype)}"
-        )
-        requirement += f" ({describe_error(error)})"
+        given = f"{describe_value(shape)} and {describe_value(dtype)}"
+        requirement = f"must be what NumPy takes; got {given} ({describe_error(error)})"
         raise dtype_error("simulator.empty", "shape and dtype", requirement) from None
     if array.dtype.hasobject or not array.itemsize:
         requirement = f"must hold what a GPU can; got {describe_value(array.dtype, str)}"
@@ -253,10 +251,9 @@ def pack_arguments(
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
             native = argument.dtype.newbyteorder("=")
-            hint = conversion_hint(f"args[{i}]", argument.dtype, (native,))
-            requirement = (
-                f"must hold what a GPU can; got {describe_value(argument.dtype, str)}{hint}"
-            )
+            given = describe_value(argument.dtype, str)
+            given += conversion_hint(f"args[{i}]", argument.dtype, (native,))
+            requirement = f"must hold what a GPU can; got {given}"
             raise dtype_error(name, f"args[{i}]", requirement)
         if kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
@@ -330,9 +327,8 @@ def _pack_scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:
         except OverflowError:
             pass
         raise _misfit_error(kernel, position, argument, size)
-    if not (type(argument) in _SCALARS or isinstance(argument, np.generic)) or isinstance(
-        argument, np.str_
-    ):
+    is_scalar = type(argument) in _SCALARS or isinstance(argument, np.generic)
+    if not is_scalar or isinstance(argument, np.str_):
         requirement = f"must be a NumPy array or a scalar; got {type(argument).__name__}"
         raise dtype_error(kernel, f"args[{position}]", requirement)
     value = np.asarray(argument)

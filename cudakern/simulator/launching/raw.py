@@ -90,9 +90,8 @@ class _Arguments:
             requirement = f"must be nvrtc or nvcc; got {describe_value(self.backend)}"
             raise BindingError(owner, "backend", requirement)
         if type(self.options) is not tuple:
-            raise dtype_error(
-                owner, "options", f"must be a tuple; got {describe_value(self.options)}"
-            )
+            requirement = f"must be a tuple; got {describe_value(self.options)}"
+            raise dtype_error(owner, "options", requirement)
         _check_lines(owner, "options", self.options)
         _check_lines(owner, "name_expressions", self.name_expressions or ())
         if not _is_plain(self.code or ""):
@@ -268,11 +267,9 @@ class _Library:
         symbols = find_symbols(name, list(variables))
         if len(symbols) != 1 or not (name == symbols[0] or self.is_file):
             known = ", ".join(self._list_names(variables)) or "none"
-            requirement = (
-                f"must be one of the module's variables ({known}); got {describe_value(name)}"
-            )
-            if symbols:
-                requirement += f", which may be {', '.join(symbols)}"
+            given = describe_value(name)
+            given += f", which may be {', '.join(symbols)}" if symbols else ""
+            requirement = f"must be one of the module's variables ({known}); got {given}"
             raise BindingError("RawModule", "name", requirement)
         variable = variables[symbols[0]]
         memory = (ctypes.c_uint8 * variable.bytes).from_address(address_of(variable).value)
@@ -599,9 +596,8 @@ class RawKernel(_Raw):
         if not 0 <= shared_mem <= most:
             requirement = f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set"
             requirement = "must be at least 0" if shared_mem < 0 else requirement
-            raise BindingError(
-                self._label, "shared_mem", f"{requirement}; got {describe_value(shared_mem)}"
-            )
+            requirement += f"; got {describe_value(shared_mem)}"
+            raise BindingError(self._label, "shared_mem", requirement)
         return shared_mem
 
     def _checked_arguments(self, args: Any) -> tuple[Any, ...]:  # noqa: ANN401

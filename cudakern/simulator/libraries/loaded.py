@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from copy import copy
 from typing import TYPE_CHECKING, TypeVar
@@ -135,9 +136,7 @@ class LoadedKernel:
         if len(offsets) != len(sizes):
             requirement = f"must be {len(sizes)} parameters; got {len(offsets)}"
             raise BindingError(self.name, "arguments", requirement)
-        required = max(
-            (start + size for start, size in zip(offsets, sizes, strict=True)), default=0
-        )
+        required = max(map(operator.add, offsets, sizes), default=0)
         if required > MAX_PARAMETER_BYTES:
             requirement = f"must have at most {MAX_PARAMETER_BYTES} bytes; got {required}"
             raise BindingError(self.name, "arguments", requirement)
@@ -190,17 +189,11 @@ class LoadedModule:
             count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
             return list((row * count).in_dll(library, f"ck_sim_{name}s"))
 
-        self.kernels = {
-            structure.name.decode(): LoadedKernel(self, structure)
-            for structure in table("kernel", abi.KernelStruct)
-        }
-        self.refused = {
-            refusal.name.decode(): refusal.message.decode()
-            for refusal in table("refusal", abi.RefusalStruct)
-        }
-        self.variables = {
-            variable.name.decode(): variable for variable in table("variable", abi.VariableStruct)
-        }
+        kernels, refusals = table("kernel", abi.KernelStruct), table("refusal", abi.RefusalStruct)
+        self.kernels = {row.name.decode(): LoadedKernel(self, row) for row in kernels}
+        self.refused = {row.name.decode(): row.message.decode() for row in refusals}
+        variables = table("variable", abi.VariableStruct)
+        self.variables = {row.name.decode(): row for row in variables}
         #: The first row of the library's own table of variables.
         self.variable_table = abi.VariableStruct.in_dll(library, "ck_sim_variables")
         #: Whether it can store addresses of its own functions.

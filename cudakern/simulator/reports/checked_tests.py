@@ -103,9 +103,8 @@ def _guess_argument(value: object, text: str) -> str:
 
 def _list_seeds(values: Any) -> tuple[int | None, ...]:  # noqa: ANN401
     requirement = f"must be integers or None, at least one; got {shown_value(values)}"
-    if isinstance(values, str | bytes) or hasattr(
-        values, "__next__"
-    ):  # an iterator, which is empty after one test
+    is_iterator = hasattr(values, "__next__")  # which is empty after one test
+    if is_iterator or isinstance(values, str | bytes):
         raise ArgumentError(_NAME, "seeds", requirement)
     try:
         listed = [*values]

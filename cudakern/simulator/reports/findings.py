@@ -140,10 +140,8 @@ class Finding:
 
     def lines(self, width: int) -> Iterator[Line]:
         """Yield what a terminal shows: the message, then the lines of the source."""
-        kernel, kind = (
-            Span(one_line(self.kernel), Style.STRONG),
-            Span(one_line(self.kind), Style.FIRST),
-        )
+        kernel = Span(one_line(self.kernel), Style.STRONG)
+        kind = Span(one_line(self.kind), Style.FIRST)
         yield kernel, Span(": "), kind, Span(": "), Span(one_line(self.message), Style.STRONG)
         labels = [_label(self, Style.FIRST, self.threads)]
         if self.other is not None:
@@ -155,9 +153,8 @@ class Finding:
             yield from excerpt(labels, width)
 
     def _repr_html_(self) -> str:
-        return notebook.render_box(
-            "", notebook.render_lines(format_findings([self], width=notebook.COLUMNS))
-        )
+        lines = format_findings([self], width=notebook.COLUMNS)
+        return notebook.render_box("", notebook.render_lines(lines))
 
 
 def _label(access: Finding | OtherAccess, style: Style, threads: int = 1) -> Label:

@@ -34,11 +34,8 @@ def format_error(error: SimulatorError | KernelCompileError) -> list[str]:
         lines += [(), *excerpt] if excerpt else []
     elif error.findings:
         count = Span(format_count(len(error.findings), "finding"))
-        lines = [
-            (*head, count),
-            (),
-            (Span(as_text(format_findings(error.findings, width=COLUMNS))),),
-        ]
+        found = as_text(format_findings(error.findings, width=COLUMNS))
+        lines = [(*head, count), (), (Span(found),)]
     later = error.__cause__
     if isinstance(later, Exception):
         lines.append((Span(f"and then {type(later).__name__}: {describe_error(later)}"),))

@@ -259,9 +259,8 @@ def checked(
     if resident_blocks < 1:
         raise BindingError(name, "resident_blocks", f"must be at least 1; got {resident_blocks}")
     strict = as_flag(name, "strict", strict)
-    report = CheckReport(
-        seed, min(resident_blocks, 2**16), strict, arrays=name_arrays(name, arrays)
-    )
+    resident_blocks = min(resident_blocks, 2**16)
+    report = CheckReport(seed, resident_blocks, strict, arrays=name_arrays(name, arrays))
     try:
         with observation.observing(report):
             yield report
@@ -277,9 +276,8 @@ def _make_error(findings: Sequence[Finding]) -> SimulatorError:
     first, *others = findings
     rest = f"; and {format_count(len(others), 'more finding')}" if others else ""
     message = f"{first.kind}: {first.message}{rest}"
-    return SimulatorError(
-        first.kind, first.kernel, first.block, first.thread, message, tuple(findings)
-    )
+    place = first.block, first.thread
+    return SimulatorError(first.kind, first.kernel, *place, message, tuple(findings))
 
 
 @contextmanager

@@ -249,13 +249,11 @@ class KernelTraffic:
         )
         lines = self.worst()[:_MOST_LINES]
         headings = (*_HEADINGS, *map(notebook.Number, _NUMBERS))
-        rows = [
-            (*words, *map(notebook.Number, figures)) for words, figures in map(_format_row, lines)
-        ]
+        texts = map(_format_row, lines)
+        rows = [(*words, *map(notebook.Number, figures)) for words, figures in texts]
+        table = notebook.render_table(headings, rows) if rows else ""
         rest = notebook.say_left_out((len(self.lines) - len(lines), "line"))
-        return notebook.render_box(
-            title, notebook.render_table(headings, rows) if rows else "", more=rest
-        )
+        return notebook.render_box(title, table, more=rest)
 
     def worst(self) -> list[LineTraffic]:
         """Return the lines; those that move the most bytes for nothing come first."""

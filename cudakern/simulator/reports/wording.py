@@ -167,10 +167,8 @@ def _describe_lane(raw: ctypes.Structure) -> str:
         _Lack.ABSENT: "the block has no such lane",
         _Lack.EXITED: "that lane has exited",
         _Lack.UNNAMED: f"mask {raw.access:#010x} does not name it",
-    }
-    return (
-        f"a shuffle must read a lane that takes part; it reads lane {raw.object}: {why[raw.space]}"
-    )
+    }[raw.space]
+    return f"a shuffle must read a lane that takes part; it reads lane {raw.object}: {why}"
 
 
 def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:

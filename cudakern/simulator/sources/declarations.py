@@ -187,11 +187,10 @@ def _make_other(outline: list[Token]) -> list[Declaration]:
     plain = _strip_attributes(outline)
     texts = [token.text for token in plain]
     start, end = outline[0].start, outline[-1].end
+    kind, body = "other", end
     if texts[-2:] == ["{}", ";"] and is_class(texts[:-2]):
-        return [
-            Declaration("class", texts, start, _find_initializers(plain, 0) or plain[-2].start, end)
-        ]
-    return [Declaration("other", texts, start, end, end)]
+        kind, body = "class", _find_initializers(plain, 0) or plain[-2].start
+    return [Declaration(kind, texts, start, body, end)]
 
 
 def _find_initializers(plain: list[Token], first: int) -> int:
