@@ -81,10 +81,7 @@ class ModuleLoader:
 
     @report_exhaustion()
     def load(self, ptx: Ptx, *, checked: bool = False, fast: bool = False) -> LoadedModule:
-        """Return a loaded PTX module, compiling it unless it is cached.
-
-        It is for checked launches, for plain ones, or for plain ones of many threads.
-        """
+        """Return a module for checked, plain or large launches, compiled unless it is cached."""
         toolchain = find_toolchain()
         runtime_path = self._runtime_path(toolchain, ptx, checked=checked)
         with self._lock:

@@ -187,10 +187,7 @@ def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def format_findings(
     findings: Iterable[Finding], notes: Iterable[str] = (), *, width: int | None = None
 ) -> list[Line]:
-    """Return findings and notes as a terminal of so many columns shows them.
-
-    Each finding has its message in one line, then the lines of the source, which are cut.
-    """
+    """Return findings and notes as a terminal of so many columns shows them."""
     width = width or shutil.get_terminal_size((_COLUMNS, 0)).columns
     blocks = [[*finding.lines(width)] for finding in findings]
     has_excerpts = any(len(block) > 1 for block in blocks)

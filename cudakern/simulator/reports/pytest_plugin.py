@@ -1,17 +1,8 @@
-"""A pytest plugin: tests whose kernels run checked in the simulator.
+"""A pytest plugin: tests whose kernels run checked in the simulator, once for each seed.
 
-A test marked ``cudakern_checked`` runs inside of `cudakern.simulator.checked`, once for each seed,
-and fails if there are findings or no launches; for the seed None it runs plain::
-
-    @pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=8, strict=True)
-    def test_histogram(): ...
-
-``pytest --cudakern-checked=0,1,2`` runs every test in this way; with ``--cudakern-checked-strict``,
-all tests that run checked do so with ``strict=True``. The fixture ``cudakern_checked`` gives a test
-the report, marked or not. ``--cudakern-checked-github`` has GitHub show findings at the lines that
-they are about.
-
-pytest loads this file everywhere, so it imports the rest at the first test that asks for it.
+``cudakern/simulator/reference.md`` describes its marker, fixture and options. For the seed None a
+test runs plain. pytest loads this file everywhere, so it imports the rest at the first test that
+asks for it.
 """
 
 from __future__ import annotations

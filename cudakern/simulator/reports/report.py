@@ -11,10 +11,7 @@ from cudakern.simulator.sources.source_texts import Sources
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of launches and how these ran, or their traffic.
-
-    A finding that several launches have is listed once.
-    """
+    """The findings of launches and how these ran, or their traffic."""
 
     seed: int = 0
     resident_blocks: int = 4

@@ -40,11 +40,7 @@ class _LiveReport(observation.Session):
         raise NotImplementedError
 
     def json(self) -> str:
-        """Return the report as JSON, for other tools, as ``report.schema.json`` says.
-
-        That file is a JSON Schema and lies beside this module. Names stay as they are as long as
-        its ``version`` does.
-        """
+        """Return the report as JSON, as ``report.schema.json`` beside this module says."""
         return json_report.render(self.report)
 
     def html(self, path: str | PathLike[str]) -> None:
@@ -225,10 +221,8 @@ def checked(
 
     Notes
     -----
-    Findings are accesses outside of an array or variable in any memory, misaligned accesses, uses
-    of undefined values, races, barriers and warp collectives that some threads do not reach, and
-    launches that wait forever. ``cudakern/simulator/reference.md`` says what a use of an undefined
-    value is; ``memory_model.md`` beside it, what a race is and what ``strict`` adds.
+    ``cudakern/simulator/reference.md`` lists the kinds of findings, and says what a use of an
+    undefined value is; ``memory_model.md`` beside it, what a race is and what ``strict`` adds.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
