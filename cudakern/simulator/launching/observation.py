@@ -53,16 +53,11 @@ class ObservedLaunch:
         self.offsets = offsets  # where each parameter starts
         self.buffers = buffers  # in the order by which findings count
         #: Where the runtime had the buffers.
-        self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
+        self.addresses = [int(row.address) for row in options.buffers[: len(buffers)]]
         # Copied: the next launch overwrites them. `read_stack` reads their sites.
-        self.findings = [
-            abi.FindingStruct.from_buffer_copy(options.findings[i])
-            for i in range(options.finding_count)
-        ]
-        self.traffic = [
-            abi.TrafficStruct.from_buffer_copy(options.traffic[i])
-            for i in range(options.traffic_count)
-        ]
+        rows = options.findings[: options.finding_count], options.traffic[: options.traffic_count]
+        self.findings = [*map(abi.FindingStruct.from_buffer_copy, rows[0])]
+        self.traffic = [*map(abi.TrafficStruct.from_buffer_copy, rows[1])]
         #: Writes that may race with readers that the checker has forgotten; where the first one is.
         self.forgotten = int(options.forgotten)
         self.forgotten_at = read_own_stack(options.forgotten_at)
