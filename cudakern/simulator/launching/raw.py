@@ -82,7 +82,7 @@ class _Arguments:
     jitify: bool
     name_expressions: tuple[str, ...] | None = None
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Raise DTypeError or BindingError for what CuPy refuses, or does not compile."""
         owner, path = self.owner, self.file_path
         _require_text(owner, *("code", self.code) if path is None else ("path", path))
@@ -431,7 +431,6 @@ class RawKernel(_Raw):
         flags = _as_flags("RawKernel", translate_cucomplex, enable_cooperative_groups, jitify)
         source = re.sub(r"\W", "_", name.partition("<")[0]) or "kernel"
         given = _Arguments("RawKernel", f"{source}.cu", code, None, options, backend, *flags)
-        given.check()
         self.__setstate__((given, name, name, False))
 
     name = property(attrgetter("_name"), doc="Its symbol, as in CuPy.")
@@ -674,7 +673,6 @@ class RawModule(_Raw):
         names = None if name_expressions is None else _as_names(name_expressions)
         backend = backend if path is None else "nvcc"  # as in CuPy
         given = _Arguments("RawModule", source, code, path, options, backend, *flags, names)
-        given.check()
         self.__setstate__(given)
         if path is not None and not self._library.is_file:
             self._given = replace(given, options=())  # as in CuPy: nothing is compiled
