@@ -73,13 +73,10 @@ def _parse_seeds(config: pytest.Config) -> list[int]:
         raise pytest.UsageError(message) from None
 
 
-def _read_marker(node: pytest.Item) -> Settings | None:
-    """Return what the marker of a test says, None if there is none; UsageError if it is wrong."""
-    mark = node.get_closest_marker(_MARK)
-    return None if mark is None else _read(mark, node)
-
-
-def _read(mark: pytest.Mark, node: pytest.Item) -> Settings:
+def _read_marker(node: pytest.Item, mark: pytest.Mark | None = None) -> Settings | None:
+    """Return what a marker of a test says, by default the closest; UsageError if it is wrong."""
+    if (mark := mark or node.get_closest_marker(_MARK)) is None:
+        return None
     from cudakern.simulator.reports.checked_tests import read_marker  # noqa: PLC0415
 
     return read_marker(mark, node.nodeid)
@@ -135,7 +132,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in item.iter_markers(_MARK):
             try:
                 if id(mark) not in seen:
-                    _read(mark, item)
+                    _read_marker(item, mark)
             except pytest.UsageError as error:
                 if hasattr(item.config, "workeroutput"):
                     item.config.workeroutput[_USAGE] = str(error)
