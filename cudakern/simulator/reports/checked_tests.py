@@ -253,11 +253,11 @@ def complete_report(
     files = UserFiles(item, sources, called)
     places = {finding: files.place(finding) for finding in found or raised}
     _add_section(report, "\n".join(_format_section(places, raised, run)), item)
-    properties = [
-        pair for finding, place in places.items() for pair in _list_properties(finding, place)
-    ]
-    item.user_properties += properties
-    report.user_properties += properties
+    for finding, place in places.items():
+        about = {"finding": str(finding), "kind": finding.kind, **place._asdict()}
+        pairs = [(f"cudakern.{key}", about[key]) for key in ("finding", "kind", "file", "line")]
+        item.user_properties += pairs
+        report.user_properties += pairs
     vars(report)["cudakern_places"] = [_annotate(*pair) for pair in places.items()]
 
 
@@ -328,14 +328,6 @@ def _represent_alone(error: BaseException, item: pytest.Item) -> TerminalRepr:
     if crash is not None:
         crash.path, crash.lineno = str(path), (line or 0) + 1
     return alone
-
-
-def _list_properties(finding: Finding, place: FileLine) -> Iterator[tuple[str, object]]:
-    """Yield the properties of a finding in JUnit's XML."""
-    yield "cudakern.finding", str(finding)
-    yield "cudakern.kind", finding.kind
-    yield "cudakern.file", place.file
-    yield "cudakern.line", place.line
 
 
 def _annotate(finding: Finding, place: FileLine) -> tuple[str, int, int | None, str, str]:
