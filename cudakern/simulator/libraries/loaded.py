@@ -163,12 +163,9 @@ class LoadedKernel:
         if threads > most:
             requirement = f"must have at most {most} threads a block, as the kernel says"
             raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
+        apart = execution_mode.chosen is ExecutionMode.THREAD_LOOPS
         return abi.ShapeStruct(
-            grid=grid,
-            block=block,
-            shared_bytes=shared_bytes,
-            cooperative=cooperative,
-            apart=execution_mode.chosen is ExecutionMode.THREAD_LOOPS,
+            grid=grid, block=block, shared_bytes=shared_bytes, cooperative=cooperative, apart=apart
         )
 
 

@@ -199,14 +199,8 @@ class KernelTraffic:
     shared_loads = _total("shared load", "Reads of shared memory.")
     shared_stores = _total("shared store", "Writes of shared memory.")
     shared_atomics = _total("shared atomic", "Atomic updates of shared memory.")
-    local_loads = _total(
-        "local load",
-        "Reads of what each thread has for itself and registers cannot hold, such as arrays.",
-    )
-    local_stores = _total(
-        "local store",
-        "Writes of it; registers that ``ptxas`` spills are not counted: PTX has none.",
-    )
+    local_loads = _total("local load", "Reads of a thread's own arrays that registers cannot hold.")
+    local_stores = _total("local store", "Writes of them, not of registers that ``ptxas`` spills.")
     constant_loads = _total("constant load", "Reads of ``__constant__`` variables.")
 
     @property
@@ -230,10 +224,8 @@ class KernelTraffic:
         return self.sectors * SECTOR_BYTES
 
     def __str__(self) -> str:
-        head = (
-            f"{self.kernel}: {self.launches} launches, {self.bytes_requested} bytes requested, "
-            f"{self.bytes_moved} bytes moved"
-        )
+        head = f"{self.kernel}: {self.launches} launches, {self.bytes_requested} bytes requested, "
+        head += f"{self.bytes_moved} bytes moved"
         if self.sampled != self.blocks:
             head += f", by {self.sampled} of {self.blocks} blocks"
         return "\n".join((head, *_align(self.lines)))
@@ -243,10 +235,8 @@ class KernelTraffic:
         ran = f", of which {self.sampled:,} ran" if self.sampled != self.blocks else ""
         share = f", {every.efficiency:.0%} efficiency" if every.sectors else ""
         launches = format_count(self.launches, "launch", "es")
-        title = (
-            f"{self.kernel}: {launches} of {format_count(self.blocks, 'block')}{ran}; "
-            f"{every.bytes_requested:,} bytes requested, {every.bytes_moved:,} moved{share}"
-        )
+        title = f"{self.kernel}: {launches} of {format_count(self.blocks, 'block')}{ran}; "
+        title += f"{every.bytes_requested:,} bytes requested, {every.bytes_moved:,} moved{share}"
         lines = self.worst()[:_MOST_LINES]
         headings = (*_HEADINGS, *map(notebook.Number, _NUMBERS))
         texts = map(_format_row, lines)

@@ -176,25 +176,17 @@ def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
     other = "asynchronous copy"
     if reason is not _Reason.IN_FLIGHT:
         other = _describe_access(raw.other_access, 0)
-    other = (
-        f"the {other} at {describe_stack(read_own_stack(raw.other_site))} by "
-        f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
-    )
+    other = f"the {other} at {describe_stack(read_own_stack(raw.other_site))} by "
+    other += f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
     if reason is _Reason.ENDED:
-        text = (
-            "must come before the end of that block, whose shared memory is there while it runs: "
-            "no barrier of the cluster comes between"
-        )
+        text = "must come before the end of that block, whose shared memory is there while it "
+        text += "runs: no barrier of the cluster comes between"
     elif reason is _Reason.PROXY:
-        text = (
-            f"by a bulk copy must come after fence.proxy.async, and that after {other}: "
-            "no such fence is between"
-        )
+        text = f"by a bulk copy must come after fence.proxy.async, and that after {other}: "
+        text += "no such fence is between"
     elif reason is _Reason.NONCOHERENT:
-        text = (
-            f"must not meet {other}: one is ld.global.nc, as of const __restrict__ or __ldg, "
-            "of what is only read while the kernel runs"
-        )
+        text = f"must not meet {other}: one is ld.global.nc, as of const __restrict__ or __ldg, "
+        text += "of what is only read while the kernel runs"
     else:
         why = f"no barrier does, nor a release with an acquire{_UNORDERED.get(reason, '')}"
         if reason is _Reason.NARROW:

@@ -79,10 +79,8 @@ _DEFINED = re.compile(rf"\bstatic\b|{_DEFINED_INSIDE.pattern}")
 #: Declarations that must stay, or that have no names, as instances of templates.
 _STAY = frozenset({"enum", "static_assert", "template<>"})
 _KEPT = BRANCHES | {"#define", "#undef"}
-ADVICE = (
-    "if nvcc takes the file, make PTX of it, with nvcc -ptx {stem}.cu -o {stem}.ptx, "
-    'and give it as path="{stem}.ptx"'
-)
+ADVICE = "if nvcc takes the file, make PTX of it, with nvcc -ptx {stem}.cu -o {stem}.ptx, "
+ADVICE += 'and give it as path="{stem}.ptx"'
 
 
 @cache

@@ -92,10 +92,9 @@ def find_target() -> str:
     wanted = os.environ.get("CUDAKERN_ARCH") or "90"
     match = _ARCHITECTURE.fullmatch(wanted)
     if match is None:
-        message = (
-            "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90, at "
-            f"least {nvrtc.MIN_CAPABILITY} for cudakern's own kernels; got {wanted!r:.60}"
-        )
+        message = "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90,"
+        message += f" at least {nvrtc.MIN_CAPABILITY} for cudakern's own kernels; "
+        message += f"got {wanted!r:.60}"
         raise EngineUnavailableError(message)
     return f"compute_{match[1]}"
 
@@ -226,11 +225,9 @@ def _require_architecture(program: nvrtc.Program, log: str) -> None:
     number = int(re.sub(r"\D", "", program.target))
     if number not in known or _REFUSED.search(log):
         whose = "" if program.own_options else " for cudakern's own kernels"
-        message = (
-            f"cudakern: CUDAKERN_ARCH must be at least {min(known)}{whose}, one of "
-            f"{', '.join(map(str, known))} with NVRTC {nvrtc.version()}; "
-            f"got {program.target.removeprefix('compute_')}"
-        )
+        message = f"cudakern: CUDAKERN_ARCH must be at least {min(known)}{whose}, one of "
+        message += f"{', '.join(map(str, known))} with NVRTC {nvrtc.version()}; "
+        message += f"got {program.target.removeprefix('compute_')}"
         raise EngineUnavailableError(message)
 
 

@@ -49,9 +49,7 @@ def _shape(arrow: Arrow, width: int, x: int) -> Arrow:
     start, end = (row * ROW + ROW // 2 for row in (arrow.start, arrow.end))
     bend = _BEND if end > start else -_BEND
     right, inner = width - 2, x + _BEND
-    path = (
-        f"M{right} {start}H{inner}Q{x} {start} {x} {start + bend}"
-        f"V{end - bend}Q{x} {end} {inner} {end}H{right}"
-    )
+    path = f"M{right} {start}H{inner}Q{x} {start} {x} {start + bend}"
+    path += f"V{end - bend}Q{x} {end} {inner} {end}H{right}"
     ends = (start, end) if arrow.is_double else (end,)
     return replace(arrow, path=path, heads="".join(f"M{width} {y}l-6-3.5v7z" for y in ends))
