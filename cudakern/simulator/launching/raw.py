@@ -618,10 +618,8 @@ class RawModule(_Raw):
         CUDA C++, or PTX, such as ``numba.cuda.compile_ptx`` gives; this or ``path``.
     path : str, optional
         A file with PTX or, unlike in CuPy, with CUDA C++, whose kernels and variables have C++'s
-        names, too. Of a whole program NVRTC gets what is for kernels: where it refuses functions,
-        classes, variables or headers without a mark such as ``__device__``, they are left out,
-        unless a kernel needs them. A file that NVRTC refuses even so can be given as PTX, made by
-        ``nvcc -ptx x.cu -o x.ptx``.
+        names, too. Of a whole program NVRTC gets what is for kernels; "Whole .cu files" in
+        ``cudakern/simulator/reference.md`` says what is left out.
     options : tuple of str, optional
         As of `RawKernel`.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
