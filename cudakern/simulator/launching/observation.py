@@ -124,12 +124,6 @@ def _find_checking_session() -> Session | None:
     return (own or checking)[-1] if checking else None
 
 
-def _choose_sample() -> int:
-    """Return how many blocks of a launch are to run, the most that any session wants; 0 for all."""
-    samples = [session.sample for session in active]
-    return max(samples) if samples and all(samples) else 0  # none: they ended meanwhile
-
-
 def observe(
     kernel: LoadedKernel, size: Size, arguments: PackedArguments, *, cooperative: bool = False
 ) -> bool:
@@ -159,7 +153,8 @@ def _observe(
         counting = [session for session in active if not session.checks]
         sessions = sorted(active, key=lambda session: session is not checking)  # its names first
         arrays = [item for session in sessions for item in session.arrays.items()]
-        sample = _choose_sample()
+        samples = [session.sample for session in active]  # none: they ended meanwhile
+        sample = max(samples) if samples and all(samples) else 0
         reached = find_reached_arrays(kernel.module, arguments, arrays, sampled=sample != 0)
         buffers = group_operands((*arguments.operands, *reached))
         options = _make_options(kernel, buffers, checking, sample)
