@@ -52,10 +52,8 @@ _COMPUTED = (
     "std sum take trace var"
 )
 #: Functions that give views or facts of arrays, on whatever device they are.
-_ANYWHERE = (
-    "as_strided broadcast_arrays broadcast_to diagonal expand_dims moveaxis ndim ravel reshape "
-    "result_type rollaxis shape size squeeze swapaxes transpose"
-)
+_ANYWHERE = "as_strided broadcast_arrays broadcast_to diagonal expand_dims moveaxis ndim ravel "
+_ANYWHERE += "reshape result_type rollaxis shape size squeeze swapaxes transpose"
 #: The `dtype.isbuiltin` of a dtype that another package has added to NumPy's.
 _REGISTERED = 2
 #: Whether CuPy has kernels for bfloat16: with this NumPy.

@@ -336,9 +336,6 @@ def show_config(*, _full: bool = False) -> None:
     print(f"cudakern's stand-in for CuPy, NumPy {np.__version__}, PTX for {arch}")  # noqa: T201
 
 
-# Of cupyx.
-
-
 def _make_pinned(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Return a function that makes an array of NumPy's like another one."""
     return lambda a, dtype=None, order="K", subok=None, shape=None: function(
