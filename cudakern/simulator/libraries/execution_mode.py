@@ -6,14 +6,11 @@ fast is worth its compilation. Results are the same in each mode; tests run all 
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from enum import Enum
 from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cudakern.simulator.runtime.limits import Grid
 
 #: Threads of a launch that are many.
@@ -28,7 +25,7 @@ class ExecutionMode(Enum):
     FIBERS = "fibers"
 
 
-#: The mode of kernels that are loaded from now on; None leaves it to each launch.
+#: The mode of kernels that are loaded from now on, which tests set; None leaves it to each launch.
 chosen: ExecutionMode | None = None
 
 
@@ -37,14 +34,3 @@ def is_fast(grid: Grid, block: Grid) -> bool:
     if chosen is None:
         return prod(grid) * prod(block) >= _MANY
     return chosen is ExecutionMode.WARP_LOOPS
-
-
-@contextmanager
-def force(mode: ExecutionMode | None) -> Iterator[None]:
-    """Run kernels that are loaded inside of the context in a mode."""
-    global chosen  # noqa: PLW0603  a setting of the process
-    before, chosen = chosen, mode
-    try:
-        yield
-    finally:
-        chosen = before

@@ -14,8 +14,9 @@ from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked
 from cudakern.simulator.launching import observation
-from cudakern.simulator.libraries.execution_mode import ExecutionMode, force
+from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from tests.helpers.bound import limit_blocks
+from tests.helpers.execution_modes import force
 from tests.helpers.places import HOST, put, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, is_thorough, sample

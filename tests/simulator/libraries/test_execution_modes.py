@@ -10,12 +10,12 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel
-from cudakern.simulator.libraries import execution_mode
 from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.ptx import suspension_points
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
+from tests.helpers.execution_modes import force
 from tests.helpers.rows import each
 from tests.helpers.samples import sample
 from tests.simulator.checker.headers import OPTIONS
@@ -289,7 +289,7 @@ def test_nasty_kernels(mode):
         ExecutionMode.THREAD_LOOPS: TOGETHER,
         ExecutionMode.FIBERS: sample(TOGETHER, 3),
     }
-    with execution_mode.force(mode):
+    with force(mode):
         require_results(NASTY)
         require_results(more[mode])
 
@@ -332,7 +332,7 @@ def test_fault_in_a_loop(mode, name):
     code, x = failing(), np.zeros(96, np.int32)
     line = next(i for i, text in enumerate(code.splitlines(), 1) if text.endswith(f"// {name}"))
     which = np.array([[*FAULTS].index(name)], np.int8)
-    with execution_mode.force(mode):
+    with force(mode):
         kernel = RawKernel(code, "k")
         with pytest.raises(ck.SimulatorError) as caught:
             kernel((1,), (96,), (which, np.int32(49), x, 0))
@@ -385,7 +385,7 @@ bar.sync 0;
 @%p1 bra V; bra W; V: bar.sync 0; st.global.u32 [%rd1], 7; W:"""
     text = PTX.replace("SIZE", "8").replace("MORE", "").replace("BODY\nret;", body)
     x = np.arange(96, dtype=np.int32)
-    with execution_mode.force(mode):
+    with force(mode):
         RawKernel(text, "k")((1,), (96,), (x,))
     np.testing.assert_array_equal(x, np.arange(96))
 
@@ -459,7 +459,7 @@ def test_library_of_a_launch(monkeypatch, mode):
     monkeypatch.setattr(ModuleLoader, "load", told)
     x = np.zeros(1, np.int32)
     code = f'// {mode}\nextern "C" __global__ void k(int* x) {{ *x = 1; }}'
-    with execution_mode.force(mode):
+    with force(mode):
         kernel = RawKernel(code, "k")
         for blocks in (1, LARGE // 32 - 1, LARGE // 32, 1):
             kernel((blocks,), (32,), (x,))

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cudakern.simulator import RawModule
-from cudakern.simulator.libraries import execution_mode
 from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.ptx.instructions import compare, conversions, floats
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
+from tests.helpers.execution_modes import force
 from tests.helpers.rows import each
 from tests.simulator.ptx import oracles_compare, oracles_conversions, oracles_floats
 from tests.simulator.ptx.harness import (
@@ -128,7 +128,7 @@ class Launched(Batch):
     def check(self, launch: str) -> None:
         """Raise AssertionError where a result is not the oracle's."""
         mode, self.least = LAUNCHES[launch]
-        with execution_mode.force(mode):
+        with force(mode):
             self.module = RawModule(code=self.text)
             for some in self.spellings:
                 check_spelling(self, some)
