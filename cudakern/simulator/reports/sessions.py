@@ -221,8 +221,10 @@ def checked(
 
     Notes
     -----
-    ``cudakern/simulator/reference.md`` lists the kinds of findings, and says what a use of an
-    undefined value is; ``memory_model.md`` beside it, what a race is and what ``strict`` adds.
+    Findings are accesses outside of an array or variable in any memory, misaligned accesses, uses
+    of undefined values, races, barriers and warp collectives that some threads do not reach, and
+    launches that wait forever. ``cudakern/simulator/reference.md`` says what a use of an undefined
+    value is; ``memory_model.md`` beside it, what a race is and what ``strict`` adds.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
