@@ -90,7 +90,7 @@ class Effects:
         for word in name_words:
             access |= _NAME_WORDS.get(word, 0)
         if self.accesses_memory:
-            lanes, size = lanes_in(name_words) or 1, size_in(name_words) or 0
+            lanes, size = _first(name_words, LANES, 1), size_in(name_words) or 0
             access |= lanes * size if self.size is None else self.size
             access |= _first(name_words, bits.VECTORS, 0)
         if self.accesses_memory or "proxy" in self:
@@ -114,15 +114,10 @@ def _first(words: Iterable[str], known: Mapping[str, int], default: int) -> int:
     return next((known[word] for word in words if word in known), default)
 
 
-def lanes_in(name_words: Sequence[str]) -> int:
-    """Return the length of the vectors that an instruction's name tells of; 0 for none."""
-    return _first(name_words, LANES, 0)
-
-
 @lru_cache(maxsize=4096)
 def lanes_of(name: str) -> int:
-    """Return the same of a whole name."""
-    return lanes_in(name.split("."))
+    """Return the length of the vectors that an instruction's name tells of; 0 for none."""
+    return _first(name.split("."), LANES, 0)
 
 
 def size_in(name_words: Sequence[str]) -> int | None:

@@ -31,6 +31,7 @@ from cudakern.simulator.ptx.values import (
     type_of_value,
     unsigned,
 )
+from cudakern.values.layout import round_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,11 +59,6 @@ _WITHOUT = {
 }
 
 
-def _words_at(size: int) -> int:
-    """Return where words of undefined bytes stand behind what a function passes."""
-    return -(-size // 8) * 8
-
-
 class CppVariable(NamedTuple):
     """The variable that a register is in C++."""
 
@@ -74,23 +70,19 @@ class RefusedError(Exception):
     """The simulator does not execute a function."""
 
 
-class Follower(Protocol):
+class _Follower(Protocol):
     """What follows undefined values through a function: `undefined.Undefined`."""
 
-    def declarations(self) -> Iterable[str]:
-        """Declare variables."""
+    def declarations(self) -> Iterable[str]: ...
 
-    def begin_block(self) -> None:
-        """Begin a basic block."""
+    def begin_block(self) -> None: ...
 
-    def extend(self, statement: str) -> tuple[str, str, str]:
-        """Return an extended statement, and the texts before and behind its guard."""
+    def extend(self, statement: str) -> tuple[str, str, str]: ...
 
-    def stored(self, items: Sequence[Operand]) -> tuple[str, str]:
-        """Return another argument for storing values, and its condition."""
+    def stored(self, items: Sequence[Operand]) -> tuple[str, str]: ...
 
 
-class Split(Protocol):
+class _Split(Protocol):
     """An entry whose call runs all threads of a block: `regions.Regions`."""
 
     ending: str  # the statement that ends a thread
@@ -98,22 +90,17 @@ class Split(Protocol):
     flushes: bool  # whether the processor takes subnormal floats for zeros
     constants: Mapping[str, Immediate]  # what registers are, that are nothing else
 
-    def take(self, statement: Statement, line: str) -> None:
-        """Take the text of a statement."""
+    def take(self, statement: Statement, line: str) -> None: ...
 
-    def yielding(self) -> str:
-        """Return the statement that follows one after which others may run."""
+    def yielding(self) -> str: ...
 
     def meeting(
         self, meeting: Meeting, bindings: Mapping[str, str], fixed: Mapping[str, str], results: str
-    ) -> str:
-        """Return the statement with which threads do something together."""
+    ) -> str: ...
 
-    def text(self) -> str:
-        """Return the whole entry."""
+    def text(self) -> str: ...
 
-    def describe(self, name: str) -> dict[str, object]:
-        """Return the library's description of the entry."""
+    def describe(self, name: str) -> dict[str, object]: ...
 
 
 class FunctionText:
@@ -142,10 +129,10 @@ class FunctionText:
         self._returned: list[str] = []
         self._uses_carry = False
         self._accesses = MemoryAccesses(function.body or ()) if scope.checked else None
-        self.follower: Follower | None = None  # in checked launches
+        self.follower: _Follower | None = None  # in checked launches
         #: Of an entry whose call runs all threads of a block; made once all is declared.
-        self.split: Callable[[FunctionText], Split] | None = None
-        self.regions: Split | None = None
+        self.split: Callable[[FunctionText], _Split] | None = None
+        self.regions: _Split | None = None
         self.local: dict[str, str] = {}  # declarations of local memory
         self._site = ""  # of the instruction, if it is asked for
         #: Of what functions pass: where words of undefined bytes are.
@@ -154,8 +141,6 @@ class FunctionText:
         self._labels_above: dict[str, int] = {}  # -> how often others had been involved there
         self._involved = 0  # how often others have been, so far
         self._counts_turns = False
-
-    # The function as a whole
 
     def text(self) -> str:
         """Return the function in C++; RefusedError if the simulator does not execute it."""
@@ -254,7 +239,7 @@ class FunctionText:
                 if variable.space == "param":
                     self.memory_names[variable.name] = pointer
                     if self.is_checked and variable.size:
-                        self._passed[variable.name] = f"{pointer} + {_words_at(variable.size)}"
+                        self._passed[variable.name] = f"{pointer} + {round_up(variable.size, 8)}"
                     continue
                 self._declare(variable)
                 kind, name = self.register(variable.name) or ("", "")
@@ -284,7 +269,7 @@ class FunctionText:
                     f"Local<{size}, {alignment}> {memory}_; char* const {memory} = {memory}_.data;"
                 )
             elif self.is_checked and variable.size:
-                start = _words_at(size)
+                start = round_up(size, 8)  # of the words of undefined bytes
                 self._passed[variable.name] = f"{memory} + {start}"
                 text = f"alignas({alignment}) char {memory}[{start + 8 * (-(-size // 4))}]{{}};"
             else:
@@ -332,8 +317,6 @@ class FunctionText:
         message = f"{file}:{line}: error: the simulator does not execute {shorten(what)}"
         message += f" (line {ptx_line} of the PTX){advice}"
         raise RefusedError(message)
-
-    # Operands
 
     def operands(self, least: int, most: int) -> Sequence[Operand]:
         """Return the instruction's operands; refuse less or more of them."""
@@ -449,8 +432,6 @@ class FunctionText:
             return f"cluster_address(me, {value})"
         return f"(window + {value})" if kind == "u32" else f"((char*){value})"
 
-    # Rows of the table
-
     def _find_row(self) -> Match:
         """Return the row of the instruction; refuse one that has none."""
         name, pairs = self.instruction.name, self.instruction.pairs
@@ -554,10 +535,6 @@ class FunctionText:
                 value = self.value(operand, kind) if value is None else f"({kind}){value}"
                 bindings[form.name] = f"({value})"
         return self.row.form.code.format_map(bindings)
-
-    def stored_undefined(self, items: Sequence[Operand]) -> tuple[str, str]:
-        """Return another argument for storing values, and its condition; or none."""
-        return self.follower.stored(items) if self.follower is not None else ("", "")
 
     def passed_words(self, address: Address) -> Callable[[int], str] | None:
         """Return what gives arguments for an offset from an address, among parameters."""

@@ -26,9 +26,10 @@ class MemoryAccesses:
         for instruction in instructions:
             self._note(instruction)
         loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
-        #: Where loads start and end, with the base of their address and their source line.
-        self._starts = {(_base(load), load.stack, _range(load)[0]) for load in loads}
-        self._ends = {(_base(load), load.stack, _range(load)[1]) for load in loads}
+        extents = [(load.stack, *_extent(load)) for load in loads]
+        #: Where loads start and end, with their source line and the base of their address.
+        self._starts = {(stack, base, start) for stack, base, start, _ in extents}
+        self._ends = {(stack, base, end) for stack, base, _, end in extents}
         exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
         compared: dict[tuple[str, int] | None, set[str]] = {}
         for exchange in exchanges:
@@ -52,9 +53,8 @@ class MemoryAccesses:
         if id(instruction) in self._guesses and not access & bits.STRONG:
             access |= bits.GUESSES
         if "moves" in effects and "reads" in effects:
-            base = _base(instruction), instruction.stack
-            start, end = _range(instruction)
-            if (*base, end) in self._starts or (*base, start) in self._ends:
+            stack, (base, start, end) = instruction.stack, _extent(instruction)
+            if (stack, base, end) in self._starts or (stack, base, start) in self._ends:
                 access |= bits.PIECE
         return access
 
@@ -64,8 +64,6 @@ class MemoryAccesses:
         for name in _names(instruction.operands[:count]):
             self._definitions.setdefault(name, []).append(instruction)
         self._read |= _names(instruction.operands[count:])
-
-    # Compare and exchange
 
     def _before(self, compared: tuple[Operand, ...]) -> set[str]:
         """Return the registers whose values reach what a compare and exchange compares with."""
@@ -116,19 +114,12 @@ def _stored_loads(body: Iterable[Statement]) -> set[int]:
     return stored
 
 
-def _range(load: Instruction) -> tuple[int, int]:
-    """Return where a load starts and ends, counted from the base of its address."""
+def _extent(load: Instruction) -> tuple[str, int, int]:
+    """Return the base of a load's address, and where the load starts and ends from there on."""
     address = load.operands[1]
     base = address.base if isinstance(address, Address) else None
-    start = base.offset if isinstance(base, Register) else 0
-    return start, start + (lanes_of(load.name) or 1) * (size_in(load.words) or 0)
-
-
-def _base(load: Instruction) -> str:
-    """Return the name that a load's address starts with."""
-    address = load.operands[1]
-    base = address.base if isinstance(address, Address) else None
-    return base.name if isinstance(base, Register) else ""
+    name, start = (base.name, base.offset) if isinstance(base, Register) else ("", 0)
+    return name, start, start + (lanes_of(load.name) or 1) * (size_in(load.words) or 0)
 
 
 def _names(operands: Iterable[Operand]) -> set[str]:

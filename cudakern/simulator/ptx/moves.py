@@ -101,7 +101,7 @@ def store(text: FunctionText) -> str:
     if is_ordered or (text.is_checked and not space.startswith("param")):
         put = "put_ordered" if is_ordered else "put"
         stored = values[0] if len(values) == 1 else f"{{{', '.join(values)}}}"
-        undefined, condition = text.stored_undefined(items)
+        undefined, condition = text.follower.stored(items) if text.follower else ("", "")
         call = f"{put}<{kind}>({pointer}, {stored}, {text.site()}"
         if not condition:
             return f"{call}{undefined});"

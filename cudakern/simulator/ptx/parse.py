@@ -77,10 +77,7 @@ class _Parser:
         self._singles: dict[str, Register | Immediate] = {}  # operands of one word, outermost
         self._fresh = count(1)
 
-    # The module
-
     def module(self) -> Module:
-        """Return the module."""
         tokens = self.tokens
         directives: dict[str, Callable[[], None]] = {
             ".version": self._version,
@@ -163,8 +160,6 @@ class _Parser:
             self.tokens.fail("must be defined once in a module", name, 1)
         self._defined.add(name)
 
-    # Lines of the source
-
     def _table_of_files(self) -> dict[int, str]:
         """Return the files that the text names; it does so at its end."""
         tokens, files = self.tokens, {}
@@ -206,8 +201,6 @@ class _Parser:
         """Take a line of the source, and the column in it."""
         file, line, column = (self.tokens.number() for _ in range(3))
         return (self._files.get(file, ""), line), column
-
-    # Variables
 
     def _variables(self, linkage: str = "") -> Iterator[Declaration]:
         space = self.tokens.take()[1:]
@@ -315,8 +308,6 @@ class _Parser:
             tokens.expect(")")
         return Register(name, offset + tokens.offset())
 
-    # Functions
-
     def _function(self, linkage: str) -> Function:
         tokens = self.tokens
         line = tokens.line()
@@ -364,8 +355,6 @@ class _Parser:
                 if not tokens.accept(","):
                     break
             function.directives[name[1:]] = tuple(values)
-
-    # Scopes
 
     def _declared(self, name: str, registers: int = 0) -> str:
         """Return the unique name of what the innermost scope declares."""
@@ -421,8 +410,6 @@ class _Parser:
             elif word == ":" and i and words[i - 1][:1] not in _NO_LABEL:
                 labels.setdefault(starts[-1], []).append(i - 1)
         return labels
-
-    # Statements
 
     def _body(self) -> Iterator[Statement]:
         tokens = self.tokens

@@ -16,6 +16,7 @@ from cudakern.simulator.ptx.model import Declaration, Instruction
 from cudakern.simulator.ptx.values import quote, shorten
 from cudakern.simulator.runtime.abi import SiteStruct
 from cudakern.simulator.runtime.abi_parser import initializer
+from cudakern.values.layout import round_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,20 +43,20 @@ class SharedLayout:
     @property
     def dynamic(self) -> int:
         """Where dynamic shared memory starts."""
-        return _aligned(self.end, self.alignment)
+        return round_up(self.end, self.alignment)
 
     @property
     def bytes(self) -> int:
         """How much static shared memory a GPU needs."""
-        return _aligned(self.packed, self.alignment)
+        return round_up(self.packed, self.alignment)
 
     def add(self, variable: Declaration) -> None:
         """Give a variable the next offset, and room after it."""
-        start = _aligned(self.end or self.zone, variable.alignment)
+        start = round_up(self.end or self.zone, variable.alignment)
         self.offsets[variable.name] = start
         self.objects += ((variable.name, start, variable.size),)
         self.end = start + variable.size + (max(self.zone, variable.size) if self.zone else 0)
-        self.packed = _aligned(self.packed, variable.alignment) + variable.size
+        self.packed = round_up(self.packed, variable.alignment) + variable.size
 
 
 class Scope:
@@ -165,10 +166,6 @@ def is_builtin(function: Function) -> bool:
 
 def _is_dynamic(variable: Declaration) -> bool:
     return variable.space == "shared" and (variable.linkage == "extern" or not variable.size)
-
-
-def _aligned(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment
 
 
 def site_of(file: str, line: int, opcode: str, **values: object) -> str:

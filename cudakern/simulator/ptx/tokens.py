@@ -180,8 +180,6 @@ class Tokens:
             self.fail("must have a string here")
         return self.take()[1:-1]
 
-    # Constants
-
     def integer(self) -> int:
         """Take up an expression that is a constant integer."""
         value = self.constant()

@@ -73,20 +73,13 @@ def translate(
     Errors name ``source`` where the PTX names no file. KernelCompileError means that the simulator
     cannot have a variable or an alias. Errors of an entry are raised when that is looked up.
     """
-    translator = _Translator(module, source, checked=checked)
-    translator.fibers = fibers
-    translator.fast = fast
-    return translator.text()
+    return _Translator(module, source, checked=checked).text(fast=fast, fibers=fibers)
 
 
 class _Translator(Scope):
     """A module on its way to C++."""
 
-    fibers = ""
-    fast = False
-
-    def text(self) -> str:
-        """Return the module in C++."""
+    def text(self, *, fast: bool, fibers: str) -> str:
         texts: dict[str, str] = {}
         problems: dict[str, str] = {}
         calls: dict[str, set[str]] = {}
@@ -103,8 +96,8 @@ class _Translator(Scope):
             self.called = calls[name] = set()
             function_text = FunctionText(self, function, writers_of(table()))
             if function.is_entry and not self.checked:
-                reason = self.fibers or reason_for_fibers(function, steps[name], quiet)
-                split = partial(Regions, steps=steps[name], has_own_loops=self.fast)
+                reason = fibers or reason_for_fibers(function, steps[name], quiet)
+                split = partial(Regions, steps=steps[name], has_own_loops=fast)
                 function_text.split = None if reason else split
                 function_text.entered += [f"// fibers: {reason}"] if reason else []
             if self.checked:
@@ -229,8 +222,6 @@ class _Translator(Scope):
             self.fail(holder, requirement, name)
         self.addressed.add(name)
         return f"(u64)&{self.functions[name]}"
-
-    # The library's description of itself
 
     def _describe_kernel(self, function: Function, shared: SharedLayout, text: FunctionText) -> str:
         """Return the library's description of a kernel."""

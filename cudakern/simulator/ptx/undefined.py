@@ -148,8 +148,6 @@ class Undefined:
             self._values.pop(name, None)
         return inside, " ".join(outside), " ".join(behind)
 
-    # Words
-
     def _value(self, operand: Operand | None) -> _Value:
         """Return the word of a register; of all others it is known that they are defined."""
         if not isinstance(operand, Register) or operand.name not in self._names:
@@ -213,8 +211,6 @@ class Undefined:
                 if value.words:
                     both = f"{self._value(target)} | {value._replace(whole=True)}"
                     yield from self._assign(target, both)
-
-    # Instructions that do more than compute
 
     def _done(
         self,
@@ -308,8 +304,6 @@ class Undefined:
                 yield from self._assign(item, word)
             elif words_at:
                 yield f"pass({words_at(size * i)}, {size}, {self._value(item)});"
-
-    # Instructions that compute
 
     def _computed(self, results: Sequence[Operand], sources: Sequence[Operand]) -> Iterator[str]:
         """Yield what gives results their words, before the results are computed."""
