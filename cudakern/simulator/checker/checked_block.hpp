@@ -119,7 +119,6 @@ struct CheckedBlock {
   Vector<uint32_t> executions;  // see traffic.hpp
 };
 
-/// Frees the memory of a block.
 inline void release_checked(CheckedBlock* c) {
   free(c->cells);
   free(c->split_cells.data);

@@ -29,8 +29,6 @@ inline Access access_of(Worker* w, const Thread* thread, const void* address, ui
   return {w, self, site, kind, at, bytes, tag, order.first_serial};
 }
 
-// Where an access lies
-
 /// What is known of the memory that an access touches.
 struct Location {
   Cell* cells;               // from the address's own on; null for the thread's own memory
@@ -215,8 +213,6 @@ inline bool locate(Access& a, Location* location) {
 /// at the same addresses one after the other.
 inline uint64_t channel_key(const Access& a) { return a.at() + (a.owner << 48) + 1; }
 
-// What is wrong with an access
-
 /// Ends a launch that is counted but not checked: its further traffic would mean nothing.
 __attribute__((noinline)) inline void stop_counting(const Access& a, const char* kind) {
   if (checker.checks) return;
@@ -319,7 +315,6 @@ inline void check_local(Access& a, const Location& location) {
   }
 }
 
-/// Takes note of an access for the traffic report.
 inline void count_access(const Access& a) {
   const Action action = (a.kind & kAtomic) != 0   ? Action::kAtomic
                         : (a.kind & kWrites) != 0 ? Action::kStore

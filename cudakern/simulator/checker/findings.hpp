@@ -70,7 +70,6 @@ inline Map<uint32_t> finding_keys;         // the number of a finding, from 1
 inline Map<char> finding_threads;          // that have done what a finding says, by both
 constexpr size_t kMostThreads = 1u << 20;  // of all findings that are counted
 
-/// Counts a thread among those that have done what a finding says.
 inline void count_thread(uint32_t number, const View& view) {
   const Index3& b = view.group->block;
   const Index3& t = view.thread;

@@ -59,7 +59,6 @@ inline const Object* find_nearest(const Vector<Object>& objects, uint64_t addres
   return &objects.data[find_last(objects.size, is_at_or_below)];
 }
 
-/// Inserts an object into a sorted list.
 inline void insert(Vector<Object>& objects, const Object& object) {
   objects.push(object);
   size_t i = objects.size - 1;

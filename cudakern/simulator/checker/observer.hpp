@@ -11,8 +11,6 @@ constexpr const char* kGone =
     "the memory of each array must be mapped; part of one is not, as when a mapped file is cut";
 constexpr uint64_t kMostKept = uint64_t{1} << 28;  // bytes that the next launch may use again
 
-// Launches, blocks, threads
-
 /// Forgets all accesses of earlier launches, so that serials start again.
 inline void renew_serials() {
   MemoryMap& m = memory_map;
@@ -187,8 +185,6 @@ void begin_turn(Worker* w, Thread* thread) {
   }
 }
 
-// Barriers
-
 /// Each instruction of PTX counts as a barrier of its own, whatever its line: where compilers copy
 /// a barrier, all lanes of a warp come to the same copy.
 void come_together(Worker* w, const Site* site) {
@@ -208,8 +204,6 @@ void come_together(Worker* w, const Site* site) {
             site);
   }
 }
-
-// Order
 
 void order_block(Worker* w) {
   if (checker.checks) {
@@ -271,8 +265,6 @@ void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site
   order_fences(w, a.self, channel_key(a), writes, scope_of(site));
 }
 
-// mbarriers
-
 /// The scope of an operation on an mbarrier. Libraries rely on operations without a scope to order
 /// across the cluster. In strict launches only lenient entries do that.
 inline Scope scope_of_mbarrier(const Worker* w, const Site* site) {
@@ -310,8 +302,6 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
                                               w->checked.serial, Scope::kCluster});
   }
 }
-
-// Asynchronous copies
 
 /// All that a copy reads or writes, as one access.
 inline Access access_by(Worker* w, Thread* self, const Copy& copy, uint32_t kind) {
@@ -462,8 +452,6 @@ void check_printed(const char* address, uint32_t bytes, const Site* site) {
     use_undefined(a, ck_sim_use_print);
   }
 }
-
-// The heap of malloc
 
 bool note_malloc(char* address, uint64_t bytes) {
   MemoryMap& m = memory_map;

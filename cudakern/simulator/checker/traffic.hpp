@@ -5,9 +5,8 @@
 //
 // - Global memory moves whole sectors of 32 bytes, each once for a request. There are no caches in
 //   this model.
-// - So does local memory, where word k of all lanes lies side by side: 32 lanes that access the
-// same
-//   four bytes of their own move four sectors.
+// - So does local memory, where word k of all lanes lies side by side: 32 lanes that access
+//   the same four bytes of their own move four sectors.
 // - Shared memory takes one wavefront for each different word of the busiest bank. Accesses of 8
 //   bytes are served half a warp at a time, those of 16 bytes a quarter.
 // - Constant memory takes one wavefront for each different address.
@@ -78,7 +77,6 @@ struct Position {
   uint64_t offset;
 };
 
-/// Finds out where the address of an event lies.
 inline Position position_of(Memory memory, uint64_t address) {
   const MemoryMap& m = memory_map;
   if (memory == Memory::kShared) {
@@ -159,7 +157,6 @@ struct Traffic {
 
 inline Traffic traffic;
 
-/// Forgets the last launch.
 inline void clear_traffic() {
   for (const Slot& slot : traffic.slots) {
     traffic.slot_of[slot.key] = 0;
@@ -185,7 +182,6 @@ inline uint32_t count_different(const uint64_t* numbers, uint32_t count) {
   return different;
 }
 
-/// Counts the wavefronts of a request to shared memory.
 inline uint32_t count_wavefronts(const Request& r) {
   const uint32_t words = r.width < 4 ? 1 : r.width / 4;  // of an access
   const uint32_t at_once = kLanes / words;

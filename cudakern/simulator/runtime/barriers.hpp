@@ -80,7 +80,6 @@ inline unsigned lanes_arrived(const Worker* w, const BlockBarrier& barrier, uint
   return (barrier.aligned >> warp & 1) != 0 && lanes != ~0u ? 0 : lanes;
 }
 
-/// Whether enough threads have arrived.
 inline bool is_complete(const Worker* w, const BlockBarrier& barrier) {
   const uint32_t threads = w->launch->threads;
   const uint32_t all = (threads + kWarpSize - 1) / kWarpSize * kWarpSize;
@@ -170,7 +169,6 @@ inline int count_votes(Barrier kind, uint32_t holding, uint32_t threads) {
   return kind == Barrier::kAnd ? holding == threads : holding != 0;
 }
 
-/// Lets the threads at a barrier go on.
 inline void complete(Worker* w, unsigned number) {
   BlockBarrier* barrier = &w->barriers[number];
   if (w->launch->strict && counts_exited(w, *barrier)) {

@@ -29,7 +29,6 @@ inline void start_block(Worker* w, Cluster* cluster, uint64_t next) {
   }
 }
 
-/// Starts the next thread of a block on a fiber.
 inline Thread* start_thread(Worker* w, Fiber* fiber) {
   Thread* thread = next_thread(w);
   ++w->next_fresh;

@@ -56,7 +56,6 @@ inline uint64_t digest_of(Worker* w) {
   return digest;
 }
 
-/// A digest of all threads of the blocks of workers.
 inline uint64_t digest_of(Worker* const* workers, size_t count) {
   uint64_t digest = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -84,8 +84,6 @@ struct Pattern {
 inline constexpr Pattern kPattern;
 static_assert(kMostAlignment <= kFrontBytes, "the pattern fills the gap, too");
 
-// Memory of copies
-
 /// The bytes of a copy's memory: its room and what that held before, between pages without access.
 inline uint64_t memory_bytes(uint64_t room) {
   return kGuardBytes + room + kFarBytes + room + kGuardBytes;
@@ -199,8 +197,6 @@ inline void find_addresses(GuardedArrays* arrays, const char* parameters, uint32
     }
   }
 }
-
-// What moves between an allocation and its copy
 
 /// Stores those bytes of a word that have changed. Somebody else may write the others.
 inline void store_changed(char* to, uint64_t before, uint64_t after) {

@@ -46,7 +46,6 @@ inline Phase phase_of(uint64_t word, const Site* site) {
   return unpack(word);
 }
 
-/// Whether an operation on an mbarrier may happen.
 inline bool may_use(char* mbarrier, const Site* site) {
   word_of(mbarrier, site);
   return check_mbarrier(worker, mbarrier, site) == mbarrier;

@@ -46,7 +46,6 @@ struct Values {
   }
 };
 
-/// A conversion of a format.
 struct Conversion {
   char flags[6];
   int width, precision;  // -1: none

@@ -257,8 +257,6 @@ inline bool complete_together(Worker* w) {
   return released;
 }
 
-// Turns
-
 /// Chooses lanes of a warp that go on alone: neighbours at the same point.
 inline bool choose_lanes(Worker* w, Team* team) {
   const uint32_t base = w->next_warp * kWarpSize, end = base + lanes_of(w, w->next_warp);

@@ -230,12 +230,8 @@ CK_SIM_EXPORT void ck_sim_leave_local(ck_sim_local* variable);
 /// Lets others run, after many iterations of a loop.
 CK_SIM_EXPORT void ck_sim_turn(const ck_sim::Site* site);
 
-// Exit
-
 /// Ends the running thread, in any function. In an entry, return does the same in less time.
 CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_exit();
-
-// Warps
 
 /// Waits for all lanes of `mask` that have not exited. They must execute an instruction with the
 /// same opcode and mask. The last one runs `function` for all of them, so `data` may lie on the
@@ -254,10 +250,6 @@ CK_SIM_EXPORT void ck_sim_vote_all(char* data, uint64_t bytes, uint32_t, uint32_
                                                  uint32_t within);
 CK_EACH_SHUFFLE(CK_SHUFFLE)
 #undef CK_SHUFFLE
-
-// For activemask, see ck_sim_converge of runtime.hpp.
-
-// Barriers
 
 /// Waits at barrier `number` (0 to 15) of the block until `threads` threads have come, or all of
 /// the block if it is 0. Threads that have exited count as arrived. The result is that of `kind`:
@@ -319,8 +311,6 @@ CK_SIM_EXPORT int ck_sim_mbarrier_test_parity(char* mbarrier, uint32_t parity, i
                                               const ck_sim::Site* site);
 /// How many arrivals a state lacked.
 CK_SIM_EXPORT uint32_t ck_sim_mbarrier_pending(uint64_t state);
-
-// Functions that NVRTC's PTX calls
 
 /// printf. `arguments` has the values, each aligned to its size. Returns how many.
 CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments,

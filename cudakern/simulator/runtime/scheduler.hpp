@@ -31,8 +31,6 @@ namespace ck_sim {
 
 struct GuardedArrays;
 
-// What is kept about the block that runs
-
 constexpr uint32_t kMaxRanks = 16;  // of a cluster
 
 /// An asynchronous copy that has not happened yet, or an arrival after some; see mbarrier.hpp.

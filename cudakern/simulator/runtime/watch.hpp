@@ -102,10 +102,8 @@ class Watch {
     Launch* launch = resident.runner.launch;
     if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) return;
     const Thread* thread = find_polling(resident.workers, resident.count);
-    if (thread !=
-        nullptr) {  // otherwise the next round reports the barrier where the last one waits
-      report_deadlock(launch, *thread, has_blocks_left(launch));
-    }
+    if (thread == nullptr) return;  // the next round reports the barrier where the last one waits
+    report_deadlock(launch, *thread, has_blocks_left(launch));
   }
 
   uint64_t progress_ = 0;

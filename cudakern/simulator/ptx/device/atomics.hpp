@@ -107,8 +107,6 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, S site) {
   return old;
 }
 
-// Floats
-
 /// Whether atom.add.f32 takes subnormals for zeros, as it does in global memory.
 CK_INLINE bool flushes(const ck_sim::View* me, const char* address, const char* space) {
   return space[0] == 'g' || (space[0] == 'n' && shared_rank(me, address) < 0);

@@ -14,8 +14,6 @@ constexpr T greatest =
 template <typename T>
 constexpr T smallest = is_signed<T> ? static_cast<T>(1ull << (8 * sizeof(T) - 1)) : T(0);
 
-// Integers
-
 template <typename To, int SAT, typename T>
 CK_INLINE To to_width(T x) {
   if (SAT && x < 0) return !is_signed<To> ? 0 : s64(x) < s64(smallest<To>) ? smallest<To> : To(x);
@@ -55,8 +53,6 @@ CK_INLINE To from_integer(T a) {
     return rounded<To, RND>(Exact{negative, 0, negative ? -static_cast<u64>(a) : u64(a)});
   }
 }
-
-// Floats
 
 template <int FTZ, int SAT, typename T>
 CK_INLINE T same(T x) {

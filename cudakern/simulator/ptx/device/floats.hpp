@@ -29,8 +29,6 @@ CK_INLINE u64 pair(f32 low, f32 high) {
   return bit_cast<u32>(low) | static_cast<u64>(bit_cast<u32>(high)) << 32;
 }
 
-// Modifiers
-
 template <typename T>
 CK_INLINE T canonical(T x) {
   return sizeof(T) < 8 && rarely(is_nan(x)) ? nan_of<T>() : x;

@@ -99,8 +99,6 @@ static inline P extreme_halves(T (*choose)(T, T), P a, P b, bool relu = false) {
   return relu ? halves<P>(greater<T>(low, 0), greater<T>(high, 0)) : halves<P>(low, high);
 }
 
-// Bits and fields of bits
-
 template <class T>
 static inline u32 clz(T a) {
   return a == 0 ? kBits<T> : (u32)__builtin_clzll(a) - (64 - kBits<T>);
@@ -183,8 +181,6 @@ static inline u32 bmsk_wrap(u32 start, u32 count) {
   return (u32)(ones(count & 31) << (start & 31));
 }
 
-// Dot products of bytes
-
 template <class A, class B>
 static inline u32 dp4a(u32 a, u32 b, u32 c) {
   for (u32 k = 0; k < 4; ++k) {
@@ -202,8 +198,6 @@ template <class A, class B>
 static inline u32 dp2a_hi(u32 a, u32 b, u32 c) {
   return dp2a_lo<A, B>(a, b >> 16, c);
 }
-
-// Carries
 
 template <class T>
 static inline T add_carry(T a, T b, bool in, bool& out) {

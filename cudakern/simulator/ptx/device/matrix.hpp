@@ -167,8 +167,6 @@ struct m8n32k16 : Tiles<8, 32, 16> {};
 struct m32n8k16 : Tiles<32, 8, 16> {};
 struct m16n16k8 : Tiles<16, 16, 8> {};
 
-// The warp
-
 /// A lane's registers.
 struct Fragment {
   void* words;

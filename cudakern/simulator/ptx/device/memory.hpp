@@ -57,7 +57,6 @@ struct Call {
   ~Call() { me->calls = before; }
 };
 
-/// A variable in local memory.
 template <u64 bytes, u64 alignment>
 struct Local {
   char before[128];

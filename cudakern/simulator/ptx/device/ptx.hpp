@@ -80,8 +80,6 @@ CK_INLINE void call_memset(const ck_sim::Site* site, char* r, char* to, char* va
   memset(target, load<s32>(value), count);
 }
 
-// Barriers and fences
-
 CK_INLINE void meet(ck_sim::BlockMeeting& mine, const ck_sim::Site* site) {
   mine.predicate = ck_sim_barrier_wait(mine, site);
 }
@@ -104,8 +102,6 @@ static inline void store_now(char* address, const T& values, char* mbarrier,
   put(address, values, site);
   ck_sim_mbarrier_arrive(mbarrier, 0, 0, -static_cast<s32>(sizeof values), arrival);
 }
-
-// Address spaces
 
 CK_INLINE bool is_local(const ck_sim::View*, const char* address) {
   return ck_sim_is_local(address) != 0;

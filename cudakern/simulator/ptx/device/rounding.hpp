@@ -130,8 +130,6 @@ static inline T rounded(f64 x) {
   return of_bits<T>((F::largest + 1) | (x < 0 ? F::sign : 0));
 }
 
-// Arithmetic that rounds once
-
 CK_INLINE int leading_zeros(b128 m) {
   const u64 high = static_cast<u64>(m >> 64);
   return high ? __builtin_clzll(high) : 64 + __builtin_clzll(static_cast<u64>(m));

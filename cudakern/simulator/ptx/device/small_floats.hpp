@@ -46,8 +46,6 @@ CK_INLINE H from_f32(f32 x) {
     return to_bf16(x);
 }
 
-// Pairs
-
 template <typename H>
 CK_INLINE H low(Pair<H> x) {
   return {static_cast<u16>(x.bits)};

@@ -8,7 +8,6 @@ namespace ck_ptx {
 // A lane gives an object with a function `meet`, which the last lane calls for all of them, and
 // gets its results there. The objects of a warp need not be the lanes' own variables.
 
-/// Has lanes meet.
 template <typename T>
 CK_INLINE void meet(T& mine, u32 mask, const ck_sim::View* me, const ck_sim::Site* site) {
 #ifdef CK_SIM_CHECKED
@@ -25,8 +24,6 @@ struct Meeting {
 struct Nothing : Meeting {
   static void meet(void* const*, unsigned) {}
 };
-
-// Votes and shuffles
 
 struct Vote : ck_sim::Vote {
   explicit Vote(pred value) : ck_sim::Vote{value, 0} {}
@@ -55,8 +52,6 @@ CK_INLINE void prepare(ck_sim::Shuffle& mine, const ck_sim::View* me, const ck_s
 }
 #endif
 
-// Matches
-
 struct Match : Meeting {
   u64 value;
   u32 same, mask;  // lanes: with this value, that take part
@@ -74,8 +69,6 @@ struct Match : Meeting {
     }
   }
 };
-
-// Reductions
 
 constexpr auto redux_add = [](auto a, auto b) { return a + b; };
 constexpr auto redux_min = [](auto a, auto b) { return b < a ? b : a; };
