@@ -235,7 +235,6 @@ class _Recorder(CheckReport):
         self._threads: dict[tuple[object, ...], int] = {}
 
     def add(self, observed: ObservedLaunch) -> None:
-        """Take note of a launch."""
         notes, sources = len(self.notes), len(self.sources)
         super().add(observed)
         new = Report(

@@ -94,7 +94,6 @@ def _look_for(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _cuda() -> dict[str, Any]:
-    """Return driver, runtime and devices."""
     runtime = import_cupy().cuda.runtime
     properties = map(runtime.getDeviceProperties, range(runtime.getDeviceCount()))
     devices = [

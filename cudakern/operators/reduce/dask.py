@@ -165,7 +165,6 @@ class _Values(_States):
         return self.reduce(x, function, dtype=self.dtype, **options)
 
     def of_chunk(self, chunk: Array) -> Array:
-        """Return the state of a chunk."""
         chunk = as_array(NAME, "x", chunk)
         function, axes = self.call.function, self.call.axes
         nothing = self.of_nothing(chunk, self.dtype)
@@ -177,7 +176,6 @@ class _Values(_States):
         return concatenate([self.partial(part, function) for part in parts], axes[0])
 
     def combine(self, states: list[Array]) -> Array:
-        """Return the state of several chunks."""
         function, along = self.call.function, self.call.axes[0]
         state = concatenate(states, along)
         if state.shape[along] <= 1:
@@ -185,7 +183,6 @@ class _Values(_States):
         return self.partial(state, _SUM if function in _ADDED else function)
 
     def finish(self, states: list[Array]) -> Array:
-        """Return the result."""
         call = self.call
         state = concatenate(states, call.axes[0])
         if call.function not in {_AVERAGE, _L2}:
@@ -209,7 +206,6 @@ class _Exponentials(_Values):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of states."""
         return self.call.reduction.state.numpy
 
     def partial(self, x: Array, function: ReduceFunction) -> Array:  # noqa: ARG002  the call's
@@ -219,7 +215,6 @@ class _Exponentials(_Values):
         return eager.run_reduction(reduction, x, self.call.axes, keepdims=True)
 
     def finish(self, states: list[Array]) -> Array:
-        """Return the result."""
         state = concatenate(states, self.call.axes[0])
         reduction = replace(self.call.reduction, kind=DataType.from_numpy(state.dtype))
         return eager.run_reduction(reduction, state, self.call.axes, keepdims=self.keepdims)
@@ -230,7 +225,6 @@ class _Positions(_States):
 
     @property
     def extreme(self) -> ReduceFunction:
-        """The function that gives the values."""
         return _MAX if self.call.function is ReduceFunction.ARGMAX else _MIN
 
     @property
@@ -261,7 +255,6 @@ class _Positions(_States):
         return values, positions
 
     def combine(self, states: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-        """Return the state of several chunks."""
         along = self.call.axes[0]
         values, positions = (concatenate(parts, along) for parts in zip(*states, strict=True))
         if values.shape[along] <= 1:
@@ -278,6 +271,5 @@ class _Positions(_States):
         return best, self.reduce(positions, function)
 
     def finish(self, states: list[tuple[Array, Array]]) -> Array:
-        """Return the result."""
         _, positions = self.combine(states)
         return self.result(positions, _MAX)

@@ -91,13 +91,11 @@ class _ReducingDesc(OperatorDesc):
         return (of_input, of_output) if function in types.ARG_FUNCTIONS else (of_input,)
 
     def constant(self) -> complex | None:
-        """Return the output's elements if the input is empty, and None otherwise."""
         if 0 not in self.input_tensor.sizes:
             return None
         return types.of_nothing(self._function(), self.output_tensor.data_type)
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
-        """Return the plan."""
         x, out = layouts
         if x.size == 0:
             return None

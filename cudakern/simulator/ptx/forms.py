@@ -192,7 +192,6 @@ def _message(row: str, requirement: str) -> str:
 
 
 def _lacking(form: Form) -> str:
-    """Return what a row lacks."""
     fields = {name for _, name, _, _ in Formatter().parse(form.code) if name is not None}
     effects = form.effects
     if not form.code:
@@ -307,7 +306,6 @@ class Table:
             self.writers |= {form.writer} - {""}
 
     def _matches(self, name: str) -> list[Match]:
-        """Return the forms of a name."""
         words = name.split(".")
         forms, present = self._by_opcode.get(words[0], ()), {*words}
         likely = (form for form in forms if form[0].required <= present <= form[0].known)

@@ -455,7 +455,6 @@ class FunctionText:
         return register is not None and register.type == "pred"
 
     def _row_text(self) -> str:
-        """Return the C++ of the instruction by its row."""
         row, code = self.row, self.row.form.code
         if row.form.meeting is not None:
             return self._meeting_text(row.form.meeting)
@@ -497,7 +496,6 @@ class FunctionText:
         return f"{{ {' '.join((*before, statement, *after))} }}"
 
     def _meeting_text(self, meeting: Meeting) -> str:
-        """Return the C++ of what threads do together."""
         bindings = self._fields() | {"met": "met"}
         targets: list[tuple[Operand | None, str]] = []
         constants = self.regions.constants if self.regions is not None else {}

@@ -195,7 +195,6 @@ class Regions:
         yield "} team.left = 0;"
 
     def _own_loop(self, point: int, lines: Sequence[str]) -> Iterator[str]:
-        """Yield the loop of one region."""
         text = "\n".join(lines)
         if point:  # what has not changed is there already
             changed = {*_CHANGED.findall(text)}

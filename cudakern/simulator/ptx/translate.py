@@ -265,7 +265,6 @@ class _Translator(Scope):
         yield f"static const ck_sim_shared_object {name}_shared[] = {{{objects}}};"
 
     def _describe_variables(self) -> list[str]:
-        """Return the library's description of each variable."""
         own = self._holding_functions()
         return [
             initializer(
@@ -280,7 +279,6 @@ class _Translator(Scope):
         ]
 
     def _describe_instructions(self) -> list[str]:
-        """Return the library's description of each instruction of each basic block."""
         return [
             initializer(
                 abi.InstructionStruct,

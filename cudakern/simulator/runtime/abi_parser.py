@@ -93,7 +93,6 @@ def initializer(struct: type[ctypes.Structure], **values: object) -> str:
 
 
 def _declaration(header: str, name: str, pattern: str) -> re.Match[str]:
-    """Return the match of a name's declaration in a header."""
     declaration = re.search(pattern, _text_of(header), re.DOTALL)
     if declaration is None:
         message = f"cudakern: {header} must declare {name} as abi_parser.py reads it"

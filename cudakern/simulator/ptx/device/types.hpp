@@ -58,7 +58,7 @@ template <typename T>
 CK_INLINE T load(const char* address) {
   return *reinterpret_cast<const T*>(address);
 }
-/// The value at an address by an instruction of its own, so that a fault is not one of what uses the value.
+/// The same by an instruction of its own, so that a fault is not one of what uses the value.
 template <typename T>
 CK_INLINE T load_alone(const char* address) {
   T value = load<T>(address);
