@@ -1,12 +1,7 @@
 """Regions: how plain launches run the threads of a block by loops instead of a fiber for each.
 
-An entry is split at its points: barriers, collectives of warps, and what makes a thread let others
-run. Between two points, threads run one after the other in a loop; what a thread needs later is
-kept in memory of its own. What is the same for all threads of a block is computed before the loop.
-`runtime/regions.hpp` says which threads go on.
-
-Threads of some entries cannot be left at their points, since these are in other functions or of
-a kind that has no form for it. Their threads stay fibers.
+README.md says what points and regions are, `runtime/regions.hpp` which threads go on. What is the
+same for all threads of a block is computed before the loop.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.forms import Meeting
     from cudakern.simulator.ptx.function import FunctionText
     from cudakern.simulator.ptx.model import Immediate, Statement, Targets
-    from cudakern.simulator.ptx.suspension_points import FunctionSteps, Step
+    from cudakern.simulator.ptx.suspension_points import FunctionSteps
 
 #: Texts of a thread in the C++ of rows, and what replaces them in a loop over threads.
 _IN_REGIONS = (
@@ -141,9 +136,7 @@ class Regions:
         text, registers = self._text, self._text.registers
         name = text.scope.functions[text.function.name]
         self._lines.append((Label(""), self.ending, ""))  # where the text ends without a `ret`
-        own = _Loops(
-            self._lines, self._steps.of, self._points, text.targets, self._most_lines
-        ).loops
+        own = _Loops(self._lines, self._steps, text.targets, self._most_lines).loops
         rest = [point for point in (0, *self._points.values()) if point not in own]
         parts = (
             *(self._structure(name) if self._points else ()),
@@ -260,16 +253,15 @@ class _Loops:
     def __init__(
         self,
         lines: Sequence[tuple[Statement, str, str]],
-        steps: Mapping[int, Step],
-        points: Mapping[int, int],
+        steps: FunctionSteps,
         tables: Mapping[str, Targets],
         left: int,
     ) -> None:
         #: By the number of the point where they begin.
         self.loops: dict[int, list[str]] = {}
         self._lines = lines
-        self._steps = [steps.get(id(statement)) for statement, *_ in lines]
-        self._points = points
+        self._steps = [steps.of.get(id(statement)) for statement, *_ in lines]
+        self._points = points = steps.points
         statements = [statement for statement, *_ in lines]
         at = {s.name: i for i, s in enumerate(statements) if isinstance(s, Label)}
         self._targets = {

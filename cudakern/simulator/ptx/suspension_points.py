@@ -1,7 +1,6 @@
 """The instructions of a function as threads go through them: what each reads, writes and waits for.
 
-Here it is decided how the threads of an entry run in plain launches: by loops, see `regions`, or as
-fibers, where a thread waits for others in another function, or in a way that has no form for loops.
+They decide how the threads of an entry run in plain launches: by `regions`, or as fibers.
 """
 
 from __future__ import annotations
