@@ -76,8 +76,6 @@ SPACE: shared shared::cta
 9.7.13.15.15 cp.async.mbarrier.arrive{.noinc}{.SPACE}.b64 [a]
     (reads, writes, atomic, 8 bytes, release cta) = ck_sim_copy_arrive({a}, !{noinc}, {site});
 9.7.13.15.17 mbarrier.pending_count.b64 d:u32, s = ck_sim_mbarrier_pending({s})
-SCOPE: cta cluster
-SPACE: shared shared::cta shared::cluster
 """,
         _COUNTED,
     ),
