@@ -45,10 +45,8 @@ def show_table(path: Path, title: str) -> None:
 def run(options: argparse.Namespace) -> int:
     """Profile, summarise and print; return the exit status."""
     tools.check_cases(options.cases)
-    program, base = (
-        NSYS.find(dry_run=options.dry_run),
-        tools.report_path(options.output, options.tool),
-    )
+    program = NSYS.find(dry_run=options.dry_run)
+    base = tools.report_path(options.output, options.tool)
     capture = ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
     command = [program, "profile", "--trace=cuda,nvtx,osrt", *capture, "--output", str(base)]
     command += tools.target(options.cases, "--repeats", str(options.repeats))

@@ -29,11 +29,8 @@ def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
             f"must have 1 to {MAX_THREADS} threads a block, at most {_MAX_BLOCK}, "
             f"and a grid of 1 to {_MAX_GRID}"
         )
-        raise BindingError(
-            name,
-            "launch",
-            f"{requirement}; got grid {describe_value(grid)}, block {describe_value(block)}",
-        )
+        got = f"grid {describe_value(grid)}, block {describe_value(block)}"
+        raise BindingError(name, "launch", f"{requirement}; got {got}")
     if not 0 <= shared_bytes <= MAX_SHARED_BYTES:
         requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
         raise BindingError(name, "launch", f"{requirement}; got {shared_bytes}")
