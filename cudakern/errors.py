@@ -92,17 +92,7 @@ class DescriptorError(_FieldError, ValueError):
 
 
 class ArgumentError(DescriptorError):
-    """An argument of a function is not what it must be.
-
-    Attributes
-    ----------
-    operator : str
-        Name of the function, such as ``"gather"``.
-    field : str
-        Name of the argument.
-    rule : None
-        Rules are those of descriptors.
-    """
+    """An argument of a function, the ``field``, is not what it must be; the ``rule`` is None."""
 
 
 class AxisError(ArgumentError, np.exceptions.AxisError):
@@ -133,14 +123,7 @@ class AxisError(ArgumentError, np.exceptions.AxisError):
 class BindingError(_FieldError, ValueError):
     """An array does not fit its descriptor, or the arrays of one call do not fit together.
 
-    Attributes
-    ----------
-    operator : str
-        Name of the operator.
-    field : str
-        Name of the argument.
-    rule : str or None
-        Identifier of the tensor rule that is broken, such as ``"T17"``, when one applies.
+    It has the attributes of `DescriptorError`; ``rule`` is a tensor rule, such as ``"T17"``.
     """
 
 
