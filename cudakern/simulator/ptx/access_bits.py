@@ -7,24 +7,13 @@ from cudakern.simulator.runtime.abi_parser import read_constant, read_enumeratio
 
 _HEADER = "runtime/runtime.hpp"
 
-BYTES = read_constant(_HEADER, "kBytes")
-READS = read_constant(_HEADER, "kReads")
-WRITES = read_constant(_HEADER, "kWrites")
-ATOMIC = read_constant(_HEADER, "kAtomic")
-STRONG = read_constant(_HEADER, "kStrong")
-VOLATILE = read_constant(_HEADER, "kVolatile")
-ACQUIRES = read_constant(_HEADER, "kAcquires")
-RELEASES = read_constant(_HEADER, "kReleases")
-GUESSES = read_constant(_HEADER, "kGuesses")
-RETURNS = read_constant(_HEADER, "kReturns")
-PIECE = read_constant(_HEADER, "kPiece")
-MBARRIER = read_constant(_HEADER, "kMbarrier")
-ALIGNED = read_constant(_HEADER, "kAligned")
-SEQUENTIAL = read_constant(_HEADER, "kSequential")
-NONCOHERENT = read_constant(_HEADER, "kNonCoherent")
-PROXY = read_constant(_HEADER, "kProxy")
-COMPARES = read_constant(_HEADER, "kCompares")
-INVALIDATES = read_constant(_HEADER, "kInvalidates")
+_NAMES = """
+Bytes Reads Writes Atomic Strong Volatile Acquires Releases Guesses Returns Piece Mbarrier Aligned
+Sequential NonCoherent Proxy Compares Invalidates
+"""
+
+#: By their names without the k, in lower case.
+BITS = {name.lower(): read_constant(_HEADER, f"k{name}") for name in _NAMES.split()}
 #: By the lengths of vectors, as PTX writes them.
 VECTORS: dict[str, int] = {
     word: (length.bit_length() - 1) << read_constant(_HEADER, "kVectorShift")

@@ -26,32 +26,27 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx import access_bits as bits
+from cudakern.simulator.ptx.access_bits import BITS, SCOPES, SPACES, VECTORS
 from cudakern.simulator.ptx.model import LANES, TYPE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+_ACCESSING = ("reads", "writes", "atomic", "mbarrier", "aligned", "noncoherent", "proxy")
 _WORDS = {
-    "reads": bits.READS,
-    "writes": bits.WRITES,
-    "atomic": bits.ATOMIC,
-    "mbarrier": bits.MBARRIER,
-    "aligned": bits.ALIGNED,
-    "noncoherent": bits.NONCOHERENT,
-    "proxy": bits.PROXY,
+    **{word: BITS[word] for word in _ACCESSING},
     **dict.fromkeys(("fences", "returns", "moves", "waits", "fails", "ends", "nothing"), 0),
 }
-_NAME_WORDS = {"nc": bits.NONCOHERENT, "cas": bits.COMPARES, "inval": bits.INVALIDATES}
+_NAME_WORDS = {"nc": BITS["noncoherent"], "cas": BITS["compares"], "inval": BITS["invalidates"]}
 _ORDERS = {
     "relaxed": 0,
-    "acquire": bits.ACQUIRES,
-    "release": bits.RELEASES,
-    "acq_rel": bits.ACQUIRES | bits.RELEASES,
-    "sc": bits.ACQUIRES | bits.RELEASES | bits.SEQUENTIAL,
+    "acquire": BITS["acquires"],
+    "release": BITS["releases"],
+    "acq_rel": BITS["acquires"] | BITS["releases"],
+    "sc": BITS["acquires"] | BITS["releases"] | BITS["sequential"],
 }
 _BYTES = re.compile(r"(\d+|[a-z]) bytes")
-_ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(bits.SCOPES)})")
+_ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(SCOPES)})")
 
 
 @dataclass(frozen=True)
@@ -86,28 +81,28 @@ class Effects:
         for word in self.words:
             access |= _WORDS[word]
         if "aligned" in name_words and self.needs_site:
-            access |= bits.ALIGNED
+            access |= BITS["aligned"]
         for word in name_words:
             access |= _NAME_WORDS.get(word, 0)
         if self.accesses_memory:
             lanes, size = _first(name_words, LANES, 1), size_in(name_words) or 0
             access |= lanes * size if self.size is None else self.size
-            access |= _first(name_words, bits.VECTORS, 0)
+            access |= _first(name_words, VECTORS, 0)
         if self.accesses_memory or "proxy" in self:
-            access |= _first(name_words, bits.SPACES, 0)
+            access |= _first(name_words, SPACES, 0)
         if self.accesses_memory or self.order:
             access |= self._order_bits(name_words)
         return access
 
     def _order_bits(self, name_words: Sequence[str]) -> int:
-        strong = bits.STRONG if self.accesses_memory else 0
+        strong = BITS["strong"] if self.accesses_memory else 0
         if "volatile" in name_words:
-            return strong | bits.VOLATILE | bits.SCOPES["sys"]
+            return strong | BITS["volatile"] | SCOPES["sys"]
         order, scope = self.order or ("", "gpu")
         order = next((word for word in name_words if word in _ORDERS), order)
         if not order:
             return 0
-        return strong | _ORDERS[order] | _first(name_words, bits.SCOPES, bits.SCOPES[scope])
+        return strong | _ORDERS[order] | _first(name_words, SCOPES, SCOPES[scope])
 
 
 def _first(words: Iterable[str], known: Mapping[str, int], default: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx import access_bits as bits
+from cudakern.simulator.ptx.access_bits import BITS
 from cudakern.simulator.ptx.basic_blocks import names_in
 from cudakern.simulator.ptx.effects import lanes_of, size_in
 from cudakern.simulator.ptx.instructions import row_of
@@ -49,13 +49,13 @@ class MemoryAccesses:
             return 0
         access, effects = row.access, row.form.effects
         if "returns" in effects and _names(instruction.operands[:1]) & self._read:
-            access |= bits.RETURNS | bits.READS
-        if id(instruction) in self._guesses and not access & bits.STRONG:
-            access |= bits.GUESSES
+            access |= BITS["returns"] | BITS["reads"]
+        if id(instruction) in self._guesses and not access & BITS["strong"]:
+            access |= BITS["guesses"]
         if "moves" in effects and "reads" in effects:
             stack, (base, start, end) = instruction.stack, _extent(instruction)
             if (stack, base, end) in self._starts or (stack, base, start) in self._ends:
-                access |= bits.PIECE
+                access |= BITS["piece"]
         return access
 
     def _note(self, instruction: Instruction) -> None:

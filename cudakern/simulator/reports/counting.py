@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.access_bits import RETURNS
+from cudakern.simulator.ptx.access_bits import BITS
 from cudakern.simulator.reports.locations import name_array, name_parameter
 from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
 from cudakern.simulator.runtime.abi_parser import read_enumeration
@@ -68,7 +68,7 @@ def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
             array=array,
             name=name_parameter(observed, array),
             returns=not site.opcode.startswith(b"red.")
-            and (action != "atomic" or bool(site.access & RETURNS)),
+            and (action != "atomic" or bool(site.access & BITS["returns"])),
         )
         line.include(Requests(*(_scale(count, observed) for count in counts)))
         yield line

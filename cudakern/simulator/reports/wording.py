@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
+from cudakern.simulator.ptx.access_bits import BITS, SCOPES
 from cudakern.simulator.reports.findings import Finding, OtherAccess
 from cudakern.simulator.reports.locations import (
     Space,
@@ -200,20 +200,22 @@ def _describe_race(raw: ctypes.Structure, access: str, where: str) -> str:
 
 def _find_narrower_scope(raw: ctypes.Structure) -> str:
     accesses = [site.contents.access for site in (raw.site, raw.other_site)]
-    scopes = [SCOPES["gpu"] if access & GUESSES else access & SCOPES["sys"] for access in accesses]
+    scopes = [
+        SCOPES["gpu"] if access & BITS["guesses"] else access & SCOPES["sys"] for access in accesses
+    ]
     return next(f".{word}" for word, scope in SCOPES.items() if scope == min(scopes))
 
 
 def _describe_access(access: int, size: int) -> str:
     what = "read"
-    if access & WRITES:
-        what = "atomic update" if access & ATOMIC else "write"
+    if access & BITS["writes"]:
+        what = "atomic update" if access & BITS["atomic"] else "write"
     return f"{what} of {size} bytes" if size else what
 
 
 def _describe_requirement(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
     """Return the rule that an access out of bounds breaks."""
-    if raw.access & WRITES:
+    if raw.access & BITS["writes"]:
         if raw.space == Space.PARAMETERS:
             return "must not be to the kernel's parameters"
         if raw.space == Space.VARIABLE and find_variable(observed, raw).is_constant:

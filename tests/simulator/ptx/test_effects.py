@@ -129,8 +129,7 @@ ANSWERS = {
 
 
 #: Bits of `Site.access` by words of the answers.
-BITS = {name.lower(): bit for name, bit in vars(access_bits).items() if name.isupper()}
-BITS |= {**access_bits.SCOPES, **access_bits.SPACES, **access_bits.VECTORS}
+BITS = access_bits.BITS | access_bits.SCOPES | access_bits.SPACES | access_bits.VECTORS
 
 
 @each(("name", "answer"), ANSWERS.items())
