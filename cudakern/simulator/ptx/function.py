@@ -344,10 +344,6 @@ class FunctionText:
         self.registers[name] = CppVariable(declared[0], cpp_name)
         return self.registers[name]
 
-    def is_register(self, name: str) -> bool:
-        """Return whether a name is that of a register of the function."""
-        return self.register(name) is not None
-
     def label(self, name: str) -> str:
         """Return a label in C++; refuse one that the function lacks."""
         if name not in self._labels:

@@ -35,7 +35,7 @@ class DerivedRegisters:
     """Registers that follow from values that all threads share, or from the thread's index."""
 
     def __init__(
-        self, function: Function, steps: FunctionSteps, is_register: Callable[[str], bool]
+        self, function: Function, steps: FunctionSteps, register: Callable[[str], object]
     ) -> None:
         #: Those that are the same for all threads of a block, and the instructions that compute
         #: them once, from registers before them in the text.
@@ -43,7 +43,7 @@ class DerivedRegisters:
         self.hoisted: set[int] = set()
         #: Those that each thread can compute anew, by the instructions that do, in order.
         self.derived: dict[str, tuple[int, ...]] = {}
-        self._is_register = is_register
+        self._register = register
         self._own = {variable.name for variable in steps.local}
         counts = Counter(name for step in steps.all for name in step.written)
         parameters = {variable.name for variable in function.parameters}
@@ -71,7 +71,7 @@ class DerivedRegisters:
                 self.derived |= dict.fromkeys(step.written, (*before, id(step.instruction)))
 
     def _is_same(self, name: str) -> bool:
-        if self._is_register(name):
+        if self._register(name) is not None:
             return name in self.uniform
         return name[:1] != "%" or not _VARYING.search(_special(name))
 

@@ -313,12 +313,10 @@ class _Parser:
         line = tokens.line()
         is_entry = tokens.take() == ".entry"
         self._scopes, self._visible = [{}], {}
-        results = self._parameters() if tokens.next == "(" and not is_entry else []
+        results = [] if is_entry else self._parameters()
         function = Function(tokens.name(), is_entry, line=line, results=results, linkage=linkage)
-        if tokens.next == "(":
-            function.parameters = self._parameters()
-        while tokens.next.startswith("."):
-            self._function_directive(function)
+        function.parameters = self._parameters()
+        self._function_directives(function)
         if not tokens.accept(";"):
             tokens.expect("{")
             self._define(function.name)
@@ -329,32 +327,33 @@ class _Parser:
         return function
 
     def _parameters(self) -> list[Declaration]:
+        """Take up parameters in parentheses, if there are any."""
         tokens = self.tokens
-        tokens.expect("(")
         parameters: list[Declaration] = []
-        for _ in tokens.items(")"):
+        for _ in tokens.items(")") if tokens.accept("(") else ():
             space = tokens.take()
             if space not in {".param", ".reg"}:
                 tokens.fail("must have a parameter here", space, 1)
             parameters.append(self._variable(space[1:], self._attributes()))
         return parameters
 
-    def _function_directive(self, function: Function) -> None:
+    def _function_directives(self, function: Function) -> None:
         tokens = self.tokens
-        name = tokens.take()
-        if name == ".pragma":
-            tokens.skip_to(";")
-        elif name == ".attribute":
-            tokens.skip_parentheses()
-        else:
-            values = []
-            while tokens.next[:1].isdigit():
-                values.append(tokens.integer())
-                if not 0 <= values[-1] <= _MAX_DIRECTIVE:
-                    tokens.fail("must have a smaller number here", str(values[-1]), 1)
-                if not tokens.accept(","):
-                    break
-            function.directives[name[1:]] = tuple(values)
+        while tokens.next.startswith("."):
+            name = tokens.take()
+            if name == ".pragma":
+                tokens.skip_to(";")
+            elif name == ".attribute":
+                tokens.skip_parentheses()
+            else:
+                values = []
+                while tokens.next[:1].isdigit():
+                    values.append(tokens.integer())
+                    if not 0 <= values[-1] <= _MAX_DIRECTIVE:
+                        tokens.fail("must have a smaller number here", str(values[-1]), 1)
+                    if not tokens.accept(","):
+                        break
+                function.directives[name[1:]] = tuple(values)
 
     def _declared(self, name: str, registers: int = 0) -> str:
         """Return the unique name of what the innermost scope declares."""
@@ -455,11 +454,10 @@ class _Parser:
         tokens = self.tokens
         self._scopes.append({})
         function = Function(name, is_entry=False, line=tokens.line())
-        function.results = self._parameters() if tokens.next == "(" else []
+        function.results = self._parameters()
         tokens.expect("_")
-        function.parameters = self._parameters() if tokens.next == "(" else []
-        while tokens.next.startswith("."):
-            self._function_directive(function)
+        function.parameters = self._parameters()
+        self._function_directives(function)
         tokens.expect(";")
         self._leave_scope()
         return function
@@ -491,7 +489,8 @@ class _Parser:
             tokens.at += 1
             return self._singles[word]
         if word == "{" or (word == "(" and is_call):
-            return self._vector("}" if word == "{" else ")")
+            tokens.take()
+            return Vector(tuple(self._operand() for _ in tokens.items("}" if word == "{" else ")")))
         if word == "[":
             return self._address()
         if word == "!" and not tokens.words[tokens.at + 1][:1].isdigit():
@@ -506,11 +505,6 @@ class _Parser:
     def _register(self) -> Register:
         name = self._known(self.tokens.name())
         return Register(name, self.tokens.offset())
-
-    def _vector(self, end: str) -> Vector:
-        tokens = self.tokens
-        tokens.take()
-        return Vector(tuple(self._operand() for _ in tokens.items(end)))
 
     def _address(self) -> Address | Vector:
         """Take up an address; or, of textures and tensors, a handle and coordinates."""

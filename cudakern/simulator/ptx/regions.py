@@ -49,13 +49,13 @@ class Regions:
         self._most_lines = MOST_LINES if has_own_loops else 0
         self._steps = steps
         self._points = steps.points
-        self._derived = DerivedRegisters(text.function, steps, text.is_register)
+        self._derived = DerivedRegisters(text.function, steps, text.register)
         self.flushes = steps.flush()
         self.constants: Mapping[str, Immediate] = constants(steps.body)
         uniform = self._derived.uniform
 
         def is_kept(name: str) -> bool:
-            return name not in uniform and text.is_register(name)
+            return name not in uniform and text.register(name) is not None
 
         self._live = LiveRegisters(steps, text.targets, is_kept, self._derived.derived.keys())
         meets = [step for step in steps.all if step.meets]
