@@ -64,23 +64,17 @@ CK_ATOMIC(atomic_or, __atomic_fetch_or, (old | value) != old)
 CK_ATOMIC(atomic_xor, __atomic_fetch_xor, value != 0)
 #undef CK_ATOMIC
 
-template <typename T, typename S>
-CK_INLINE T atomic_min(char* address, T value, S site) {
-  return atomic_update<T>(address, site, [value](T old) { return value < old ? value : old; });
-}
-template <typename T, typename S>
-CK_INLINE T atomic_max(char* address, T value, S site) {
-  return atomic_update<T>(address, site, [value](T old) { return old < value ? value : old; });
-}
-template <typename S>
-CK_INLINE u32 atomic_inc(char* address, u32 last, S site) {
-  return atomic_update<u32>(address, site, [last](u32 old) { return old >= last ? 0 : old + 1; });
-}
-template <typename S>
-CK_INLINE u32 atomic_dec(char* address, u32 last, S site) {
-  return atomic_update<u32>(address, site,
-                            [last](u32 old) { return old == 0 || old > last ? last : old - 1; });
-}
+/// Those that the host has no instruction for.
+#define CK_UPDATE(name, updated) \
+  template <typename T, typename S> \
+  CK_INLINE T name(char* address, T value, S site) { \
+    return atomic_update<T>(address, site, [value](T old) -> T { return updated; }); \
+  }
+CK_UPDATE(atomic_min, value < old ? value : old)
+CK_UPDATE(atomic_max, old < value ? value : old)
+CK_UPDATE(atomic_inc, old >= value ? 0 : old + 1)
+CK_UPDATE(atomic_dec, old == 0 || old > value ? value : old - 1)
+#undef CK_UPDATE
 
 template <typename T, typename S>
 CK_INLINE T atomic_exchange(char* address, T value, S site) {
