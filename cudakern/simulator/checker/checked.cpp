@@ -19,14 +19,6 @@ static void write_pointers(const Launch& launch, uint32_t bytes, const ck_sim_op
   memory_map.parameter_bytes = bytes;
 }
 
-/// Has as many blocks run as the options say, or a few more: whole clusters.
-static void take_sample(Launch* launch, ck_sim_options* o) {
-  if (o->sample != 0 && o->sample < launch->blocks) {
-    launch->blocks = (o->sample + launch->ranks - 1) / launch->ranks * launch->ranks;
-  }
-  o->sample = launch->blocks;
-}
-
 static void run_all(Launch* launch, uint64_t seed) {
   Rounds rounds = {};
   rounds.launch = launch;
@@ -49,7 +41,10 @@ static void run_all(Launch* launch, uint64_t seed) {
 static bool prepare_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape,
                            ck_sim_options* options) {
   if (!accept_launch(launch, kernel, shape)) return false;
-  take_sample(launch, options);
+  if (options->sample != 0 && options->sample < launch->blocks) {  // rounded up to whole clusters
+    launch->blocks = (options->sample + launch->ranks - 1) / launch->ranks * launch->ranks;
+  }
+  options->sample = launch->blocks;
   if (!count_resident(launch, options->resident, options->most_resident)) return false;
   if (launch->blocks >= kMaxSerial) {
     return refuse(launch, "a checked launch must have fewer than 2**21 - 1 blocks");

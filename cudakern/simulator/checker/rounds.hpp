@@ -164,7 +164,6 @@ inline bool pass(Rounds* r, Worker* w) {
   return ran;
 }
 
-/// Whether rounds without progress go on forever.
 inline bool is_deadlock(Rounds* r) {
   if (r->quiet < kQuietRounds) return false;
   if (r->quiet == kQuietRounds) {

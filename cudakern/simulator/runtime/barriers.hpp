@@ -193,13 +193,6 @@ inline void complete(Worker* w, unsigned number) {
   ++w->changes;
 }
 
-inline void forget_barriers(Worker* w) {
-  for (const unsigned number : SetBits{w->barriers_used}) {
-    reset_barrier(&w->barriers[number]);
-  }
-  w->barriers_used = 0;
-}
-
 /// Lets threads go on that only waited for those that have exited.
 inline void release_for_exited(Worker* w) {
   for (const unsigned number : SetBits{w->barriers_used}) {

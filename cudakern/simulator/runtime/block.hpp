@@ -23,7 +23,10 @@ inline void start_block(Worker* w, Cluster* cluster, uint64_t next) {
   w->alone.phase = w->alone.arrived = w->alone.gone = 0;
   order_forget(&w->alone.keys[0]);
   order_forget(&w->alone.keys[1]);
-  forget_barriers(w);
+  for (const unsigned number : SetBits{w->barriers_used}) {
+    reset_barrier(&w->barriers[number]);
+  }
+  w->barriers_used = 0;
   for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
     w->warps[first / kWarpSize].exited = 0;
   }

@@ -32,7 +32,6 @@ inline uint32_t warps_of(const Worker* w) {
   return (w->launch->threads + kWarpSize - 1) / kWarpSize;
 }
 
-/// Returns what a lane gives its warp.
 inline void* data_of_lane(const Worker* w, uint32_t thread, const ck_sim_point& at) {
   void* const given = saved_of(w, thread) + kGivenOffset;
   if (at.is_fixed != 0) {
@@ -42,7 +41,6 @@ inline void* data_of_lane(const Worker* w, uint32_t thread, const ck_sim_point& 
   return given;
 }
 
-/// Whether threads were left at the same point.
 inline bool all_at(const uint16_t* points, uint32_t count, uint16_t point) {
   uint32_t differ = 0;
   for (uint32_t i = 0; i < count; ++i) {
