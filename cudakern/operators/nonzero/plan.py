@@ -24,7 +24,6 @@ _WARP = 32
 _WARPS = THREADS // _WARP
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
-#
 # Blocks and tiles. There are at most TILES tiles, one for each block, until TILE_BYTES no longer
 # suffice. A larger x has about a multiple of BLOCKS tiles, so no round of blocks is nearly empty.
 RANKS = (2, 4, 8)  # dimensions of a strided kernel; few kernels; estimate
@@ -39,11 +38,9 @@ MAX_PLACES = 65536  # elements of a tile: their places have 16 bits; limit
 STRIDED_TURN_WORDS = 8  # words of masks that a lane makes in a turn of strided; limit
 COLUMN_RANK = 4  # dimensions outside and inside of the contiguous one of columns; limit
 MIN_COLUMNS = 16  # columns inside: with fewer most lanes idle; estimate
-#
 # Workspace
 MIN_SLOTS = 4096  # tiles that there is room for; beyond, a power of two; estimate
 HEADER_WORDS = 2  # words of 8 bytes in front of the tiles' own; limit
-#
 # Writing coordinates
 BUFFER_BYTES = 1536  # bytes in which a warp puts rows together; limit
 GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes of gaps there, so rows use different banks; limit
@@ -51,7 +48,6 @@ ALIGNED_ROWS = 8  # rows that a warp's part is rounded to, so it ends with a sec
 UNCOUNTED_BYTES = 64 * 2**20  # bytes at most allocated before elements are counted; estimate
 SPARE_BYTES = 2**20  # bytes at most that stay allocated behind all coordinates; estimate
 STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit
-#
 # Those of these that kernels get as macros.
 _MACROS = {
     "CK_TILE_BYTES": TILE_BYTES,
