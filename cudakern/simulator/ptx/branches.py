@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.builtin_functions import BUILTINS
+from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.model import Register, Vector
 from cudakern.simulator.ptx.values import type_of_register
 

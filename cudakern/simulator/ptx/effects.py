@@ -136,3 +136,17 @@ def parse_effects(text: str) -> Effects:
             message = f"say what it does in known words ({known}); got {phrase!r}"
             raise ValueError(message)
     return Effects(frozenset(words), size, order)
+
+
+#: Of functions that NVRTC's code calls without defining them; ptx.hpp has ``call_...`` for them.
+BUILTINS = {
+    name: parse_effects(words)
+    for name, words in {
+        "vprintf": "nothing",
+        "__assertfail": "fails",
+        "malloc": "nothing",
+        "free": "nothing",
+        "memcpy": "reads, writes, n bytes",
+        "memset": "writes, n bytes",
+    }.items()
+}

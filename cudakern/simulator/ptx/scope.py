@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.basic_blocks import blocks_of, names_in
-from cudakern.simulator.ptx.builtin_functions import BUILTINS
+from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
 from cudakern.simulator.ptx.values import quote, shorten
 from cudakern.simulator.runtime.abi import SiteStruct

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.basic_blocks import names_in, with_rows
-from cudakern.simulator.ptx.builtin_functions import BUILTINS
+from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.instructions.special import REGISTERS
 from cudakern.simulator.ptx.model import (
     Address,

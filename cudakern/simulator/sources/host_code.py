@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.ptx.builtin_functions import BUILTINS
+from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.sources import declarations, includes, standard_headers
 from cudakern.simulator.sources.declarations import (
     BRANCHES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudakern.simulator.ptx import access_bits
-from cudakern.simulator.ptx.builtin_functions import BUILTINS
+from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.instructions import table
 from tests.helpers.rows import each
 
