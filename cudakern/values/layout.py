@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
+from operator import mul
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -83,12 +85,8 @@ class Dimension:
 
 def packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     """Return the byte strides of a C-contiguous array."""
-    strides: list[int] = []
-    stride = itemsize
-    for extent in reversed(shape):
-        strides.append(stride)
-        stride *= max(extent, 1)
-    return tuple(reversed(strides))
+    sizes = (max(extent, 1) for extent in reversed(shape))
+    return tuple(accumulate(sizes, mul, initial=itemsize))[-2::-1]
 
 
 def merge(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
