@@ -165,34 +165,31 @@ class LiveRegisters:
         self, steps: FunctionSteps, tables: Mapping[str, Targets]
     ) -> tuple[list[list[_StepRegisters]], list[list[int]]]:
         """Return the basic blocks, and which ones follow each."""
-        blocks: list[list[_StepRegisters]] = [[]]
-        ends: list[Step | None] = [None]
+        blocks: list[list[Step]] = [[]]
         labels: dict[str, int] = {}
         for statement in steps.body:
             if isinstance(statement, Label):
                 if blocks[-1]:
                     blocks.append([])
-                    ends.append(None)
                 labels[statement.name] = len(blocks) - 1
             elif (step := steps.of.get(id(statement))) is not None:
-                written = self._mask(step.written)
-                surely = 0 if step.has_guard else written
-                point = steps.points.get(id(statement), 0)
-                read, guarded = self._mask(step.read), step.has_guard
-                registers = _StepRegisters(read, written, surely, point, step.meets, guarded)
-                blocks[-1].append(registers)
+                blocks[-1].append(step)
                 if step.opcode in LEAVING:
-                    ends[-1] = step
                     blocks.append([])
-                    ends.append(None)
         follow = []
-        for i, last in enumerate(ends):
+        for i, block in enumerate(blocks):
+            last = block[-1] if block and block[-1].opcode in LEAVING else None
             leaves = last is not None and not last.has_guard
             targets = [] if leaves or i + 1 == len(blocks) else [i + 1]
             if last is not None and last.opcode in {"bra", "brx"}:
                 targets += [labels[name] for name in targets_of(last, tables) if name in labels]
             follow.append(targets)
-        return blocks, follow
+        return [[self._registers(step, steps.points) for step in block] for block in blocks], follow
+
+    def _registers(self, step: Step, points: Mapping[int, int]) -> _StepRegisters:
+        written, read = self._mask(step.written), self._mask(step.read)
+        surely, point = 0 if step.has_guard else written, points.get(id(step.instruction), 0)
+        return _StepRegisters(read, written, surely, point, step.meets, step.has_guard)
 
     def _reversed(self, moves: list[list[tuple[int, int]]]) -> list[list[int]]:
         """Return what holds after each step, by what a step adds and what it lets through."""
