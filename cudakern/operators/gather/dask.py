@@ -45,12 +45,6 @@ def gather(
         the position, in all of the indices, of the first one of some chunk. When the graph is
         built: the axis is empty while there are indices.
 
-    Notes
-    -----
-    If x has n chunks along ``axis``, there are n tasks for each chunk of the result, each of which
-    allocates as much; a tree merges up to 8 at a time. The result is a copy of bytes, whatever the
-    chunks.
-
     Examples
     --------
     >>> import dask.array as da

@@ -43,8 +43,7 @@ def gather_nd(
 
     Notes
     -----
-    As for `gather`; n is the number of chunks of x along all axes that are indexed. Indices may
-    have several chunks along the last axis, too.
+    Indices may have several chunks along the last axis, too.
 
     Examples
     --------

@@ -42,10 +42,6 @@ def one_hot(
     dask array
         Chunked as the indices; the new axis is one chunk, so chunks are ``depth`` times as long.
 
-    Notes
-    -----
-    The result is made of copied bytes, whatever the chunks.
-
     Examples
     --------
     >>> import dask.array as da
