@@ -81,12 +81,10 @@ def compile(program: Program) -> tuple[bytes, str]:  # noqa: A001  always nvrtc.
     PTX begins with comments that hold the symbols of name expressions: see `lowered_names`.
     A fork waits for NVRTC, whose locks would stay held in the forked process.
     """
-    doing = f"compiling {PurePath(program.name).name}"
+    late = make_announcer(KERNELS, f"compiling {PurePath(program.name).name}")
     with _first_parsing:
         _spend_handlers()
-    return run_to_completion(
-        lambda cancelled: _compile(program, cancelled), make_announcer(KERNELS, doing)
-    )
+    return run_to_completion(lambda cancelled: _compile(program, cancelled), late)
 
 
 @cache
@@ -210,9 +208,7 @@ def cached_file(
 @cache
 def capabilities() -> tuple[int, ...]:
     """Return the compute capabilities, such as 90, for which NVRTC compiles our kernels."""
-    return tuple(
-        capability for capability in supported_capabilities() if capability >= MIN_CAPABILITY
-    )
+    return tuple(number for number in supported_capabilities() if number >= MIN_CAPABILITY)
 
 
 def supported_capabilities() -> tuple[int, ...]:

@@ -30,10 +30,9 @@ def as_level(operator: str, value: object) -> FeatureLevel:
     try:
         return FeatureLevel(integer_of(value))
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        requirement = (
-            f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {describe_value(value)}"
-        )
-        raise ArgumentError(operator, "feature_level", requirement) from None
+        requirement = "must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got "
+        message = requirement + describe_value(value)
+        raise ArgumentError(operator, "feature_level", message) from None
 
 
 @dataclass(frozen=True)

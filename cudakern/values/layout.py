@@ -112,9 +112,8 @@ def order_by(dimensions: Iterable[Dimension], operand: int) -> tuple[Dimension, 
 
 def sort_for_walk(dimensions: Iterable[Dimension]) -> list[Dimension]:
     """Sort dimensions so that the first operand is walked best, without those of size 1."""
-    return sorted(
-        [d for d in dimensions if d.size > 1], key=lambda d: (d.strides[0] != 0, -abs(d.strides[0]))
-    )
+    walked = [d for d in dimensions if d.size > 1]
+    return sorted(walked, key=lambda d: (d.strides[0] != 0, -abs(d.strides[0])))
 
 
 def alignment(*offsets: int) -> int:
@@ -145,9 +144,8 @@ def overlaps_itself(shape: Sequence[int], strides: Sequence[int], itemsize: int 
     """
     if 0 in shape:
         return False
-    terms = sorted(
-        ((abs(s), n - 1) for n, s in zip(shape, strides, strict=True) if n > 1), reverse=True
-    )
+    walked = [(n, s) for n, s in zip(shape, strides, strict=True) if n > 1]
+    terms = sorted(((abs(s), n - 1) for n, s in walked), reverse=True)
     tails = [sum(s * n for s, n in terms[k:]) for k in range(len(terms) + 1)]
     if all(s >= tails[k + 1] + itemsize for k, (s, _) in enumerate(terms)):
         return False

@@ -45,9 +45,8 @@ def profiling(xp: Module) -> Iterator[None]:
 
 def run(options: argparse.Namespace) -> int:
     """Run the lines; return the exit status."""
-    lines = [
-        (case.name, line.workload) for case in check_cases(options.cases) for line in case.lines
-    ]
+    cases = check_cases(options.cases)
+    lines = [(case.name, line.workload) for case in cases for line in case.lines]
     try:
         xp = np if choose(options.engine) == "simulator" else import_cupy()
     except EngineUnavailableError as error:

@@ -86,9 +86,8 @@ class NonzeroProblem:
 def plan_nonzero(problem: NonzeroProblem) -> Launch:
     """Choose the variant for a problem whose shapes and types are already known to be legal."""
     x = problem.x
-    dimensions = merge(
-        Dimension(size, (stride,)) for size, stride in zip(x.shape, x.strides, strict=True)
-    )
+    walked = zip(x.shape, x.strides, strict=True)
+    dimensions = merge(Dimension(size, (stride,)) for size, stride in walked)
     contiguous = not dimensions or (len(dimensions) == 1 and dimensions[0].strides == (x.itemsize,))
     if x.size == 0 or (contiguous and x.phase % x.itemsize == 0):
         return _plan_stream(problem)

@@ -67,9 +67,8 @@ def one_hot(
         if pair.array is not None:
             beside = {"indices": indices}
             chunked = lazy.of_one_chunk(name, "values", values, pair.array, beside)
-    lazy.require_one_device(
-        name, indices=positions, **({} if chunked is None else {"values": chunked})
-    )
+    operands = {"indices": positions} | ({} if chunked is None else {"values": chunked})
+    lazy.require_one_device(name, **operands)
     shape = result_shape(positions, depth, axis, pair.dtype)
     symbols, new = tuple(range(positions.ndim)), positions.ndim
     return lazy.map_chunks(

@@ -130,9 +130,8 @@ class _States:
 
     def of_whole(self, chunk: object) -> Array:
         """Return the result for a chunk with all elements that are reduced."""
-        return self.result(
-            only_chunk(chunk), self.call.function, last_index=self.call.reduction.last_index
-        )
+        last_index = self.call.reduction.last_index
+        return self.result(only_chunk(chunk), self.call.function, last_index=last_index)
 
     def of_nothing(self, chunk: Array, dtype: np.dtype[Any]) -> Array | None:
         """Return the state of a chunk whose results have no element; None for other chunks."""

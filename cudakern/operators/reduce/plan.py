@@ -185,9 +185,8 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         .done()
     )
     spec = problem.reduction.specialise("tiles", wide=wide, width=width)
-    return launch_of(
-        spec, -(-slabs // tile_slabs), tuning.STAGE_BYTES + tuning.GATHERED_BYTES, arguments
-    )
+    shared = tuning.STAGE_BYTES + tuning.GATHERED_BYTES
+    return launch_of(spec, -(-slabs // tile_slabs), shared, arguments)
 
 
 def _plan_stream(problem: ReduceProblem) -> Launch | None:

@@ -260,9 +260,8 @@ class FunctionText:
             self.local_bytes += max(size, variable.alignment)
             if self.local_bytes > _MAX_LOCAL_BYTES:
                 requirement = f"must have at most {_MAX_LOCAL_BYTES} bytes of local memory"
-                raise RefusedError(
-                    self.scope.describe_problem(self.function, requirement, self.local_bytes)
-                )
+                problem = self.scope.describe_problem(self.function, requirement, self.local_bytes)
+                raise RefusedError(problem)
             alignment = max(variable.alignment, 8)
             if self.is_checked and variable.space == "local":
                 text = (

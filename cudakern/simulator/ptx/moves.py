@@ -108,9 +108,7 @@ def store(text: FunctionText) -> str:
         return f"if ({condition}) {{ {call}{undefined}); }} else {{ {call}); }}"
     if len(values) == 1:
         return f"store<{kind}>({pointer}, {values[0]});"
-    puts = [
-        f"store<{kind}>(a + {i * TYPE_BYTES[kind]}, {value});" for i, value in enumerate(values)
-    ]
+    puts = (f"store<{kind}>(a + {i * TYPE_BYTES[kind]}, {v});" for i, v in enumerate(values))
     return f"{{ char* const a = {pointer}; {' '.join(puts)} }}"
 
 

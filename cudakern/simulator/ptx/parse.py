@@ -124,9 +124,8 @@ class _Parser:
 
     def _address_size(self) -> None:
         if self.tokens.number() != _ADDRESS_BITS:
-            self.tokens.fail(
-                "must have addresses of 64 bits", self.tokens.words[self.tokens.at - 1]
-            )
+            found = self.tokens.words[self.tokens.at - 1]
+            self.tokens.fail("must have addresses of 64 bits", found)
 
     def _alias(self) -> None:
         alias = self.tokens.name()

@@ -118,9 +118,8 @@ class Regions:
         is_fixed = all(field in fixed for field in "ab" if f"{{{field}}}" in meeting.made)
         alike = meeting.made.format_map(dict.fromkeys("abc", "0") | dict(fixed))
         which = f"ck_sim::Meets::{'kFixed' if is_fixed else 'kGiven'}"
-        self._rows.append(
-            f"{{{self._text.site()}, nullptr, 0, nullptr, 0, 0, 0, {which}, {alike}}}"
-        )
+        row = f"{self._text.site()}, nullptr, 0, nullptr, 0, 0, 0, {which}, {alike}"
+        self._rows.append(f"{{{row}}}")
         return "" if is_fixed and made == alike else given
 
     def _leave(self, point: int) -> str:
@@ -217,9 +216,8 @@ class Regions:
         yield f"struct {name}_saved {{"
         yield f"u32 mask; alignas(16) union {{ u32 none; {given} }} met;"
         yield from self._text.local.values()
-        yield from (
-            f"{kind} {name};" for kind, name in map(self._text.registers.__getitem__, names)
-        )
+        variables = map(self._text.registers.__getitem__, names)
+        yield from (f"{kind} {name};" for kind, name in variables)
         yield "};"
         yield f"static const ck_sim_point {name}_points[] = {{{', '.join(('{}', *self._rows))}}};"
 

@@ -72,13 +72,9 @@ class FunctionSteps:
         self.all = [_step(instruction, row) for instruction, row in with_rows(body)]
         self.of = {id(step.instruction): step for step in self.all}
         read = {name for step in self.all for name in step.read}
+        points = (step for step in self.all if step.meets or _yields(step, read))
         #: By identity: those at which a thread can be left, since it waits or lets others run.
-        self.points = {
-            id(step.instruction): number
-            for number, step in enumerate(
-                (step for step in self.all if step.meets or _yields(step, read)), 1
-            )
-        }
+        self.points = {id(step.instruction): number for number, step in enumerate(points, 1)}
         self.local = [s for s in body if isinstance(s, Declaration) and s.space == "local"]
 
     def flush(self) -> bool:
