@@ -476,8 +476,7 @@ inline bool find_quickly(Worker* w, const char* address, const Site* site,
   return start < o.bytes && bytes <= o.bytes - start;
 }
 
-/// Checks and counts a weak access of whole words by rules that are quick to apply. Returns false
-/// if these do not settle it.
+/// Checks and counts a weak access of whole words by quick rules; false if these do not settle it.
 template <bool kWrite>
 inline bool pass_access(Worker* w, const char* address, const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;

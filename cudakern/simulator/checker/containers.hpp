@@ -1,5 +1,4 @@
-// Containers of the checker. They need malloc alone: a runtime without C++'s library can be linked
-// by any compiler.
+// Containers that need malloc alone: any compiler can link a runtime without C++'s library.
 #pragma once
 
 #include <stddef.h>

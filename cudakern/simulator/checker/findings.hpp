@@ -1,5 +1,4 @@
-// Findings of the checker, and numbers for the instructions that it meets. Python writes the
-// messages.
+// Findings, whose messages Python writes, and numbers for the instructions that are met.
 #pragma once
 
 #include <string.h>

@@ -1,5 +1,4 @@
-// What Python passes to a checked launch, and what the launch leaves. Python reads the structures
-// and the enumerations here.
+// What Python, which reads these declarations, passes to a checked launch, and what that leaves.
 #pragma once
 
 #include "runtime_api.hpp"

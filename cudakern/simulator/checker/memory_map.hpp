@@ -1,8 +1,7 @@
 // The memory that a checked launch may access. Arrays are copied into an arena. Each lies between
 // red zones there, and as far from a 512-byte boundary as in its own allocation, as on a GPU. A
 // sampled launch copies what it touches of arrays, and copies nothing back. While a launch runs,
-// words that are addresses of arrays are those of the copies, wherever they stand; afterwards they
-// are the host's again.
+// words that are addresses of arrays are those of the copies; afterwards they are the host's again.
 #pragma once
 
 #include "addresses.hpp"

@@ -17,8 +17,7 @@
 // strong accesses, whatever values these read.
 //
 // A read that sees the value of a strong write comes after that write, and so does what comes after
-// the read. It does not come after anything else that the writer did. Observations keep that, by
-// address.
+// the read, but not after anything else that the writer did. Observations keep that, by address.
 #pragma once
 
 #include "findings.hpp"

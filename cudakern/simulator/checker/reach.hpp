@@ -1,5 +1,4 @@
-// Which arrays a launch reaches by addresses in memory, and where an address stands that leads to
-// no array.
+// Which arrays a launch reaches by addresses in memory; where one stands that leads to no array.
 #pragma once
 
 #include "shadow.hpp"

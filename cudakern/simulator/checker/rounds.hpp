@@ -83,8 +83,7 @@ inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
   return i * least + (least * run + (2 * i + 1) * (all % run)) / (2 * run);
 }
 
-/// Starts a cluster on workers without a block: from number `i` on there are enough. Returns the
-/// number after the last one.
+/// Starts a cluster on enough idle workers, from number `i` on. Returns the number after the last.
 inline size_t start_cluster(Rounds* r, size_t i) {
   const uint32_t ranks = r->launch->ranks;
   Cluster* cluster = ranks == 1 ? nullptr : make_cluster(r->launch);

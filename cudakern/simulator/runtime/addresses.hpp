@@ -24,8 +24,7 @@ inline bool may_have_addresses(const uint64_t* words, uint64_t low, uint64_t hig
   return (found[0] | found[1]) >> 63 != 0;
 }
 
-/// Calls `visit` with each aligned word that is an address in [low, high]. Others may write
-/// meanwhile.
+/// Calls `visit` with each aligned word that is an address in [low, high], while others may write.
 template <typename Visit>
 inline void for_addresses(const void* memory, uint64_t bytes, uint64_t low, uint64_t high,
                           Visit visit) {

@@ -1,5 +1,4 @@
-// Leaving the running thread: at failures, to let others run, after polls in vain, and to wait for
-// lanes that are near.
+// Leaving the running thread: at failures, for others, after polls in vain, for lanes to come.
 #pragma once
 
 #include "hooks.hpp"

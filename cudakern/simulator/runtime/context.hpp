@@ -1,8 +1,7 @@
 // Switching between call stacks on one OS thread.
 //
 // glibc's swapcontext takes about 500 ns, as it saves the signal mask by a system call. To save
-// just the callee-saved registers takes a few. On machines other than x86-64 and aarch64, ucontext
-// is used.
+// just the callee-saved registers takes a few. Only x86-64 and aarch64 do not use ucontext.
 #pragma once
 
 #include <stddef.h>

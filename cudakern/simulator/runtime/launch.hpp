@@ -96,8 +96,7 @@ inline void unlock_all() {
     pthread_mutex_unlock(lock);
   }
 }
-/// The child of a fork has no timers, and no launches of other threads. The copies that these use
-/// stay in use forever.
+/// The child of a fork has no timers, and no other threads' launches, whose copies stay in use.
 inline void begin_fork() {
   copies_in_use = nullptr;
   unlock_all();

@@ -1,5 +1,4 @@
-// What kernels know of the thread that runs them, and the functions of the runtime that all of them
-// may call.
+// What kernels know of the thread that runs them, and functions of the runtime for all of them.
 #pragma once
 
 #include <stddef.h>
@@ -64,8 +63,7 @@ struct View {
 // Bytes are undefined if nothing has written them, or if a shuffle took them from a lane that is
 // not there. A word says which bytes are undefined of a register, or of what is loaded or stored:
 // it has a bit for each byte, from the first one on. Then it says whether they are more than
-// padding, which may be stored, and has a bit for each of their origins, see undefined.hpp. Words
-// are joined by or.
+// padding, which may be stored, and has a bit for each origin, see undefined.hpp. Or joins words.
 constexpr uint64_t kUndefinedBytes = 0xFFFF;
 constexpr uint64_t kNoPadding = 1u << 16;  // all that was loaded is undefined
 constexpr uint64_t kNoPiece = 1u << 17;    // what was loaded is not one of several neighbours

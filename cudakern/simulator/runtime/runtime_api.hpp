@@ -94,8 +94,7 @@ struct Team {
   const Group* group;
 };
 
-/// Sets, for as long as this exists, whether the processor takes subnormal operands for zeros.
-/// Results can be subnormal.
+/// Sets while it exists whether the processor takes subnormal operands, but not results, for zeros.
 class FloatControl {
  public:
 #ifdef __x86_64__
@@ -196,8 +195,7 @@ CK_SIM_EXPORT char* ck_sim_write_undefined(char* address, const void* value,
                                            const ck_sim::Site* site);
 /// Before an atomic, which must call ck_sim_updated afterwards.
 CK_SIM_EXPORT char* ck_sim_atomic(char* address, const ck_sim::Site* site);
-/// Before an access, kReads or kWrites, to any number of bytes of any alignment; null if these must
-/// not be accessed.
+/// Before an access, kReads or kWrites, to any bytes of any alignment; null if it must not happen.
 CK_SIM_EXPORT char* ck_sim_access_range(const char* address, uint64_t bytes, uint32_t kind,
                                         const ck_sim::Site* site);
 /// What an undefined value is used for, which is a finding.
@@ -336,8 +334,7 @@ inline uint32_t warp_number(const ck_sim::View* me) {
 }
 
 // Shared memory. An address in `.shared::cta`, or in `.shared::cluster` for the block's own memory,
-// is an offset in the block's window. For the memory of the cluster's block of rank r, `mapa` adds
-// (r + 1) << kRankShift.
+// is an offset in the block's window. For the block of rank r, `mapa` adds (r + 1) << kRankShift.
 constexpr int kRankShift = 24;
 
 /// The host's address of a `.shared::cluster` address.

@@ -1,5 +1,4 @@
-// The state of a launch: its workers, the threads of the block that each of them runs, and what
-// these wait for.
+// The state of a launch: its workers, the threads of their blocks, and what these wait for.
 #pragma once
 
 #include <stdarg.h>

@@ -22,8 +22,7 @@ constexpr uint32_t kMostFreeStacks = 8192;  // that are kept for later launches
 
 // MADV_GUARD_INSTALL, which Linux has since 6.13: a guard without a mapping of its own.
 constexpr int kInstallGuard = 102;
-// Without it, a stack and its guard are two mappings, and a process has at most 65530 of these by
-// default.
+// Without it, a stack and its guard are two mappings; by default a process has at most 65530.
 constexpr uint64_t kMostMappedStacks = 16384;
 
 /// Maps pages, which take no memory until they are touched; null without address space.
@@ -145,8 +144,7 @@ inline Fiber* take_fiber(void (*entry)()) {
   }
   pthread_mutex_unlock(&fibers_lock);
   if (fiber != nullptr) {
-    // Even a used one starts again: it may have been left in the middle of a failed kernel, or have
-    // run on another OS thread.
+    // Even a used one starts again: a failed kernel may have left it, or another OS thread run it.
     start_context(fiber, entry);
   }
   return fiber;

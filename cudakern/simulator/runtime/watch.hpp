@@ -1,7 +1,6 @@
 // Finds out that all runners wait: for blocks that nobody runs, of which each runner then takes
 // more, or forever. A runner is stuck if all of its threads wait or are in a cycle. When all
-// runners are stuck, each looks for one more cycle, since another may have written just before it
-// was stuck, and confirms.
+// are stuck, each looks for one more cycle, since another may have written before, and confirms.
 #pragma once
 
 #include <sched.h>

@@ -14,8 +14,7 @@ namespace ck_sim {
 constexpr uint32_t kMostFreeWorkers = 64;  // that are kept for later launches
 
 // The addresses of a block's shared memory. All that a 32-bit offset can reach are reserved, but
-// only those that the kernel asked for can be accessed, in whole pages. So a wrong offset is a
-// fault.
+// only the pages that the kernel asked for can be accessed. So a wrong offset is a fault.
 constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
 constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where there is little address space
 

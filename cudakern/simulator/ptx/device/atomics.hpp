@@ -1,5 +1,4 @@
-// Atomics. Each tells the runtime what it did to memory, as threads that change nothing may be
-// waiting.
+// Atomics. They tell the runtime what they did to memory: threads that change nothing may wait.
 #pragma once
 
 #include "ptx.hpp"

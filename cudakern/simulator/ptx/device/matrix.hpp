@@ -4,8 +4,7 @@
 // Sums of integers are exact modulo 2^32, or exact and then clamped (.satfinite). Products of
 // floats up to 32 bits are exact. They are added to c in double precision, by ascending k, and the
 // sum is rounded once to d's type. The manual asks for at least d's precision and leaves the order
-// open. f64 is a chain of fused multiply-adds by ascending k, which starts with c. Subnormals
-// count.
+// open. f64 is a chain of fused multiply-adds by ascending k, from c on. Subnormals count.
 #pragma once
 
 #include "ptx.hpp"

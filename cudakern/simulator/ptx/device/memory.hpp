@@ -1,5 +1,4 @@
-// Accesses to memory. In checked launches the checker is asked before each, and says where to
-// access.
+// Accesses to memory. Checked launches ask the checker before each; it says where to access.
 #pragma once
 
 #include "runtime_api.hpp"

@@ -14,8 +14,7 @@
   char* const window = me->group->window
 
 // An entry that runs all threads of a block: those of a team go on from a point, one after the
-// other, then those of the next team. `t` is the number of a thread, `thread_x` and so on are its
-// index.
+// other, then those of the next team. `t` is a thread's number, `thread_x` and so on its index.
 #define CK_REGIONS \
   ck_sim::Team team; \
   ck_sim_begin(&team); \

@@ -1,5 +1,4 @@
-// Conversions of f16 and bf16 to f32, which is exact, and back with one rounding. The values of
-// smaller floats.
+// Conversions of f16 and bf16 to f32 (exact), and back (rounded once). Values of smaller floats.
 #pragma once
 
 #include "rounding.hpp"
