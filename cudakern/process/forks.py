@@ -96,8 +96,7 @@ def run_to_completion(
     and runs handlers; if a handler raises, the work must stop. The caller calls ``late`` if
     the work takes long. If all work is to stop, it still waits for what has begun.
 
-    Raises what the function raises, OSError if there is no room for a thread, and KeyboardInterrupt
-    if all work is to stop.
+    Raises what the function raises, OSError without room, KeyboardInterrupt if all work is to stop.
     """
     if stopping:
         raise KeyboardInterrupt

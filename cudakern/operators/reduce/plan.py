@@ -1,7 +1,6 @@
 """Planning of reduce: which dimensions are kept, which are reduced, and by which kernel.
 
-The division of work depends on the shape and the types alone, never on the device. The same holds
-for the bits of the result.
+The division of work, like the result's bits, depends on shape and types alone, never on the device.
 """
 
 from __future__ import annotations

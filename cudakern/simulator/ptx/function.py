@@ -300,8 +300,7 @@ class FunctionText:
     def turn(self, labels: Iterable[str]) -> str:
         """Return what is to be done before a branch: counting, if it goes round a loop.
 
-        Others run after many turns. Unless the launch is checked, only loops are counted that do
-        not involve others.
+        Others run after many turns. Plain launches only count loops that do not involve others.
         """
         above = [self._labels_above[name] for name in labels if name in self._labels_above]
         if not above or not (self.is_checked or self._involved in above):

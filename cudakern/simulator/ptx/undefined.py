@@ -1,9 +1,8 @@
 """Undefined values in checked launches: which registers can hold some, and C++ that follows them.
 
 A value is undefined if nothing has written it to memory, or if a shuffle takes it from a missing
-lane. Results that are computed from it are undefined, too, unless another operand decides them. Its
-use is a finding where it decides a branch, is part of an address, goes into an atomic, or is stored
-where others see it.
+lane; likewise what is computed from it, unless another operand decides that. Its use is a finding
+where it decides a branch, is part of an address, goes into an atomic, or is stored for others.
 
 A register that others need later has a variable for its word. Of one that is computed and used up
 in a basic block, it is known from which words it follows.

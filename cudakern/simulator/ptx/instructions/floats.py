@@ -1,8 +1,7 @@
 """Floats of 32 and 64 bits: chapter 9.7.3 of the manual.
 
 Instructions that are not approximate give the manual's bits. Approximate ones give the host's
-function, which errs by less than a unit in the last place or so; their rows name the error that
-the manual allows.
+function, to a unit in the last place or so; their rows name the error that the manual allows.
 """
 
 from __future__ import annotations

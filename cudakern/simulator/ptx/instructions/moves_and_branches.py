@@ -1,7 +1,6 @@
 """Moves, loads, stores, branches and calls, whose C++ depends on more than their types.
 
-They are in sections 9.7.9 and 9.7.12 of the PTX ISA manual; `moves.py` and `branches.py` beside the
-table write their C++.
+They are in sections 9.7.9 and 9.7.12 of the PTX ISA manual; `moves.py` and `branches.py` write it.
 """
 
 from __future__ import annotations
