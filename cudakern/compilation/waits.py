@@ -1,7 +1,4 @@
-"""Messages on standard error about work that takes long: one line for each kind and process.
-
-``CUDAKERN_QUIET=1`` turns them off.
-"""
+"""Messages about work that takes long: one for each kind and process, unless CUDAKERN_QUIET=1."""
 
 from __future__ import annotations
 

@@ -65,10 +65,7 @@ class DataType(IntEnum):
 
     @classmethod
     def from_numpy(cls, dtype: np.dtype[Any]) -> DataType:
-        """Return the data type of a NumPy dtype; raise DTypeError if no operator supports that.
-
-        Such as objects, strings, dates, structures and other byte orders.
-        """
+        """Return the data type of a NumPy dtype; DTypeError for objects, strings, dates etc."""
         value: object = dtype
         data_type = known_dtypes().get(dtype) if isinstance(value, np.dtype) else None
         if data_type is None:

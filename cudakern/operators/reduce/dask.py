@@ -70,8 +70,7 @@ def reduce(
 
     Integers wrap in the result's type, whatever the chunks. Partial results of floats are in the
     type that `cudakern.reduce` adds them up in, float32 for float16: only the last step rounds to
-    the result's. Their order follows the chunks, so sums and products of floats may have other last
-    bits than those of one array, or of other chunks; the same chunks give the same bits. Where
+    the result's. Their order follows the chunks, as do the last bits of sums and products; where
     no reduced axis has several chunks, all bits are those of `cudakern.reduce`. Of several largest
     or smallest complex numbers, zeros of either sign or NaNs, another one may be found.
 

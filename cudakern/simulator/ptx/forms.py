@@ -317,10 +317,7 @@ class Table:
         ]
 
     def _find(self, name: str, operands: int, predicates: tuple[int, ...] = ()) -> Match | None:
-        """Return what is known of an instruction with so many operands.
-
-        ``predicates`` are the positions of predicates among them, by which some forms differ.
-        """
+        """Return what is known of an instruction with so many operands, some of them predicates."""
         best, fewest = None, operands + 1
         for match in self._named(name):
             if match.form.writer:

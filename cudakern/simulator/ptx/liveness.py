@@ -1,7 +1,4 @@
-"""Registers that threads in regions compute again, save at points, or no longer need.
-
-Bits of integers stand for registers.
-"""
+"""Registers that threads in regions compute again, save at points, or no longer need."""
 
 from __future__ import annotations
 
@@ -123,7 +120,7 @@ class LiveRegisters:
         is_kept: Callable[[str], bool],
         derived: Collection[str],
     ) -> None:
-        self._bits: dict[str, int] = {}
+        self._bits: dict[str, int] = {}  # which stand for registers
         self._names: list[str] = []
         self._is_kept = is_kept
         self._blocks, self._follow = self._flow(steps, tables)

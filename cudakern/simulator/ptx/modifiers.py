@@ -55,10 +55,7 @@ def head_of(name: str) -> str:
 
 
 def take_word(words: list[str], choice: Container[str]) -> str:
-    """Take the first word that a modifier can be from words; return "" if there is none.
-
-    It must not follow another word of its group.
-    """
+    """Take from words the first one of a choice that follows no other of its group; "" if none."""
     for at, word in enumerate(words):
         if word in choice:
             group = at and _group(word)

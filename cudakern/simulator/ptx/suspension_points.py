@@ -131,10 +131,7 @@ def _flushes(step: Step) -> bool | None:
 
 
 def reason_for_fibers(function: Function, steps: FunctionSteps, quiet: set[str]) -> str:
-    """Return why the threads of an entry must be fibers; an empty text if they need not.
-
-    ``quiet`` are the functions in which no thread waits.
-    """
+    """Return why an entry's threads must be fibers, if so; none waits in ``quiet`` functions."""
     if function.directives.get("reqnctapercluster"):
         return "it has clusters"
     for step in steps.all:

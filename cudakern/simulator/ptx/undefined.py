@@ -51,13 +51,10 @@ _MOST_WORDS = 4
 
 
 class _Value(NamedTuple):
-    """Of which words a word is the union, and whether all bytes follow from any of them.
-
-    ``variables`` are those that the words are made of.
-    """
+    """Of which words a word is the union, and whether all bytes follow from any of them."""
 
     words: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()  # that the words are made of
     whole: bool = False
 
     def __str__(self) -> str:
@@ -104,10 +101,7 @@ class Undefined:
         self._seen.clear()
 
     def stored(self, items: Sequence[Operand]) -> tuple[str, str]:
-        """Return another argument for storing values, and its condition.
-
-        It has the bytes that are undefined, and is empty if none can be.
-        """
+        """Return another argument for storing values that can be undefined, and its condition."""
         values = [self._value(item) for item in items]
         variables = _union(values, whole=False).variables
         if not variables:

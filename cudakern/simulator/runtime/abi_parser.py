@@ -34,10 +34,7 @@ def read_constant(header: str, name: str) -> int:
 
 
 def read_enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a literal's members
-    """Return an enumeration of a header: its ``kGlobal`` or ``ck_sim_global`` is ``GLOBAL``.
-
-    Its enumerators have no values of their own.
-    """
+    """Return an enumeration without values: its ``kGlobal`` or ``ck_sim_global`` is ``GLOBAL``."""
     pattern = rf"\nenum (?:class )?{name} : \w+ \{{([\w\s,]*)\}};"
     words = re.findall(r"\w+", _declaration(header, name, pattern)[1])
     names = [re.sub(r"^(?:k|ck_sim_)|_$", "", word).upper() for word in words]
