@@ -38,21 +38,11 @@ _EXTRA = re.compile(r"extra == ['\"]([\w.-]+)")
 #: Packages besides those of the extras: CuPy built from source, and libraries of arrays.
 _PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_VARIABLES = [
-    "CUDAKERN_ARCH",
-    "CUDAKERN_CXX",
-    "CUDAKERN_CACHE_DIR",
-    "CUDAKERN_CACHE_SHARED",
-    "CUDAKERN_LINEINFO",
-    "CUDAKERN_DEBUG",
-    "CUDAKERN_QUIET",
-    "CUDAKERN_REQUIRE_GPU",
-    "CUDA_VISIBLE_DEVICES",
-    "CUPY_CACHE_DIR",
-    "CXX",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "NVIDIA_VISIBLE_DEVICES",
-]
+_VARIABLES = """
+CUDAKERN_ARCH CUDAKERN_CXX CUDAKERN_CACHE_DIR CUDAKERN_CACHE_SHARED CUDAKERN_LINEINFO CUDAKERN_DEBUG
+CUDAKERN_QUIET CUDAKERN_REQUIRE_GPU CUDA_VISIBLE_DEVICES CUPY_CACHE_DIR CXX
+NVIDIA_DRIVER_CAPABILITIES NVIDIA_VISIBLE_DEVICES
+"""
 
 
 def _version(package: str) -> str | None:
@@ -160,7 +150,7 @@ def collect() -> dict[str, Any]:
         "cuda": _look_for(_cuda),
         "nvrtc": _look_for(lambda: {"version": nvrtc.version(), "path": nvrtc.library_path()}),
         "simulator": _look_for(_simulator),
-        "environment": {name: os.environ.get(name) for name in _VARIABLES},
+        "environment": {name: os.environ.get(name) for name in _VARIABLES.split()},
     }
 
 
