@@ -68,8 +68,7 @@ inline bool locate_buffer(Access& a, Location* location) {
   return inside;
 }
 
-/// Whether an access may be to shared memory. An access to global memory is not, even if its
-/// address is wrong and lies there.
+/// Whether an access may be to shared memory. One to global memory is not, whatever its address.
 inline bool may_be_shared(uint32_t kind) {
   return static_cast<Space>(kind >> kSpaceShift & 7) != Space::kGlobal;
 }

@@ -1,5 +1,4 @@
-// The hooks by which the checker observes the runtime: which threads start, which meet, what
-// happens later. See hooks.hpp.
+// The checker's part of hooks.hpp: which threads start, which meet, what happens later.
 #pragma once
 
 #include "barriers.hpp"

@@ -308,8 +308,7 @@ inline uint32_t same_rows(const Events* lanes, uint32_t count, const Events& lon
   return rows;
 }
 
-/// Sorts what the lanes of a warp did since the last time into requests. This happens when all
-/// lanes that have not exited meet.
+/// Sorts what lanes of a warp did since the last time into requests, once all that are left meet.
 inline void flush_warp(Worker* w, uint32_t first) {
   Events* lanes = w->checked.events + first;
   const uint32_t left = w->launch->threads - first, count = left < kLanes ? left : kLanes;

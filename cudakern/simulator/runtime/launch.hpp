@@ -82,8 +82,7 @@ inline bool count_resident(Launch* launch, uint64_t wanted, uint64_t most) {
   return true;
 }
 
-// A process may fork while another of its threads launches. No lock may be held in the child then,
-// as nobody would release it.
+// A process may fork while another of its threads launches. In the child, nobody releases a lock.
 inline pthread_mutex_t* const all_locks[] = {&heap.lock, &wide_lock, &workers_lock, &fibers_lock,
                                              &copies_lock};
 inline void lock_all() {

@@ -140,8 +140,7 @@ extern "C" __attribute__((visibility("default"))) CK_SIM_OWN const ck_sim::View*
 /// Lets other threads run. A launch all of whose threads only yield is a deadlock.
 CK_SIM_EXPORT void ck_sim_yield(const ck_sim::Site* site);
 
-/// Returns which lanes of the warp are here, as far as that can be known. It waits for lanes as
-/// long as they may come here.
+/// Returns which lanes of the warp are here, as far as known; waits while others may come here.
 CK_SIM_EXPORT unsigned ck_sim_converge(const ck_sim::Site* site);
 
 /// Ends the launch with a report of this kind. Its message is the line, then `what`.

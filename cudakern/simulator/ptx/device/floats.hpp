@@ -71,8 +71,7 @@ CK_INLINE T product_of(T a, T b) {
     return fused_exactly<T, RND>(a, b, __builtin_copysign(0., a) * __builtin_copysign(1., b));
 }
 
-// Where FTZ is 2, the processor takes subnormal operands for zeros, see FloatControl. Then only the
-// result has to be looked at.
+// Where FTZ is 2, subnormal operands are zeros by FloatControl. Only the result is looked at then.
 #ifdef __x86_64__
 template <int RND, int FTZ, int SAT, typename T>
 constexpr bool finishes_quickly = FTZ == 2 && sizeof(T) == 4 && is_nearest(RND) && SAT == 0;

@@ -93,8 +93,7 @@ CK_INLINE void fence(const ck_sim::Site* site) {
 
 // Asynchronous stores. Copies and mbarriers are in the runtime.
 
-/// A store that an mbarrier counts. It happens now: the mbarrier may be that of another block,
-/// which could not ask for it later.
+/// A store that an mbarrier counts. It happens now: that of another block cannot ask for it later.
 template <typename T>
 static inline void store_now(char* address, const T& values, char* mbarrier,
                              const ck_sim::Site* site, const ck_sim::Site* arrival) {

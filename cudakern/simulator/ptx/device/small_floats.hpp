@@ -58,8 +58,7 @@ CK_INLINE Pair<H> pair(H low, H high) {
   return {low.bits | static_cast<u32>(high.bits) << 16};
 }
 
-// Floats of 8, 6 and 4 bits, by the names of their pairs. e4m3 has NaN but no infinity, e5m2 has
-// both, the others have neither.
+// Floats of 8, 6 and 4 bits, by the names of their pairs. e4m3 and e5m2 have NaN, e5m2 infinity.
 
 using e4m3x2 = Format<4, 3, 0x7e>;
 using e5m2x2 = Format<5, 2, 0x7b>;
