@@ -39,9 +39,9 @@ class Work(NamedTuple):
     before: Callable[[Arrays], object] | None = None
 
 
-def only(output: Array) -> Array:
-    """Return an output, which is the result."""
-    return output
+def _all(*outputs: Array) -> Any:  # noqa: ANN401
+    """Return the output, or all of them, as the result."""
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 class Call(NamedTuple):
@@ -51,7 +51,7 @@ class Call(NamedTuple):
     inputs: Arrays  # one may be None
     outputs: Arrays = ()  # those that were given; without them,
     make: tuple[Callable[[], Array], ...] = ()  # each makes one, where the device is current,
-    finish: Callable[..., Any] = only  # and this makes the result of them
+    finish: Callable[..., Any] = _all  # and this makes the result of them
     is_alike: bool = True  # whether equal options and facts always do the same
 
 
@@ -173,12 +173,13 @@ class Bound:
         run, current, device = self._run, self._current, self._device
         make, finish, address_of = call.make, call.finish, native.address_getter(device)
         make_one, absent = make[0], (0,) * len(self._absent)
+        is_one = finish is _all and len(make) == 1
 
         def repeat(*addresses: int) -> Any:  # noqa: ANN401
             if current() != device:
                 with native.use_device(device):
                     return repeat(*addresses)
-            if finish is only:
+            if is_one:
                 out = make_one()
                 place = address_of(out)
                 if place & 15:

@@ -10,7 +10,7 @@ import numpy as np
 from cudakern.errors import ArgumentError, BindingError, describe_value
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
-from cudakern.operators.binding import Binding, Call, Work, only
+from cudakern.operators.binding import Binding, Call, Work
 from cudakern.operators.descriptor import OperatorDesc, as_level
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.nvtx_ranges import nvtx_range_of_method
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 _MIN_ADDRESS_ALIGNMENT = 16
 _PAIRS = (tuple, list)  # types of ``out`` for several outputs
 _known = register("compiled operators", Family())
-
-
-def _several(*outputs: Array) -> tuple[Array, ...]:
-    return outputs
 
 
 class _Tensors:
@@ -83,9 +79,7 @@ class _Tensors:
         device = native.device_of(arrays[0])
         make = tuple([self._maker(i, device) for i in range(count, len(names))])
         is_alike = not (self._aligned or self.needs)
-        return Call(
-            None, tuple(arrays), outputs, make, _several if self.outputs > 1 else only, is_alike
-        )
+        return Call(None, tuple(arrays), outputs, make, is_alike=is_alike)
 
     def _add_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
         """Return all inputs in binding order."""

@@ -52,7 +52,13 @@ class DataType(IntEnum):
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy dtype; DTypeError for UNKNOWN, UINT4, INT4, and BFLOAT16 without ml_dtypes."""
+        """The NumPy dtype.
+
+        Raises
+        ------
+        DTypeError
+            The type has none: UNKNOWN, UINT4, INT4, or BFLOAT16 without the package ml_dtypes.
+        """
         if self is DataType.BFLOAT16:
             dtype = bfloat16()
             if dtype is None:
@@ -65,7 +71,13 @@ class DataType(IntEnum):
 
     @classmethod
     def from_numpy(cls, dtype: np.dtype[Any]) -> DataType:
-        """Return the data type of a NumPy dtype; DTypeError for objects, strings, dates etc."""
+        """Return the data type of a NumPy dtype.
+
+        Raises
+        ------
+        DTypeError
+            No operator supports the dtype (object, strings, dates, structures, other byte orders).
+        """
         value: object = dtype
         data_type = known_dtypes().get(dtype) if isinstance(value, np.dtype) else None
         if data_type is None:

@@ -407,18 +407,6 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     return axes
 
 
-def _parse_argwhere(_: tuple[()], x: Any) -> Call:  # noqa: ANN401
-    x = as_input("argwhere", x, 0)
-    requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
-    return _find_all("argwhere", "x", requirement, x, by_axis=False)
-
-
-def _parse_nonzero(_: tuple[()], x: Any) -> Call:  # noqa: ANN401
-    x = as_input("nonzero", x, 1)
-    requirement = "must be given, as without it the call waits for the GPU,"
-    return _find_all("nonzero", "size", requirement, x, by_axis=True)
-
-
 def _parse_nonzero_of_size(options: tuple[Any, ...], x: Any) -> Call:  # noqa: ANN401
     size, fill_value, *_ = options
     x = as_input("nonzero", x, 1)
@@ -432,10 +420,6 @@ def _parse_nonzero_of_size(options: tuple[Any, ...], x: Any) -> Call:  # noqa: A
         return listing.result(table, rows)
 
     return Call((_INT64, fill, None), (x,), make=(count, listing.maker(rows)), finish=finish)
-
-
-_argwhere, _nonzero = _binding(_parse_argwhere).call_one, _binding(_parse_nonzero).call_one
-_nonzero_of_size = _binding(_parse_nonzero_of_size).call_one
 
 
 class _Listing(NamedTuple):
@@ -472,9 +456,18 @@ class _Listing(NamedTuple):
         return tuple([native.view_of(memory, (found,), start) for start in starts])
 
 
-def _find_all(operator: str, argument: str, requirement: str, x: Array, *, by_axis: bool) -> Call:
+#: By function: the least dimensions of x, the argument and the requirement of an error.
+_WAITING = {
+    "argwhere": (0, "x", "must be given to nonzero(x, size=...), which does not wait for the GPU,"),
+    "nonzero": (1, "size", "must be given, as without it the call waits for the GPU,"),
+}
+
+
+def _parse_all(operator: str, _: tuple[()], x: Any) -> Call:  # noqa: ANN401
     """Return the call for all coordinates: an ArgumentError while a graph is captured."""
-    listing = _Listing(x.ndim, native.device_of(x), by_axis)
+    least, argument, requirement = _WAITING[operator]
+    x = as_input(operator, x, least)
+    listing = _Listing(x.ndim, native.device_of(x), by_axis=operator == "nonzero")
     borrow, read = counts_of(count_type(x), listing.device)
     is_captured = partial(engine_for(listing.device).is_captured, listing.device)
 
@@ -503,3 +496,8 @@ def _find_counted(
         again = native.empty((1,), count_type(x), listing.device)
         _coordinates.run(_ALL, (x, again, table))
     return listing.result(table, found)
+
+
+_argwhere = _binding(partial(_parse_all, "argwhere")).call_one
+_nonzero = _binding(partial(_parse_all, "nonzero")).call_one
+_nonzero_of_size = _binding(_parse_nonzero_of_size).call_one

@@ -88,7 +88,7 @@ def _as_flags(**flags: object) -> Iterator[bool]:
 
 def call_of(
     x: Array,
-    function: Any,  # noqa: ANN401  whatever the caller gave, as the others
+    name: Any,  # noqa: ANN401  whatever the caller gave, as the others
     axis: Any,  # noqa: ANN401
     keepdims: object,
     dtype: Any,  # noqa: ANN401
@@ -98,8 +98,8 @@ def call_of(
     out: object = None,
 ) -> tuple[ReduceCall, bytes | None, Array | None]:
     """Return a call's meaning, its initial value, and its output."""
-    if type(function) is not str:
-        function = types.as_function(function, x)
+    if type(name) is not str:
+        name = types.as_function(name, x)
     if axis is not None and type(axis) is not int:
         axis = _as_axes(axis)
     target = None if out is None else as_output(NAME, "out", out)
@@ -108,45 +108,15 @@ def call_of(
         dtype = as_dtype(NAME, dtype, known_dtypes())
     elif target is not None:
         dtype = target.dtype
-    if type(keepdims) is not bool or type(last_index) is not bool:
-        keepdims, last_index = _as_flags(keepdims=keepdims, last_index=last_index)
-    call = _meaning(x, function, axis, keepdims, dtype, nan, last_index, initial, of_out=of_out)
-    if initial is None:
-        return call, None, target
-    return call, validation.as_bytes(NAME, "initial", initial, call.dtype), target
-
-
-def _meaning(
-    x: Array,
-    name: Any,  # noqa: ANN401
-    axis: int | tuple[int, ...] | None,
-    keepdims: bool,  # noqa: FBT001
-    dtype: np.dtype[Any] | None,
-    nan: Any,  # noqa: ANN401
-    last_index: bool,  # noqa: FBT001
-    initial: object,
-    *,
-    of_out: bool,
-) -> ReduceCall:
-    """Check arguments and return their meaning; ``of_out``: dtype is that of out."""
+    keep, last = _as_flags(keepdims=keepdims, last_index=last_index)
     types.require_order(x, name)
     require_dtype(NAME, "x", x.dtype, known_dtypes())
     native.require_rank(NAME, "x", x, 0)
     function = types.as_function(name)
-    validation.require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
-    ignored = nan == "ignore"
-    if ignored and function not in types.NAN_FUNCTIONS:
-        requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
-        raise ArgumentError(NAME, "nan", requirement)
-    if last_index and function not in types.ARG_FUNCTIONS:
-        requirement = f"must be False for {function.label}; got True"
-        raise ArgumentError(NAME, "last_index", requirement)
-    if initial is not None and function not in types.INITIAL_FUNCTIONS:
-        requirement = f"must be None for {function.label}; got {describe_value(initial)}"
-        raise ArgumentError(NAME, "initial", requirement)
+    _check_rules(function, nan, initial, last_index=last)
     axes = validation.normalize_axes(NAME, axis, x.ndim)
     count = prod([x.shape[d] for d in axes])
-    shape = _shape_of(x, axes, keepdims=keepdims)
+    shape = _shape_of(x, axes, keepdims=keep)
     kind = known_dtypes()[x.dtype]
     result = _result_of(function, kind, dtype, count, of_out=of_out)
     native.require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
@@ -155,8 +125,27 @@ def _meaning(
         requirement = f"must have elements for {function.label}, which has no identity"
         hint = "; give initial" if function in types.INITIAL_FUNCTIONS else ""
         raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
-    reduction = Reduction(function, kind, result, ignored, last_index, initial is not None)
-    return ReduceCall(reduction, axes, shape, result.numpy)
+    reduction = Reduction(function, kind, result, nan == "ignore", last, initial is not None)
+    call = ReduceCall(reduction, axes, shape, result.numpy)
+    if initial is None:
+        return call, None, target
+    return call, validation.as_bytes(NAME, "initial", initial, call.dtype), target
+
+
+def _check_rules(
+    function: ReduceFunction, nan: object, initial: object, *, last_index: bool
+) -> None:
+    """Raise ArgumentError for a rule that is not for a function."""
+    validation.require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
+    if nan == "ignore" and function not in types.NAN_FUNCTIONS:
+        requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
+        raise ArgumentError(NAME, "nan", requirement)
+    if last_index and function not in types.ARG_FUNCTIONS:
+        requirement = f"must be False for {function.label}; got True"
+        raise ArgumentError(NAME, "last_index", requirement)
+    if initial is not None and function not in types.INITIAL_FUNCTIONS:
+        requirement = f"must be None for {function.label}; got {describe_value(initial)}"
+        raise ArgumentError(NAME, "initial", requirement)
 
 
 def _shape_of(x: Array, axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:

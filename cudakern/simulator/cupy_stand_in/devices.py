@@ -237,6 +237,10 @@ class Event(_Finished):
 
     def record(self, stream: BaseStream | None = None) -> None:
         """Take the current moment."""
+        record_event(self.ptr, (stream or get_current_stream()).ptr)
+
+    def begin(self) -> None:
+        """Note the time."""
         self._at = time.perf_counter()
 
     def moment(self) -> float:
@@ -261,7 +265,7 @@ def _find_event(handle: int) -> Event:
 
 def record_event(event: int, stream: int) -> None:
     """Set the event of a handle to the current moment."""
-    _find_event(event).record()
+    _find_event(event).begin()
 
 
 def wait_for_event(stream: int, event: int, flags: int = 0) -> None:
