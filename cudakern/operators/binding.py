@@ -171,7 +171,8 @@ class Bound:
     def anew(self, call: Call) -> Known:
         """Return the call that makes its outputs, as long as these start on 16 bytes."""
         run, current, device = self._run, self._current, self._device
-        make, finish, address_of = call.make, call.finish, native.address_getter(device)
+        make, finish = call.make, call.finish
+        address_of = native.address_of if device == HOST else attrgetter("data.ptr")
         make_one, absent = make[0], (0,) * len(self._absent)
         is_one = finish is _all and len(make) == 1
 

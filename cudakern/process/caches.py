@@ -8,28 +8,15 @@ from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from functools import _lru_cache_wrapper
 
 MAX_ENTRIES = 1024  # of a table
 _random = Random()  # noqa: S311  no secrets; its own, so that a seed of the caller's stays as it is
 
 
 #: Keeps values that can be computed again: its length, ``limit`` and ``clear`` are the cache's.
-Cache: TypeAlias = "Results | Table[Any] | Family"
+Cache: TypeAlias = "Table[Any] | Family"
 C = TypeVar("C", bound="Cache")
 V = TypeVar("V")
-
-
-class Results:
-    """The results of a function that ``functools.lru_cache`` decorates."""
-
-    def __init__(self, function: _lru_cache_wrapper[Any]) -> None:
-        self._function = function
-        self.limit = function.cache_parameters()["maxsize"] or 0
-        self.clear = function.cache_clear
-
-    def __len__(self) -> int:
-        return self._function.cache_info().currsize
 
 
 class Table(Generic[V]):

@@ -7,7 +7,6 @@ import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from math import prod
-from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -92,11 +91,6 @@ _FAST = sys.implementation.name == "cpython" and all(
     _read_pointer(id(view) + _HEADER).value == view.__array_interface__["data"][0]
     for view in (_probe, _probe[1:], _probe[::-1])
 )
-
-
-def address_getter(device: int) -> Callable[[Array], int]:
-    """Return what returns the address of the first element of an array on a device."""
-    return address_of if device == HOST else attrgetter("data.ptr")
 
 
 def address_of(array: Array) -> int:
