@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     Known = Callable[..., Any]
 
 
+_MOST_ARRAYS = 3  # of a call that can be known
+
+
 class Work(NamedTuple):
     """The work of a call for arrays of some static facts: a step in Python, then a launch."""
 
@@ -48,7 +51,7 @@ class Call(NamedTuple):
     """What a call asks for, after its arguments were checked."""
 
     request: object  # all that decides its work besides facts of its arrays
-    inputs: Arrays  # one may be None
+    inputs: Arrays  # the last may be None
     outputs: Arrays = ()  # those that were given; without them,
     make: tuple[Callable[[], Array], ...] = ()  # each makes one, where the device is current,
     finish: Callable[..., Any] = _all  # and this makes the result of them
@@ -325,6 +328,7 @@ class Binding:
             key is not None
             and call.is_alike
             and bound.only_launches
+            and len(arrays) <= _MOST_ARRAYS
             and not any(native.address_of(output) & 15 for output in outputs)
             and len(present) == len(arrays)
             and all(map(is_, present, arrays))

@@ -358,11 +358,11 @@ class CompiledOperator:
         if not self._several:
             if count == self._inputs == 1:
                 return self._two(1, inputs[0], out, out)
-            if count == self._inputs:  # 2
-                return self._three(count, inputs[0], inputs[1], out, out)
+            if count == self._inputs == 2:  # noqa: PLR2004
+                return self._three(2, inputs[0], inputs[1], out, out)
         elif isinstance(out, _PAIRS) and len(out) == self._several:
-            if count == self._inputs:
-                return self._three(count, inputs[0], out[0], out[1], out)
+            if count == self._inputs == 1:
+                return self._three(1, inputs[0], out[0], out[1], out)
             return self._call(count, (*inputs, *out), out)
         return self._call(count, (*inputs, out), out)
 
