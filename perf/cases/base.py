@@ -113,11 +113,8 @@ class Workload(ABC):
         return tuple(xp.empty(*result) for result in self.results)
 
     @abstractmethod
-    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[..., object]:
-        """Return our call of the public function, which takes further options.
-
-        It writes into the outputs; without any, into new ones.
-        """
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Return our call of the public function, into the outputs; without any, into new ones."""
 
     def found(self, result: Any) -> Array:  # noqa: ANN401  of the call: one array or several
         """Return what a call found, as NumPy's function gives it."""

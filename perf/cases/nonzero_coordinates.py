@@ -103,10 +103,10 @@ class NonzeroWorkload(Workload):
                 part[...] = mask * (rng.random(part.size, dtype="float32") + 0.5)
         return (x,)
 
-    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[..., object]:
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of `cudakern.nonzero_coordinates`."""
         (x,), dtype, out = inputs, self.result, tuple(outputs) or None
-        return lambda **how: ck.nonzero_coordinates(x, dtype=dtype, out=out, **how)
+        return lambda: ck.nonzero_coordinates(x, dtype=dtype, out=out)
 
     def found(self, result: Any) -> Array:  # noqa: ANN401  a named tuple
         """Return the coordinates that were found."""

@@ -12,11 +12,13 @@ are counted by ``python -m perf static traffic``.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 
+import cudakern as ck
 from cudakern.simulator import traffic
 from perf.cases.base import SECTOR_BYTES, Workload
 from tests.helpers.samples import is_thorough
@@ -89,8 +91,10 @@ def count(case, inputs=None, **options):
     x, *others = inputs or workload.inputs(np, 5)
     *counts, out = workload.outputs(np)
     out = case.out(out)
-    with traffic() as report:
-        workload.call((case.x(x), *others), (*counts, out))(**options)
+    call = workload.call((case.x(x), *others), (*counts, out))
+    function = partial(getattr(ck, workload.operator), **options)
+    with traffic() as report, mock.patch.object(ck, workload.operator, function):
+        call()
     (kernel,) = report.kernels
     assert re.match(rf"ck_{workload.operator}_{case.variant}_(?!staged)", kernel.kernel)
     return kernel, int(counts[0][0]) * out.shape[1] * out.itemsize + 4 if counts else out.nbytes
