@@ -9,16 +9,16 @@
     OPTIONS: by function, good values for all parameters but operands and ``out``.
     EQUALS: calls of `cudakern` or `cudakern.dask` with one option, such as "gather: axis", and
     values for it that are equal or nearly so. Each integer and each flag has a row.
-    PRINTED: results of the descriptors' examples, typed from the pages that have these.
 ``lazy.py``, with dask
     GRAPHS: calls of arrays x, indices and tuples, no two of which are the same graph.
     GROWTH: calls of a number of chunks, and the tasks that each chunk takes at most.
     CHUNKS: calls, their operands, which become chunks on a device, and NumPy's results.
     CLUSTER: calls of x and indices, and NumPy's results; the first row is always run.
-``rules.py``
+``rules.py``, of an operator that has descriptors
     BROKEN, FIELDS, LEGAL_CASES, ORDER, of_rank, of_type: for ``test_rules.py``.
     BINDING: descriptors, and the fields of their tensors in binding order.
     SINCE: descriptors that a feature level is the first to have.
+    PRINTED: results of the descriptors' examples, typed from the pages that have these.
 ``test_plan.py``
     PLAN: what plans a problem. PINNED: names, problems and kernels, of every variant.
 ``test_traffic.py``
@@ -65,9 +65,10 @@ KINDS = (None, "float32", Word("float32"), np.float32, np.dtype("f4"), ck.DataTy
 
 
 def rooms(module):
-    """Yield each operator and this module of its tests."""
+    """Yield each operator and this module of its tests; those without descriptors have no rules."""
     for operator in operators():
-        yield operator, import_module(f"tests.operators.{operator.folder}.{module}")
+        if operator.descriptors or module != "rules":
+            yield operator, import_module(f"tests.operators.{operator.folder}.{module}")
 
 
 def rows(name, module="samples"):

@@ -17,7 +17,7 @@ from tests.operators.descriptors import verdict
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
 ALL = tuple(examples())
-PRINTED = rows("PRINTED")
+PRINTED = rows("PRINTED", "rules")
 
 
 @each(("example", "printed"), [*zip(ALL, PRINTED, strict=True)])

@@ -86,6 +86,14 @@ ORDER = [
     ("G8", gather((1, 3), (1, 2), (5, 5), 0, 2)),
     ("G9", gather((3, 4), (1, 2), (5, 5), 0, 1, index_kind="UINT8")),
 ]
+#: Typed from the pages, in the order of the examples.
+PRINTED = [
+    [14, 12, 14, 11, 13],
+    [[1, 2], [3, 4], [3, 4], [5, 6]],
+    [[2, 1], [4, 3], [6, 5]],
+    [[[1, 3]], [[4, 6]], [[7, 9]]],
+    [[[1, 2], [3, 4]], [[3, 4], [5, 6]]],
+]
 
 
 def of_rank(rank, level):

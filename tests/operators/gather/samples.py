@@ -88,11 +88,3 @@ EQUALS = {
         lambda m, v: m.gather(FEW, AT, **v), ({}, {"fill_value": 0}, {"axis": 0})
     ),
 }  # fmt: skip
-#: Typed from the pages, in the order of the examples.
-PRINTED = [
-    [14, 12, 14, 11, 13],
-    [[1, 2], [3, 4], [3, 4], [5, 6]],
-    [[2, 1], [4, 3], [6, 5]],
-    [[[1, 3]], [[4, 6]], [[7, 9]]],
-    [[[1, 2], [3, 4]], [[3, 4], [5, 6]]],
-]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 import cudakern as ck
 from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.type_table import TABLE
@@ -170,6 +172,15 @@ ORDER = [
     ("N7", gather_nd((2, 3, 4, 5), (3, 5, 1, 1), (6, 6, 6, 6), (4, 4), 1, index_kind="INT8")),
     ("N8", gather_nd((3, 4, 5), (2, 2, 1), (5, 5, 5), (3, 3), 0, index_kind="INT8")),
     ("N9", gather_nd((3, 4), (2, 1), (5, 5), (2, 2), 0, index_kind="INT8")),
+]
+#: Typed from the pages, in the order of the examples; where a page has sizes alone, what NumPy's
+#: own indexing gives.
+PRINTED = [
+    [[2, 3], [0, 1]],
+    [[[[0, 3], [7, 4], [9, 10]]]],
+    [[[[2, 3], [4, 5]]]],
+    [[np.arange(2520).reshape(3, 4, 5, 6, 7)[[2, 0], [3, 1], [4, 2]].tolist()]],
+    None,  # without numbers: `test_documented_batches`
 ]
 
 

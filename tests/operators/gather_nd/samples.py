@@ -44,12 +44,3 @@ OPTIONS = {
 EQUALS = {
     "gather_nd: batch_dims": (lambda m, v: m.gather_nd(FEW, AT[:, None], v), (*ZEROS, *ONES)),
 }
-#: Typed from the pages, in the order of the examples; where a page has sizes alone, what NumPy's
-#: own indexing gives.
-PRINTED = [
-    [[2, 3], [0, 1]],
-    [[[[0, 3], [7, 4], [9, 10]]]],
-    [[[[2, 3], [4, 5]]]],
-    [[np.arange(2520).reshape(3, 4, 5, 6, 7)[[2, 0], [3, 1], [4, 2]].tolist()]],
-    None,  # without numbers: `test_documented_batches`
-]

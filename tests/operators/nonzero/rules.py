@@ -97,6 +97,11 @@ ORDER = [
     ("Z6", nonzero((3, 4), (1,), (12, 9), "INT64"), LATE),
     ("Z8", nonzero((1, 1, 1, 3, 4), ONES, (1, 1, 12, 2), "INT64"), EARLY),
 ]
+#: Typed from the pages: the rows of coordinates that are not undefined.
+PRINTED = [
+    [[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]],
+    [[0, 5], [1, 0], [1, 2]],
+]
 
 
 def of_rank(rank, level):

@@ -74,8 +74,3 @@ EQUALS = {
     "nonzero: size": (lambda m, v: m.nonzero(FEW, size=v), (None, *ZEROS, *ONES)),
     "nonzero: fill_value": (lambda m, v: m.nonzero(FEW, size=99, fill_value=v), (*ZEROS, *ONES)),
 }
-#: Typed from the pages: the rows of coordinates that are not undefined.
-PRINTED = [
-    [[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]],
-    [[0, 5], [1, 0], [1, 2]],
-]

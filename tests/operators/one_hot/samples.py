@@ -56,10 +56,3 @@ EQUALS = {
     "one_hot: values": (lambda m, v: m.one_hot(FAR, 2, values=v), (*PAIRS, np.array([0, 1]), None)),
     "one_hot: dtype": (lambda m, v: m.one_hot(AT, 2, dtype=v), KINDS),
 }
-#: Typed from the pages.
-PRINTED = [
-    [[[[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]]],
-    [[[[1, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]]],
-    [[[[2, 4, 4, 4], [4, 4, 4, 2], [4, 4, 2, 4]]]],
-    [[[[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]]],
-]

@@ -139,6 +139,14 @@ ORDER = [
     ("T4", arg("argmax", (3, 0), (1,), 5, "COMPLEX64", "INT8"), EXTENDED),
     (None, arg("argmax", (3, 4), (1,), 5, "FLOAT64", "FLOAT16"), LATE),
 ]
+#: Typed from the pages.
+PRINTED = [
+    [[6, 6, 9]],
+    [[6], [7], [8]],
+    [[21]],
+    *[[[1, 2, 1]], [[2], [2], [1]], [[7]], [0], [4]],  # argmax
+    *[[[0, 1, 2]], [[0], [1], [0]], [[4]], [0], [4]],  # argmin
+]
 
 
 def of_rank(rank, level):

@@ -81,11 +81,3 @@ EQUALS = {
     "reduce: initial": (lambda m, v: m.reduce(FEW[:0] - 0.0, "sum", 0, initial=v), (None, *ZEROS)),
     "reduce: added": (lambda m, v: m.reduce(-FEW, "sum", initial=v), (None, *ZEROS, *ONES)),
 }
-#: Typed from the pages.
-PRINTED = [
-    [[6, 6, 9]],
-    [[6], [7], [8]],
-    [[21]],
-    *[[[1, 2, 1]], [[2], [2], [1]], [[7]], [0], [4]],  # argmax
-    *[[[0, 1, 2]], [[0], [1], [0]], [[4]], [0], [4]],  # argmin
-]
