@@ -28,6 +28,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cudakern.operators.operator import operators
+from perf.cases import MODULES
 from perf.limits import interrupt_on_sigterm, parse_minutes
 from tests.container.entrypoint import GPU_TESTS, ROOT, workers
 
@@ -39,9 +40,17 @@ KEPT = 2 << 20
 SHOWN = 8
 #: The last word of a command that takes a time limit, and the seconds that it needs besides.
 MINUTES, BESIDES = "--minutes", 30
+
+
+def _of_all(*names: str) -> tuple[str, ...]:
+    """Return these cases, and the first one of each operator that has none among them."""
+    own = [[case.name for case in module.CASES] for module in MODULES.values()]
+    return (*names, *(first for first, *more in own if not {first, *more} & {*names}))
+
+
 #: Cases of all operators: some of each, and those with the most useful counters, of 21 kernels.
-CHECKED = ("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
-PROFILED = ("R-3", "R-4", "R-7", "R-8", "Z-2", "G-3", "G-6", "G-8", "O-1", "O-6")
+CHECKED = _of_all("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
+PROFILED = _of_all("R-3", "R-4", "R-7", "R-8", "Z-2", "G-3", "G-6", "G-8", "O-1", "O-6")
 #: What the tests cannot run without.
 TEST_MODULES = ("hypothesis", "pytest", "pytest_timeout", "xdist")
 #: GPU, driver, processors, memory, programs and packages, as far as they are there.
