@@ -165,8 +165,8 @@ def poisoned(workload):
     return outputs
 
 
-#: Operators whose floats are not computed.
-COPIES = {"gather", "gather_nd", "one_hot"}
+#: Operators whose floats are computed, and may be rounded otherwise.
+COMPUTED = {"reduce"}
 
 
 def corrupted(workload, outputs):
@@ -179,7 +179,7 @@ def corrupted(workload, outputs):
         for at in {0, int(rng.integers(size)), size - 1} if size else ():
             bad = [a.copy() for a in outputs]
             flat = bad[k].reshape(-1)
-            if array.dtype.kind == "f" and workload.operator not in COPIES:
+            if array.dtype.kind == "f" and workload.operator in COMPUTED:
                 flat[at] = flat[at] * array.dtype.type(1.01) or 1
             else:
                 flat.view(np.uint8)[at * array.itemsize] ^= 1
