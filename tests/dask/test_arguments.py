@@ -144,17 +144,23 @@ LAZY = da.ones(4, chunks=2)
 WORD = da.from_array(np.array(1), chunks=())
 
 
+@each("name", FUNCTIONS)
+def test_what_a_graph_depends_on_is_known(name):
+    """Each option, and that there is no output."""
+    operands, required = good_call(name)
+    for option in {*OPTIONS[name]} - {"values"}:
+        with pytest.raises(ck.DTypeError, match=f"{option} must be known when the graph is built"):
+            getattr(cd, name)(*operands, **{**required, option: WORD})
+    if "out" in signature(getattr(cd, name)).parameters:
+        for out in (LAZY, np.zeros(()), 3, ()):
+            text = "out must be None: results are lazy; dask.array.store writes them to arrays; got"
+            with pytest.raises(ck.ArgumentError, match=f"{text} {type(out).__name__}$"):
+                getattr(cd, name)(*operands, **required, out=out)
+
+
 @each(
     ("operator", "call", "error", "text"),
     [
-        ("reduce", lambda: cd.reduce(LAZY, "sum", out=np.zeros(())), ck.ArgumentError,
-         "out must be None: results are lazy; dask.array.store writes them to arrays; got ndarray"),
-        ("gather", lambda: cd.gather(LAZY, [0], out=LAZY), ck.ArgumentError,
-         "out must be None: results are lazy; dask.array.store writes them to arrays; got Array"),
-        ("gather_nd", lambda: cd.gather_nd(LAZY, [[0]], out=3), ck.ArgumentError, "out must be"),
-        ("one_hot", lambda: cd.one_hot([0], 2, out=3), ck.ArgumentError, "out must be None"),
-        ("nonzero_coordinates", lambda: cd.nonzero_coordinates(LAZY, out=()), ck.ArgumentError,
-         "out must be None"),
         ("reduce", lambda: cd.reduce(LAZY, "sum", initial=WORD), ck.DTypeError,
          "initial must be known when the graph is built; got dask.array<"),
         ("one_hot", lambda: cd.one_hot([0], WORD), ck.DTypeError, "; call compute() on depth"),
