@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
+from importlib import import_module
 from itertools import chain
 
 import pytest
@@ -14,7 +15,7 @@ from cudakern.engines.base import KernelSpec
 from cudakern.operators.gather.plan import specialise as gather
 from cudakern.operators.gather.plan import specialise_last_axis
 from cudakern.operators.operator import specialisations
-from perf.cases import find
+from perf.cases import MODULES, find
 from perf.static import (
     allowances,
     budgets,
@@ -248,3 +249,12 @@ def test_a_broken_host_budget_ends_with_1(monkeypatch, capsys):
     monkeypatch.setattr(static, "time_import", lambda: slow)
     assert static.main(["host"]) == 1
     assert "broken: compiled a: 7.00 us, more than 6.00" in capsys.readouterr().out
+
+
+def test_every_graph_of_the_cases_is_built(monkeypatch, capsys):
+    pytest.importorskip("dask", reason="dask is not installed")
+    graphs = import_module("perf.static.graphs")
+    monkeypatch.setattr(graphs, "CHUNKS", 100)
+    assert graphs.measure() == []
+    shown = capsys.readouterr().out
+    assert all(title in shown for module in MODULES.values() for title in module.GRAPHS)
