@@ -122,6 +122,13 @@ def test_the_citation_is_of_this_version():
     assert f"\nversion: {ck.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
+def test_each_operator_has_a_planted_fault_and_each_fault_its_place():
+    if (ROOT / "cudakern").exists():  # else the product is installed
+        check = [sys.executable, "tests/planted_faults.py", "--check"]
+        done = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert (done.stdout, done.returncode) == ("", 0)
+
+
 def built_wheel(folder):
     """Build the wheel in a folder; return its folder, which is ``dist`` if there are no sources."""
     if not (ROOT / "cudakern").exists():
