@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.base import KernelSpec
@@ -15,8 +16,8 @@ from cudakern.process.lazy import load
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The folders of all operators. Each has a module ``operator`` with an OPERATOR.
-FOLDERS = ("gather", "gather_nd", "nonzero", "one_hot", "reduce")
+#: The folders of all operators: each has a module ``operator`` with an OPERATOR.
+FOLDERS = sorted(path.parent.name for path in Path(__file__).parent.glob("*/operator.py"))
 
 
 @dataclass(frozen=True)
