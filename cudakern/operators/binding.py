@@ -18,7 +18,6 @@ from cudakern.values.layout import WORD_BYTES, Layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudakern.engines.base import PreparedLaunch
     from cudakern.operators.arrays.native import Array
 
     Arrays = tuple[Array, ...]
@@ -74,10 +73,6 @@ def _is_kept(option: object) -> bool:
     return option is None or type(option) is str or isinstance(option, int | type | np.dtype)
 
 
-def _run_nothing(*_addresses: int) -> None:
-    """Stand for the launch of work without one."""
-
-
 class Bound:
     """Work prepared for one device: checks that outputs overlap nothing, then runs."""
 
@@ -101,7 +96,7 @@ class Bound:
             for k in {*range(o)} - {*self._absent}:
                 self._near[o, k] = spans[k][0] - spans[o][1], spans[k][1] - spans[o][0]
         launch, self._before, self._device = work.launch, work.before, device
-        self._run: PreparedLaunch = _run_nothing
+        self._run: Any = None  # the prepared launch, if there is one
         if launch is None:
             return
         written = [False] * first_output + [True] * outputs
@@ -116,7 +111,7 @@ class Bound:
     @property
     def only_launches(self) -> bool:
         """Whether it does nothing else."""
-        return self._before is None and self._run is not _run_nothing
+        return self._before is None and self._run is not None
 
     def _require_apart(self, *addresses: int) -> None:
         """Raise BindingError if an output overlaps another array (rule T19)."""
@@ -132,7 +127,7 @@ class Bound:
         self._require_apart(*addresses)
         if self._before is not None:
             self._before(arrays)
-        if self._run is not _run_nothing:
+        if self._run is not None:
             self._launch(*addresses)
 
     def _launch(self, *addresses: int) -> None:
@@ -239,8 +234,7 @@ class Binding:
 
     def call_one(self, options: object, x: Array, out: Any = None) -> Any:  # noqa: ANN401
         """Return the result of a call with one array."""
-        kind: Any = native.cupy_array
-        if type(x) is kind:
+        if type(x) is native.cupy_array:
             p = x.data
             a = p.ptr
             try:
@@ -255,7 +249,7 @@ class Binding:
 
     def call_two(self, options: object, x: Array, y: Array, out: Any = None) -> Any:  # noqa: ANN401
         """Return the result of a call with two arrays: ``out`` if that is given; the last is it."""
-        kind: Any = native.cupy_array
+        kind = native.cupy_array
         if type(x) is kind and type(y) is kind:
             p, q = x.data, y.data
             a, b = p.ptr, q.ptr
@@ -273,7 +267,7 @@ class Binding:
 
     def call_three(self, options: object, x: Array, y: Array, z: Array, out: Any = None) -> Any:  # noqa: ANN401
         """Return the result of a call with three arrays: ``out``, the last or the last two."""
-        kind: Any = native.cupy_array
+        kind = native.cupy_array
         if type(x) is kind and type(y) is kind and type(z) is kind:
             p, q, r = x.data, y.data, z.data
             a, b, c = p.ptr, q.ptr, r.ptr
