@@ -13,7 +13,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.operators.nonzero import counts
-from tests.helpers.operator_samples import I8, TABLE, rows_of_functions
+from tests.helpers.operator_samples import I8, I64, TABLE, rows_of_functions
 from tests.helpers.places import CUDA, beside, put
 from tests.helpers.recorded_cupy import on_device
 from tests.helpers.rows import each
@@ -153,6 +153,18 @@ def test_memory_comes_from_the_current_allocator(name):
         assert sum(live.values()) == results + kept
         del result
         assert sum(live.values()) == kept
+
+
+@pytest.mark.gpu
+def test_a_known_call_may_be_all_that_a_new_thread_does():
+    """The driver asks for a context, which a thread of CuPy's gets with its first allocation."""
+    x, indices, out = (put(array, CUDA) for array in (TABLE, I64, np.empty_like(TABLE)))
+    for _ in range(2):
+        ck.gather(x, indices, out=out)
+    out.fill(-1)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(ck.gather, x, indices, out=out).result() is out
+    assert np.array_equal(out.get(), TABLE[I64])
 
 
 @pytest.mark.gpu
