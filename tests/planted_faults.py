@@ -145,7 +145,7 @@ FAULTS = (
           "and not any(native.address_of(output) & §15§0§ for output in outputs)"),
     Fault("a known call keeps its arrays",
           "operators/test_known_calls.py::test_a_known_call_keeps_no_array",
-          "return §finish§call.finish§(*outputs)"),
+          "return §finish§call.finish§(*reversed(outputs))"),
     Fault("a launch takes the function of the current device",
           "engines/cuda/test_engine.py::test_many_threads_share_a_prepared_launch",
           "with §self._cupy.cuda.Device(device)§nullcontext()§:  # CuPy has"),

@@ -51,12 +51,6 @@ def test_segments(place, recipe, size, count, features):
     assert_equal(reduce_segments(*given, "max", -np.inf), most)
 
 
-def test_bincount(place, recipe):
-    x = RNG.integers(-3, 12, (7, 50))
-    inside = x[(x >= 0) & (x < 9)]
-    assert_equal(recipe("bincount")(put(x, place), 9), np.bincount(inside, minlength=9))
-
-
 @each("axis", [0, 1, -1])
 def test_take_along_axis(place, recipe, axis):
     x = RNG.standard_normal((4, 5, 6), np.float32)

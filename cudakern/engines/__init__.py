@@ -49,8 +49,8 @@ def require_own_process() -> None:
 @contextmanager
 def use(engine: Engine) -> Iterator[None]:
     """Have an engine run all kernels inside of a block, whatever the device of the arrays."""
-    clear_caches()
     _handed_in.append(engine)
+    clear_caches()
     try:
         yield
     finally:

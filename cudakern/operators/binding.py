@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import partial
 from operator import attrgetter, is_, not_
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from cudakern.operators.arrays.native import Array
 
     Arrays = tuple[Array, ...]
+    Result = Any  # arrays, or what has them
     #: Checks a call's options and arrays.
     Parse = Callable[..., "Call"]
     #: Checks all that the static facts decide and plans, given a call's request, its arrays, their
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     Known = Callable[..., Any]
 
 
-_MOST_ARRAYS = 3  # of a call that can be known
+#: Types of options that mean the same if they are equal.
+EXACT = {type(None), bool, int, str}
 
 
 class Work(NamedTuple):
@@ -41,7 +44,7 @@ class Work(NamedTuple):
     before: Callable[[Arrays], object] | None = None
 
 
-def _all(*outputs: Array) -> Any:  # noqa: ANN401
+def _all(*outputs: Array) -> Result:
     """Return the output, or all of them, as the result."""
     return outputs if len(outputs) > 1 else outputs[0]
 
@@ -52,8 +55,8 @@ class Call(NamedTuple):
     request: object  # all that decides its work besides facts of its arrays
     inputs: Arrays  # the last may be None
     outputs: Arrays = ()  # those that were given; without them,
-    make: tuple[Callable[[], Array], ...] = ()  # each makes one, where the device is current,
-    finish: Callable[..., Any] = _all  # and this makes the result of them
+    make: tuple[Callable[[], Array], ...] = ()  # these make them, the last one first,
+    finish: Callable[..., Any] = _all  # and this makes the result, all on the current device
     is_alike: bool = True  # whether equal options and facts always do the same
 
 
@@ -68,27 +71,24 @@ def _is_kept(option: object) -> bool:
     """Return whether an option, with its kind, means the same as any equal one."""
     if type(option) is tuple:
         return all(map(_is_kept, option))
+    if isinstance(option, np.dtype):
+        return option.metadata is None
+    if isinstance(option, type):
+        return issubclass(option, np.generic) or not hasattr(option, "dtype")
     if type(option) is float:
         return option == option  # noqa: PLR0124  NaN is not
-    return option is None or type(option) is str or isinstance(option, int | type | np.dtype)
+    return type(option) in EXACT or isinstance(option, Enum)
 
 
 class Bound:
     """Work prepared for one device: checks that outputs overlap nothing, then runs."""
 
     def __init__(
-        self,
-        operator: str,
-        names: tuple[str, ...],
-        arrays: Arrays,
-        layouts: Sequence[Layout],
-        outputs: int,
-        work: Work,
-        device: int,
+        self, binding: Binding, arrays: Arrays, layouts: Sequence[Layout], work: Work, device: int
     ) -> None:
-        self._operator, self._names, self._layouts = operator, names, layouts
+        self._operator, self._names, self._layouts = binding.operator, binding.names, layouts
         self._absent = [i for i, array in enumerate(arrays) if array is None]
-        first_output = len(layouts) - outputs
+        first_output = len(layouts) - binding.outputs
         # Output o and array k are apart unless their addresses differ by less than their spans.
         spans = list(map(attrgetter("span"), layouts))
         self._near: dict[tuple[int, int], tuple[int, int]] = {}
@@ -99,8 +99,8 @@ class Bound:
         self._run: Any = None  # the prepared launch, if there is one
         if launch is None:
             return
-        written = [False] * first_output + [True] * outputs
-        tensors = list(map(Tensor, names, layouts, map(not_, written), written))
+        written = [False] * first_output + [True] * binding.outputs
+        tensors = list(map(Tensor, binding.names, layouts, map(not_, written), written))
         if launch.workspace is not None:
             words = Layout((launch.workspace // WORD_BYTES,), (WORD_BYTES,), WORD_BYTES)
             tensors.append(Tensor("workspace", words, read=True, written=True))
@@ -174,7 +174,7 @@ class Bound:
         make_one, absent = make[0], (0,) * len(self._absent)
         is_one = finish is _all and len(make) == 1
 
-        def repeat(*addresses: int) -> Any:  # noqa: ANN401
+        def repeat(*addresses: int) -> Result:
             if current() != device:
                 with native.use_device(device):
                     return repeat(*addresses)
@@ -185,12 +185,14 @@ class Bound:
                     return None
                 run(*addresses, *absent, place)
                 return out
-            outputs = [each() for each in make]
-            places = [*map(address_of, outputs)]
-            if any(map((15).__and__, places)):
-                return None
-            run(*addresses, *absent, *places)
-            return finish(*outputs)
+            outputs, places = [], []
+            for make_next in reversed(make):
+                outputs.append(make_next())
+                places.append(address_of(outputs[-1]))
+                if places[-1] & 15:
+                    return None
+            run(*addresses, *absent, *reversed(places))
+            return finish(*reversed(outputs))
 
         return repeat
 
@@ -221,8 +223,8 @@ class Binding:
         aligned: tuple[int, ...] = (),
         like: Callable[[int, Array], tuple[Array, Array]] = _alike,
     ) -> None:
-        self._operator, self._names, self._parse, self._bind = operator, names, parse, bind
-        self._outputs, self._aligned, self._like = outputs, aligned, like
+        self.operator, self.names, self.outputs = operator, names, outputs
+        self._parse, self._bind, self._aligned, self._like = parse, bind, aligned, like
         self.caches = Family()
         self._known: Table[Known] = self.caches.add(Table())
         self._bound: Table[Bound] = self.caches.add(Table())
@@ -232,7 +234,7 @@ class Binding:
     # time. Options of different meaning must differ: `kind_of` tells those apart that are equal.
     # ruff: disable[SLF001]
 
-    def call_one(self, options: object, x: Array, out: Any = None) -> Any:  # noqa: ANN401
+    def call_one(self, options: object, x: Array, out: Result = None) -> Result:
         """Return the result of a call with one array."""
         if type(x) is native.cupy_array:
             p = x.data
@@ -243,11 +245,12 @@ class Binding:
                 )
             except Exception:  # noqa: BLE001  an option is not hashable, or cannot be compared
                 known = None
-            if known is not None and (result := known(a)) is not None:
-                return result
+            if known is not None:
+                result = known(a)
+                return self._call_thoroughly(None, options, (x,), out) if result is None else result
         return self.call(options, (x,), out)
 
-    def call_two(self, options: object, x: Array, y: Array, out: Any = None) -> Any:  # noqa: ANN401
+    def call_two(self, options: object, x: Array, y: Array, out: Result = None) -> Result:
         """Return the result of a call with two arrays: ``out`` if that is given; the last is it."""
         kind = native.cupy_array
         if type(x) is kind and type(y) is kind:
@@ -263,9 +266,13 @@ class Binding:
                 known = None
             if known is not None and (result := known(a, b)) is not None:
                 return result if out is None else out
+            if known is not None:
+                return self._call_thoroughly(None, options, (x, y), out)
         return self.call(options, (x, y), out)
 
-    def call_three(self, options: object, x: Array, y: Array, z: Array, out: Any = None) -> Any:  # noqa: ANN401
+    def call_three(
+        self, options: object, x: Array, y: Array, z: Array, out: Result = None
+    ) -> Result:
         """Return the result of a call with three arrays: ``out``, the last or the last two."""
         kind = native.cupy_array
         if type(x) is kind and type(y) is kind and type(z) is kind:
@@ -282,11 +289,13 @@ class Binding:
                 known = None
             if known is not None and (result := known(a, b, c)) is not None:
                 return result if out is None else out
+            if known is not None:
+                return self._call_thoroughly(None, options, (x, y, z), out)
         return self.call(options, (x, y, z), out)
 
     # ruff: enable[SLF001]
 
-    def call(self, options: object, arrays: Arrays, out: Any = None) -> Any:  # noqa: ANN401
+    def call(self, options: object, arrays: Arrays, out: Result = None) -> Result:
         """Return the result of a call: ``out`` if that is given, which arrays then end with."""
         key, known = None, None
         if native.are_own(arrays):
@@ -300,21 +309,16 @@ class Binding:
                 return result if out is None else out
         return self._call_thoroughly(key, options, arrays, out)
 
-    def _call_thoroughly(
-        self,
-        key: object,
-        options: object,
-        arrays: Arrays,
-        out: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+    def _call_thoroughly(self, key: object, options: object, arrays: Arrays, out: Result) -> Result:
         """Return the result of a call that is not known, and know it from now on if that can be."""
+        generation = self._known.generation
         call = self._parse(options, *arrays)
         outputs: list[Array] = []  # that are made here
         if call.outputs:
             result, bound = out, self.run(call.request, (*call.inputs, *call.outputs))
         else:
             with native.use_device(native.device_of(call.inputs[0])):
-                outputs = [make_one() for make_one in call.make]
+                outputs = [make_next() for make_next in reversed(call.make)][::-1]
                 bound = self.run(call.request, (*call.inputs, *outputs))
                 result = call.finish(*outputs)
         present = [array for array in (*call.inputs, *call.outputs) if array is not None]
@@ -322,29 +326,30 @@ class Binding:
             key is not None
             and call.is_alike
             and bound.only_launches
-            and len(arrays) <= _MOST_ARRAYS
+            and len(arrays) <= 3  # noqa: PLR2004  as `into` says
             and not any(native.address_of(output) & 15 for output in outputs)
+            and not any(array.dtype.metadata for array in present)
             and len(present) == len(arrays)
             and all(map(is_, present, arrays))
             and _is_kept(options)
         ):
-            self._known.add(key, bound.into() if call.outputs else bound.anew(call))
+            known = bound.into() if call.outputs else bound.anew(call)
+            self._known.add(key, known, generation)
         return result
 
     def run(self, request: object, arrays: Arrays) -> Bound:
         """Run what a request asks for on arrays; an input may be None."""
         addresses, facts = native.describe(arrays)
         key = request, facts
-        bound = self._bound.find(key)
+        bound, generation = self._bound.find(key), self._bound.generation
         if bound is None:
             layouts = list(map(native.layout_of, arrays, addresses))
-            device = native.common_device(self._operator, self._names, arrays[: -self._outputs])
+            device = native.common_device(self.operator, self.names, arrays[: -self.outputs])
             misaligned = [i for i in self._aligned if not layouts[i].is_aligned]
             work = self._bind(request, arrays, layouts, device)
             if misaligned:
                 work = Work(before=partial(self._run_on_copies, request, misaligned))
-            bound = Bound(self._operator, self._names, arrays, layouts, self._outputs, work, device)
-            bound = self._bound.add(key, bound)
+            bound = self._bound.add(key, Bound(self, arrays, layouts, work, device), generation)
         bound(addresses, arrays)
         return bound
 
@@ -357,5 +362,5 @@ class Binding:
             native.copy_elements(copies[i], views[i])
         self.run(request, tuple(copies))
         for i in misaligned:
-            if i >= len(arrays) - self._outputs:
+            if i >= len(arrays) - self.outputs:
                 native.copy_elements(views[i], copies[i])

@@ -35,12 +35,6 @@ class Operator:
         """The name of its folder."""
         return self.functions[0].__module__.split(".")[-2]
 
-    @property
-    def lazy_functions(self) -> tuple[Callable[..., Any], ...]:
-        """The same functions over dask arrays."""
-        module = load(f"cudakern.operators.{self.folder}.dask")
-        return tuple(getattr(module, function.__name__) for function in self.functions)
-
 
 def operators() -> Iterator[Operator]:
     """Yield all operators."""

@@ -32,14 +32,24 @@ class Table(Generic[V]):
     def __init__(self) -> None:
         self._entries: dict[Any, V] = {}
         self.find: Callable[[Any], V | None] = self._entries.get
-        self.clear = self._entries.clear
+        self.generation = 0  # how often it was cleared
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, key: object, value: V) -> V:
-        """Keep a value for some facts; return it, or the one that is kept already."""
+    def clear(self) -> None:
+        """Drop all entries; what was begun before adds none."""
+        self.generation += 1
+        self._entries.clear()
+
+    def add(self, key: object, value: V, generation: int | None = None) -> V:
+        """Keep a value for some facts; return it, or the one that is kept already.
+
+        One that was begun in a generation is not kept in a later one.
+        """
         added = self._entries.setdefault(key, value)
+        if generation not in {None, self.generation}:
+            self._entries.pop(key, None)
         while len(keys := list(self._entries)) > self.limit:
             other = _random.choice(keys)
             if other != key:

@@ -145,9 +145,12 @@ def known_dtypes() -> dict[np.dtype[Any], DataType]:
 
 
 @lru_cache(maxsize=1)
-def copyable_dtypes() -> dict[np.dtype[Any], None]:
-    """Return the dtypes that functions copy: the known ones, and the 8-bit floats of ml_dtypes."""
-    return dict.fromkeys((*known_dtypes(), *narrow_floats().values()))
+def copyable_dtypes() -> dict[np.dtype[Any], np.dtype[Any]]:
+    """Return the dtypes that functions copy: the known ones, and the 8-bit floats of ml_dtypes.
+
+    Each leads to itself, and so does an equal one, such as that of long long, or with metadata.
+    """
+    return {dtype: dtype for dtype in (*known_dtypes(), *narrow_floats().values())}
 
 
 def require_dtype(

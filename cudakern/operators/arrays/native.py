@@ -16,7 +16,7 @@ from cudakern.engines import HOST, engine_for, require_own_process
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.process.lazy import is_cupy
-from cudakern.values.dtypes import conversion_hint
+from cudakern.values.dtypes import conversion_hint, copyable_dtypes
 from cudakern.values.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
@@ -184,7 +184,11 @@ def use_device(device: int) -> AbstractContextManager[Any]:
 
 
 def maker(shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Callable[[], Array]:
-    """Return what makes an uninitialised C-contiguous array, where the device is current."""
+    """Return what makes an uninitialised C-contiguous array, where the device is current.
+
+    Equal dtypes give equal arrays: none has metadata.
+    """
+    dtype = copyable_dtypes().get(dtype, dtype)
     if device == HOST:
         return partial(np.empty, shape, dtype)
     cupy = _cupy()

@@ -118,7 +118,8 @@ def gather(
     array([30, 10, 30, 30])
     """
     kind = None if fill_value is ZERO else kind_of(fill_value)
-    options = axis, mode, fill_value, negative, type(axis), kind
+    kinds = type(axis), type(mode), type(negative)
+    options = axis, mode, fill_value, negative, kind, kinds
     if out is None:
         return _two(options, x, indices)
     return _three(options, x, indices, out, out)

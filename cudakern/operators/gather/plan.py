@@ -47,15 +47,9 @@ def specialise_last_axis(width: int, index_type: str, mode: str, *, staged: bool
     suffix, macros = "_staged" if staged else "", (("CK_STAGED", int(staged)),)
     stage = 2 * LAST_AXIS_TABLE_STAGED + LAST_AXIS_MAX_STAGED_BYTES + VECTOR_BYTES
     return specialise(
-        "last_axis",
-        width,
-        index_type,
-        mode,
-        wide=False,
-        suffix=suffix,
-        macros=macros,
+        "last_axis", width, index_type, mode, wide=False, suffix=suffix, macros=macros,
         shared=lambda *_: stage if staged else 4 * LAST_AXIS_TABLE,
-    )
+    )  # fmt: skip
 
 
 def rows_of(

@@ -127,7 +127,16 @@ def gather_nd(
     array([11, 20])
     """
     kind = None if fill_value is ZERO else kind_of(fill_value)
-    options = batch_dims, mode, fill_value, negative, type(batch_dims), kind
+    options = (
+        batch_dims,
+        mode,
+        fill_value,
+        negative,
+        type(batch_dims),
+        type(mode),
+        type(negative),
+        kind,
+    )
     if out is None:
         return _two(options, x, indices)
     return _three(options, x, indices, out, out)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cudakern.errors import ArgumentError, describe_value, dtype_error
 from cudakern.operators.arrays.native import Array, convert
+from cudakern.operators.binding import EXACT
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.values import dtypes
 from cudakern.values.dtypes import DataType
@@ -90,6 +91,7 @@ class _NotGiven(int):
 
 #: The fill value if none is given. Signatures show it as 0.
 ZERO = _NotGiven(0)
+EXACT.add(_NotGiven)
 
 
 def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> None:

@@ -470,20 +470,21 @@ def _parse_all(operator: str, _: tuple[()], x: Any) -> Call:  # noqa: ANN401
     listing = _Listing(x.ndim, native.device_of(x), by_axis=operator == "nonzero")
     borrow, read = counts_of(count_type(x), listing.device)
     is_captured = partial(engine_for(listing.device).is_captured, listing.device)
+    counts_first = x.size * listing.columns * _INT64.itemsize > plan.UNCOUNTED_BYTES
+    make = listing.maker(0 if counts_first else x.size)
 
-    def make_count() -> Array:
+    def make_table() -> Array:
         if is_captured():
             native.require_eager(operator, argument, requirement, listing.device)
-        return borrow()
+        return make()
 
     def finish(count: Array, table: Array) -> Any:  # noqa: ANN401
         return listing.result(table, read(count))
 
-    if x.size * listing.columns * _INT64.itemsize <= plan.UNCOUNTED_BYTES:
-        return Call(_ALL, (x,), make=(make_count, listing.maker(x.size)), finish=finish)
-    count_first = partial(_find_counted, listing, x, read)
-    make = (make_count, listing.maker(0))
-    return Call(_ALL, (x,), make=make, finish=count_first, is_alike=False)
+    if counts_first:
+        count_first = partial(_find_counted, listing, x, read)
+        return Call(_ALL, (x,), make=(borrow, make_table), finish=count_first, is_alike=False)
+    return Call(_ALL, (x,), make=(borrow, make_table), finish=finish)
 
 
 def _find_counted(

@@ -270,6 +270,7 @@ def one_hot(
     options = (
         depth, axis, values, dtype, negative,
         type(depth), type(axis), None if values is _OFF_ON else kind_of(values), type(dtype),
+        type(negative),
     )  # fmt: skip
     if array is None:
         return _one(options, indices) if out is None else _two(options, indices, out, out)

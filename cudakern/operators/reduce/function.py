@@ -376,7 +376,7 @@ def reduce(
     options = (
         function, axis, keepdims, dtype, nan, last_index, initial,
         type(function), type(axis) if type(axis) is not tuple else kind_of(axis),
-        type(keepdims), type(dtype), type(last_index),
+        type(keepdims), type(dtype), type(nan), type(last_index),
         None if initial is None else kind_of(initial),
     )  # fmt: skip
     return _one(options, x) if out is None else _two(options, x, out, out)

@@ -236,9 +236,9 @@ def _installed() -> Iterator[None]:
     """Have Python find the stand-in, and the operators run on its arrays in the simulator."""
     before = _take_modules()
     sys.meta_path.insert(0, _finder)
-    clear_caches()  # bound launches are those of another engine
     try:
         importlib.import_module("cupy")  # the operators look whether it is imported
+        clear_caches()  # bound launches are those of another engine
         yield
     finally:
         sys.meta_path.remove(_finder)

@@ -111,6 +111,20 @@ def test_words_for_counts_are_used_again(words):
 
 
 @each("call", [ck.argwhere, ck.nonzero])
+def test_a_call_without_memory_takes_no_word(words, record, monkeypatch, call):
+    x = on_device(EYE)
+    for known in (False, True):
+        before = len(words)
+        with monkeypatch.context() as patch:
+            patch.setattr(record.cupy.ndarray, "__new__", mock.Mock(side_effect=MemoryError))
+            for _ in range(3):
+                with pytest.raises(MemoryError):
+                    call(x)
+        assert call(x)[0].shape, known
+        assert len(words) <= before + 1 - known
+
+
+@each("call", [ck.argwhere, ck.nonzero])
 def test_the_word_of_an_interrupted_call_is_nobody_elses(words, record, monkeypatch, call):
     """The kernel may still write to it."""
     x, stream = on_device(EYE), type(record.cupy.cuda.get_current_stream())
