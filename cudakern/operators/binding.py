@@ -264,10 +264,10 @@ class Binding:
                 ))  # fmt: skip
             except Exception:  # noqa: BLE001
                 known = None
-            if known is not None and (result := known(a, b)) is not None:
-                return result if out is None else out
             if known is not None:
-                return self._call_thoroughly(None, options, (x, y), out)
+                if (result := known(a, b)) is None:
+                    return self._call_thoroughly(None, options, (x, y), out)
+                return result if out is None else out
         return self.call(options, (x, y), out)
 
     def call_three(
@@ -287,10 +287,10 @@ class Binding:
                 ))  # fmt: skip
             except Exception:  # noqa: BLE001
                 known = None
-            if known is not None and (result := known(a, b, c)) is not None:
-                return result if out is None else out
             if known is not None:
-                return self._call_thoroughly(None, options, (x, y, z), out)
+                if (result := known(a, b, c)) is None:
+                    return self._call_thoroughly(None, options, (x, y, z), out)
+                return result if out is None else out
         return self.call(options, (x, y, z), out)
 
     # ruff: enable[SLF001]

@@ -218,7 +218,7 @@ class CompiledOperator:
             desc.operator, tensors.names, tensors.parse, tensors.bind, outputs=tensors.outputs,
             aligned=aligned, like=tensors.like,
         )  # fmt: skip
-        self._inputs, self._several = tensors.inputs, tensors.outputs > 1 and tensors.outputs
+        self._inputs, self._outputs = tensors.inputs, tensors.outputs
         self._call = binding.call
         self._two, self._three = binding.call_two, binding.call_three
         _known.add(binding.caches)
@@ -355,12 +355,12 @@ class CompiledOperator:
         count = len(inputs)
         if out is None:
             return self._call(~count, inputs)
-        if not self._several:
+        if self._outputs == 1:
             if count == self._inputs == 1:
                 return self._two(1, inputs[0], out, out)
             if count == self._inputs == 2:  # noqa: PLR2004
                 return self._three(2, inputs[0], inputs[1], out, out)
-        elif isinstance(out, _PAIRS) and len(out) == self._several:
+        elif isinstance(out, _PAIRS) and len(out) == self._outputs:
             if count == self._inputs == 1:
                 return self._three(1, inputs[0], out[0], out[1], out)
             return self._call(count, (*inputs, *out), out)

@@ -155,11 +155,8 @@ class CudaEngine:
 
         That is CuPy's binding of the driver's function; its documented way takes 1.5 us more.
         """
-        kernel, block, shared = (
-            self.kernel(launch.kernel, device),
-            launch.block,
-            launch.shared_bytes,
-        )
+        kernel = self.kernel(launch.kernel, device)
+        block, shared = launch.block, launch.shared_bytes
         start = getattr(getattr(self._cupy.cuda, "driver", None), "launchKernel", None)
         if start is not None:
             with self._cupy.cuda.Device(device):  # CuPy has a function for each

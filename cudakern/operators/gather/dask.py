@@ -55,7 +55,7 @@ def gather(
     require_known("gather", out, axis=axis, mode=mode, fill_value=fill_value, negative=negative)
     check_mode("gather", mode, negative, fill_value)
     x, positions, at_hand = lazy_operands("gather", x, indices, 0)
-    selection = eager.select(x, axis, mode, fill_value, negative)
+    selection = eager.select(x, positions, axis, mode, fill_value, negative)
     call = LazyLookup("gather", selection, x.shape, x.dtype, eager.gather)
     symbols = tuple(range(x.ndim, x.ndim + positions.ndim))
     return look_up(call, x, positions, symbols, at_hand)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from cudakern.operators.binding import Call, kind_of
+from cudakern.operators.binding import kind_of
 from cudakern.operators.gather.plan import plan_gather, rows_of
-from cudakern.operators.indexing.indices import ZERO, Selection, check_mode, fill_pattern
-from cudakern.operators.indexing.lookup import Lookup, as_operands
+from cudakern.operators.indexing.indices import ZERO, Selection, fill_pattern
+from cudakern.operators.indexing.lookup import Lookup
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.values.validation import normalize_axis
 
@@ -125,19 +125,14 @@ def gather(
     return _three(options, x, indices, out, out)
 
 
-def _parse(options: tuple[Any, ...], x: Any, indices: Any, out: Array | None = None) -> Call:  # noqa: ANN401
-    axis, mode, fill_value, negative, *_ = options
-    check_mode(NAME, mode, negative, fill_value)
-    x, indices = as_operands(NAME, x, indices, 0, out)
-    return _lookup.call(x, indices, select(x, axis, mode, fill_value, negative), out)
-
-
-_lookup = Lookup(NAME, "axis", _parse, rows_of, plan_gather)
-_two, _three = _lookup.binding.call_two, _lookup.binding.call_three
-
-
-def select(x: Array, axis: int, mode: str, fill_value: object, negative: str) -> Selection:
+def select(
+    x: Array, _: Array, axis: int, mode: str, fill_value: object, negative: str
+) -> Selection:
     """Return what indices select along an axis of x."""
     axis = normalize_axis(NAME, axis, x.ndim)
     fill = fill_pattern(NAME, mode, fill_value, x.dtype)
     return Selection(axis, axis + 1, mode, fill, negative, tuples=False)
+
+
+_lookup = Lookup(NAME, "axis", 0, select, rows_of, plan_gather)
+_two, _three = _lookup.binding.call_two, _lookup.binding.call_three

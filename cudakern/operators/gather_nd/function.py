@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern.errors import ArgumentError
-from cudakern.operators.binding import Call, kind_of
+from cudakern.operators.binding import kind_of
 from cudakern.operators.gather_nd.plan import plan_gather_nd
-from cudakern.operators.indexing.indices import ZERO, Selection, check_mode, fill_pattern
-from cudakern.operators.indexing.lookup import Lookup, as_operands
+from cudakern.operators.indexing.indices import ZERO, Selection, fill_pattern
+from cudakern.operators.indexing.lookup import Lookup
 from cudakern.operators.indexing.rows import rows_of_tuples
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.values.layout import MAX_DIMENSIONS
@@ -127,31 +127,11 @@ def gather_nd(
     array([11, 20])
     """
     kind = None if fill_value is ZERO else kind_of(fill_value)
-    options = (
-        batch_dims,
-        mode,
-        fill_value,
-        negative,
-        type(batch_dims),
-        type(mode),
-        type(negative),
-        kind,
-    )
+    kinds = type(batch_dims), type(mode), type(negative)
+    options = batch_dims, mode, fill_value, negative, kind, kinds
     if out is None:
         return _two(options, x, indices)
     return _three(options, x, indices, out, out)
-
-
-def _parse(options: tuple[Any, ...], x: Any, indices: Any, out: Array | None = None) -> Call:  # noqa: ANN401
-    batch_dims, mode, fill_value, negative, *_ = options
-    check_mode(NAME, mode, negative, fill_value)
-    x, indices = as_operands(NAME, x, indices, 1, out)
-    selection = select(x, indices, batch_dims, mode, fill_value, negative)
-    return _lookup.call(x, indices, selection, out)
-
-
-_lookup = Lookup(NAME, "batch_dims", _parse, rows_of_tuples, plan_gather_nd)
-_two, _three = _lookup.binding.call_two, _lookup.binding.call_three
 
 
 def select(
@@ -174,3 +154,7 @@ def select(
         raise ArgumentError(NAME, "indices", requirement)
     fill = fill_pattern(NAME, mode, fill_value, x.dtype)
     return Selection(batch, batch + shape[-1], mode, fill, negative, tuples=True)
+
+
+_lookup = Lookup(NAME, "batch_dims", 1, select, rows_of_tuples, plan_gather_nd)
+_two, _three = _lookup.binding.call_two, _lookup.binding.call_three

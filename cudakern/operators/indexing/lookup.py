@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.binding import Binding, Call, Work
 from cudakern.operators.indexing.check import raise_if_outside, require_extents
-from cudakern.operators.indexing.indices import Selection, as_indices, index_type, widen
+from cudakern.operators.indexing.indices import (
+    Selection,
+    as_indices,
+    check_mode,
+    index_type,
+    widen,
+)
 from cudakern.process.caches import register
 from cudakern.values.dtypes import copyable_dtypes, require_dtype
 
@@ -18,10 +24,12 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import Launch
     from cudakern.operators.arrays.native import Array
-    from cudakern.operators.binding import Parse
     from cudakern.operators.indexing.rows import RowProblem
     from cudakern.values.layout import Layout
 
+    #: Takes x, indices, the option that gives the first axis, mode, fill value, and the meaning of
+    #: negative indices.
+    Select = Callable[[Array, Array, Any, str, object, str], Selection]
     #: Takes the layouts of x, indices and out, the first axis, the type that kernels read indices
     #: as, the mode and the fill pattern.
     RowsOf = Callable[[Layout, Layout, Layout, int, str, str, bytes], RowProblem]
@@ -49,24 +57,38 @@ def require_operands(operator: str, x: Array, indices: Array, least: int) -> Non
 
 
 class Lookup:
-    """The work of gather or gather_nd on checked operands; ``option`` gives the first axis."""
+    """The work of gather or gather_nd, whose indices have ``least`` dimensions or more.
+
+    ``option`` names what gives the first axis.
+    """
 
     def __init__(
         self,
         operator: str,
         option: str,
-        parse: Parse,
+        least: int,
+        select: Select,
         rows_of: RowsOf,
         plan: Callable[[RowProblem], Launch | None],
     ) -> None:
         self._operator, self._option = operator, option
+        self._least, self._select = least, select
         self._rows_of, self._plan = rows_of, plan
         names = ("x", "indices", "out")
-        self.binding = Binding(operator, names, parse, self._bind, aligned=(1,))
+        self.binding = Binding(operator, names, self._parse, self._bind, aligned=(1,))
         register(operator, self.binding.caches)
 
-    def call(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Call:
-        """Return the call for what is selected."""
+    def _parse(
+        self,
+        options: tuple[Any, ...],
+        x: Any,  # noqa: ANN401
+        indices: Any,  # noqa: ANN401
+        out: Array | None = None,
+    ) -> Call:
+        option, mode, fill_value, negative, *_ = options
+        check_mode(self._operator, mode, negative, fill_value)
+        x, indices = as_operands(self._operator, x, indices, self._least, out)
+        selection = self._select(x, indices, option, mode, fill_value, negative)
         waits = selection.mode == "raise"
         if waits:
             requirement = "must not be 'raise', which waits for the GPU,"

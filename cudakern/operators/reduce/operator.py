@@ -30,7 +30,7 @@ def _reduced(
     x: list[int],
     *rows: tuple[Any, ...],
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield arguments of `_number` for an x of 3 by 3; a row has axes, the result, any remark."""
+    """Yield arguments of `numbered` for an x of 3 by 3; a row has axes, the result, any remark."""
     for axes, *result in rows:
         out = tuple(1 if axis in axes else 3 for axis in range(2))
         yield desc_type(tensor((3, 3)), tensor(out, data_type), axes), (x,), *result
