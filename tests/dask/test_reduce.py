@@ -76,7 +76,7 @@ def test_every_function_of_any_chunks(data):
             cd.reduce(lazy, function, axis, **options)
         return
     reduced = cd.reduce(lazy, function, axis, **options)
-    right = reduce(x, function, axis, **options)
+    right = reduce(x, function, axis, **options, any_order=True)
     result = reduced.compute()
     assert (reduced.dtype, reduced.shape) == (right.dtype, right.shape)
     assert isinstance(reduced._meta, np.ndarray)  # noqa: SLF001
@@ -127,13 +127,55 @@ def test_the_index_in_all_of_x_decides():
     assert cd.reduce(da.from_array(x, chunks=(4, 3)), "argmax").compute() == 5  # the first NaN
 
 
+#: Functions whose bits show how sums or products are combined.
+TREES = ["average", "l1", "l2", "log_sum", "log_sum_exp", "multiply", "sum", "sum_square"]
+#: Those that have other last bits over chunks.
+APART = {("l2", "complex64"), ("log_sum_exp", "float16"), ("log_sum_exp", BFLOAT16)}
+
+
+def tree_cases():
+    """Yield functions and dtypes whose results over chunks can have the bits of one array's."""
+    kinds = ["float32", "float16", "complex64", "int32"]
+    kinds += [BFLOAT16, "float64", "uint8"] if is_thorough() else []
+    for function, kind in product(TREES, kinds):
+        if is_legal(function, np.dtype(kind)) and (function, kind) not in APART:
+            yield function, kind
+
+
+def near_one(shape, kind, seed=5):
+    """Return numbers from 0.5 to 1.5, of integers from 50 to 150, whose products are finite."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.5, 1.5, shape)
+    if np.dtype(kind).kind == "c":
+        x = np.exp(1j * x) * rng.uniform(0.9, 1.1, shape)
+    return (x * 100 if np.dtype(kind).kind in "iu" else x).astype(kind)
+
+
+@each(("function", "kind"), sample(tree_cases(), 8, 1))
+def test_chunks_of_a_power_of_two_give_the_bits_of_one_array(function, kind):
+    for length, chunk in ((300, 16), (70, 1), (129, 128)):
+        x = near_one((3, length), kind)
+        options = [{}, {"initial": 1}] if function in {"sum", "multiply"} else [{}]
+        for others in options:
+            result = cd.reduce(da.from_array(x, chunks=(3, chunk)), function, 1, **others)
+            assert same_bytes(result.compute(), ck.reduce(x, function, 1, **others))
+
+
+@each("axis", [None, (0, 2), (1, 2)])
+def test_parts_of_the_outermost_reduced_axis_give_the_bits_of_one_array(axis):
+    x = near_one((21, 4, 8), "float32")
+    chunks = (2, 4, 8) if axis != (1, 2) else (3, 2, 8)
+    result = cd.reduce(da.from_array(x, chunks=chunks), "sum", axis).compute()
+    assert same_bytes(np.asarray(result), np.asarray(ck.reduce(x, "sum", axis)))
+
+
 @each("kind", sample(["complex64", "float16", BFLOAT16, "float64"], 9))
-def test_a_sum_of_negative_zeros_has_the_sign_of_the_initial_value(kind):
+def test_a_sum_of_negative_zeros_is_the_initial_value_or_negative(kind):
     zero = complex(-0.0, -0.0) if kind == "complex64" else -0.0
     x = np.full(200, zero, kind)
-    for initial, chunks in product((zero, 0.0), (3, 200)):
+    for initial, chunks in product((None, zero, 0.0), (3, 200)):
         result = cd.reduce(da.from_array(x, chunks=chunks), "sum", initial=initial).compute()
-        expected = np.sum(x, initial=x.dtype.type(initial), dtype=kind)
+        expected = np.add(x.dtype.type(zero), x.dtype.type(zero if initial is None else initial))
         assert same_bytes(np.asarray(result), np.asarray(expected))
     x[100] = 0
     result = cd.reduce(da.from_array(x, chunks=3), "sum", initial=zero).compute()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import copysign, prod
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,9 +70,17 @@ def reduce(
 
     Integers wrap in the result's type, whatever the chunks. Partial results of floats are in the
     type that `cudakern.reduce` adds them up in, float32 for float16: only the last step rounds to
-    the result's. Their order follows the chunks, as do the last bits of sums and products; where
-    no reduced axis has several chunks, all bits are those of `cudakern.reduce`. Of several largest
-    or smallest complex numbers, zeros of either sign or NaNs, another one may be found.
+    the result's.
+
+    Chunks are combined in order, by a tree. So all bits are those of `cudakern.reduce` where no
+    reduced axis has several chunks. They are, too, where one has, all its chunks but the last have
+    the same power of two of elements, and the last has no more; but not those of l2 of complex
+    numbers, and of log_sum_exp with results of 16 bits. Of several reduced axes, only the outermost
+    in memory may have several chunks for that, and elements are counted in all of them. Other
+    chunks may give other last bits of sums and products; the same chunks give the same.
+
+    Of several largest or smallest complex numbers, zeros of either sign or NaNs, another one may be
+    found.
 
     Examples
     --------
@@ -154,13 +162,8 @@ class _Values(_States):
         return self.call.dtype if self.call.dtype.kind in "iub" else reduction.accumulator.numpy
 
     def partial(self, x: Array, function: ReduceFunction) -> Array:
-        """Return x reduced to a state. Sums begin with -0.0 if that is the initial value."""
-        options: dict[str, Any] = {}
-        if self.initial is not None and self.call.function is _SUM and self.dtype.kind in "fc":
-            value = complex(np.frombuffer(self.initial, self.call.dtype)[0])
-            if any(part == 0 and copysign(1, part) < 0 for part in (value.real, value.imag)):
-                options["initial"] = complex(-0.0, -0.0) if self.dtype.kind == "c" else -0.0
-        return self.reduce(x, function, dtype=self.dtype, **options)
+        """Return elements, or states, reduced to a state."""
+        return self.reduce(x, function, dtype=self.dtype)
 
     def of_chunk(self, chunk: Array) -> Array:
         chunk = as_array(NAME, "x", chunk)
@@ -187,6 +190,7 @@ class _Values(_States):
             function = _SUM if call.function in _ADDED - {*_PARTIAL} else call.function
             return self.result(state, function)
         # In float64, as CuPy treats subnormal float32 as zero; kernels of this package convert.
+        # Rounded to the dtype of the arithmetic, quotients and roots are those of that dtype.
         total = self.reduce(state, _SUM, dtype=self.dtype, keepdims=self.keepdims)
         widest = np.complex128 if self.dtype.kind == "c" else np.float64
         wide = eager.reduce(total, _SUM, (), dtype=widest)
@@ -195,8 +199,10 @@ class _Values(_States):
             if call.function is _L2:
                 np.sqrt(numbers, out=numbers)
             else:
-                numbers /= prod(self.shape[d] for d in call.axes)
-        return eager.reduce(wide, _SUM, (), dtype=call.dtype)
+                count = prod(self.shape[d] for d in call.axes)
+                numbers /= float(call.reduction.number.numpy.type(count))
+        rounded = eager.reduce(wide, _SUM, (), dtype=self.dtype)
+        return eager.reduce(rounded, _SUM, (), dtype=call.dtype)
 
 
 class _Exponentials(_Values):
