@@ -1,45 +1,46 @@
 // reduce: one of twelve functions of the elements of x along some of its axes, in one launch.
 //
-// Variants, macros and how states are folded: kernels/README.md. cudakern/operators/reduce/plan.py
-// chooses.
-// Numeric contract: who folds what, and in which order, follows from shapes, strides, types and
-// alignment alone. The same input gives the same bits, however many blocks run at once: there are
-// no floating-point atomics. cudakern/operators/reference.md says which functions have the same
-// bits on every device.
-#include "common/memory.cuh"
+// Variants and macros: kernels/README.md. cudakern/operators/reduce/plan.py chooses.
+// Numeric contract: elements are combined as reduce/tree.cuh says, by every variant. So a result's
+// bits depend on its elements, their number, the types and the function alone.
+// cudakern/operators/reference.md says which functions have the same bits on every device.
 #include "reduce/columns.cuh"
-#include "reduce/functions.cuh"
-#include "reduce/grid.cuh"
-#include "reduce/numbers.cuh"
-#include "reduce/stream.cuh"
+#include "reduce/lanes.cuh"
+#include "reduce/periods.cuh"
+#include "reduce/rows.cuh"
+#include "reduce/strided.cuh"
 #include "reduce/tiles.cuh"
 
 namespace ck {
 
-#if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_WARPS)
-CK_KERNEL(StreamArguments<CK_RANK> a) {
+#if defined(CK_VARIANT_WARPS)
+CK_KERNEL(RowArguments<CK_RANK> a) { reduce_rows_by_warps(a); }
+#elif defined(CK_VARIANT_BLOCKS)
+CK_KERNEL(RowArguments<CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
-#if defined(CK_VARIANT_STREAM)
-  constexpr int kTeam = kThreads;
-#else
-  constexpr int kTeam = 32;
-#endif
-  reduce_stream<kTeam>(a, shared);
+  reduce_rows_by_blocks(a, shared);
 }
+#elif defined(CK_VARIANT_LANES)
+CK_KERNEL(LaneArguments<CK_RANK> a) { reduce_rows_by_lanes(a); }
 #elif defined(CK_VARIANT_TILES)
 CK_KERNEL(TileArguments a) {
   CK_DYNAMIC_SHARED(shared);
-  reduce_tiles<CK_WIDTH>(a, shared);
+  reduce_tiles(a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS)
 CK_KERNEL(ColumnArguments a) {
   CK_DYNAMIC_SHARED(shared);
-  reduce_columns<CK_WIDTH / sizeof(Input)>(a, shared);
+  reduce_columns(a, shared);
 }
-#elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
-CK_KERNEL(GridArguments<CK_RANK> a) {
+#elif defined(CK_VARIANT_PERIODS)
+CK_KERNEL(PeriodArguments a) {
   CK_DYNAMIC_SHARED(shared);
-  reduce_grid<CK_WIDTH>(a, shared);
+  reduce_periods(a, shared);
+}
+#elif defined(CK_VARIANT_STRIDED)
+CK_KERNEL(StridedArguments a) {
+  CK_DYNAMIC_SHARED(shared);
+  reduce_strided(a, shared);
 }
 #endif
 

@@ -78,6 +78,7 @@ class Launch:
     #: Bytes of the memory in which the blocks exchange words; its address follows those of the
     #: arrays. 0 if this launch needs none, None if no launch of the operator does.
     workspace: int | None = None
+    threads: int = 0  # of a block; 0 for the kernel's
 
     @property
     def variant(self) -> str:
@@ -87,7 +88,7 @@ class Launch:
     @property
     def block(self) -> Grid:
         """Threads of a block in x, y, z."""
-        return self.kernel.threads, 1, 1
+        return self.threads or self.kernel.threads, 1, 1
 
     def grid_on(self, multiprocessors: int) -> Grid:
         """Return the grid for a device with this number of multiprocessors."""

@@ -45,6 +45,17 @@ CK_DEVICE void store(T* address, const T& value) {
   }
 }
 
+/// Writes a value that is not read again soon; one of 16 bytes may lie on 8.
+template <typename T>
+CK_DEVICE void store_once(T* address, const T& value) {
+  constexpr int kBytes = sizeof(T) < 8 ? sizeof(T) : 8;
+  Packed<T, Bytes<kBytes>> pieces;
+  pieces.vector = value;
+  unrolled<Packed<T, Bytes<kBytes>>::kPieces>([&](uint32 k) {
+    store_streaming(reinterpret_cast<Bytes<kBytes>*>(address) + k, pieces.piece[k]);
+  });
+}
+
 /// Writes `kCount` values next to each other: as vectors, if they lie like that.
 template <typename T, int kCount>
 CK_DEVICE void store_packed(T* address, const T (&value)[kCount]) {

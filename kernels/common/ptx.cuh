@@ -136,6 +136,10 @@ CK_DEVICE uint32 read_lane() {
   return lane;
 }
 
+/// x * y, which no addition is contracted with.
+CK_DEVICE float rounded_product(float x, float y) { return __fmul_rn(x, y); }
+CK_DEVICE double rounded_product(double x, double y) { return __dmul_rn(x, y); }
+
 /// 2^x to two units in the last place; subnormal arguments and results count as zero.
 CK_DEVICE float exp2_approximate(float x) {
   float value;

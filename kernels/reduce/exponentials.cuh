@@ -38,6 +38,7 @@ class Terms<float, kIsRough> {
  public:
   static constexpr float kMost = 1 << 27;
 
+  Terms() = default;
   CK_DEVICE explicit Terms(float maximum) : half_(half_exponent(maximum)) {}
   /// A sum with the term of x. Rough ones take an exponential of the GPU, the others the steps of
   /// expf: the exponent is floor(x / log(2)), clamped to those of floats.
@@ -52,10 +53,13 @@ class Terms<float, kIsRough> {
       return fma(exp2_approximate(rest), __uint_as_float(__float_as_uint(biased) << 23), sum);
     }
   }
-  /// A sum with another one, which is of terms for a maximum that is not above this one.
-  CK_DEVICE float with(float sum, float other, float maximum) const {
-    const float root = exp2_approximate(half_exponent(maximum) - half_);
-    return fma(other * root, root, sum);
+  /// Those for the higher one of two maxima.
+  CK_DEVICE Terms(const Terms& a, const Terms& b, float) : half_(fmax(a.half_, b.half_)) {}
+  CK_DEVICE bool operator!=(const Terms& other) const { return half_ != other.half_; }
+  /// A sum of terms for a maximum that is not above this one, as one of terms for this one.
+  CK_DEVICE float moved(float sum, const Terms& from) const {
+    const float root = exp2_approximate(from.half_ - half_);
+    return rounded_product(rounded_product(sum, root), root);
   }
   /// log(exp(maximum) + the sum of exp(x) for all terms of x).
   CK_DEVICE float log_sum(float sum, float maximum) const {
@@ -96,6 +100,7 @@ class Terms<double, kIsRough> {
  public:
   static constexpr double kMost = 1ll << 56;
 
+  Terms() = default;
   CK_DEVICE explicit Terms(double maximum) : shift_(shift_of(maximum)) {}
   /// A sum with the term of x, which is right to a unit in the last place if x - shift is at most
   /// 256, and does not show if that is below -kLowest.
@@ -112,10 +117,12 @@ class Terms<double, kIsRough> {
     const double scale = __hiloint2double(__double2loint(biased) << 20, 0);
     return fma(fma(fma(q, r, 1.0), r, 1.0), scale, sum);
   }
-  CK_DEVICE double with(double sum, double other, double maximum) const {
+  CK_DEVICE Terms(const Terms&, const Terms&, double maximum) : shift_(shift_of(maximum)) {}
+  CK_DEVICE bool operator!=(const Terms& other) const { return shift_ != other.shift_; }
+  CK_DEVICE double moved(double sum, const Terms& from) const {
     constexpr double kOfStep = 4.377491037053051e-223;  // exp(-kStep); exp(-2 kStep) is 0
-    const double gap = shift_ - shift_of(maximum);
-    return fma(other, gap == kStep ? kOfStep : gap > 0 ? 0 : 1, sum);
+    const double gap = shift_ - from.shift_;
+    return rounded_product(sum, gap == kStep ? kOfStep : gap > 0 ? 0.0 : 1.0);
   }
   CK_DEVICE double log_sum(double sum, double maximum) const {
     if (shift_ == 0 && maximum > kNearZero) return log1p(fma(sum, kOfUnit, expm1(maximum)));

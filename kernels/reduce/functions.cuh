@@ -1,23 +1,28 @@
-// The twelve functions of reduce, a struct each, over a state that elements are taken into.
+// The twelve functions of reduce, a struct each, over states: what is known of some elements.
 //
 // A function of elements `In`, in arithmetic of `T`, has
-//   State                    what is known of some elements: words, which are copied freely
-//   identity()               the state of no element
-//   take(state, x, place)    adds an element whose place is above those that the state has
-//   combine(a, b)            the state of both, in either order
+//   State                    words, which are copied freely
+//   identity()               the state of no element: it changes no other
+//   leaf(x)                  the state of an element
+//   combine(a, b)            the state of both, a in front of b
 //   finish(state, rest)      the result; `Rest` is the number of elements or an initial value
-//   kIsPlace, kIsLong        whether a state has a place; whether taking is long code
-//   kIsSum                   whether it adds; then -0.0 changes no state
-//   kFoldsTurns              whether what a turn of a loop takes is folded before it is added,
-//                            which bounds the error of long sums
-//   kTakesMany               how many numbers take_many(state, numbers) is best for; 0 if none
+//   kAnyOrder                whether all orders of combinations have the same bits. If not, states
+//                            are combined as reduce/tree.cuh says, if so, as elements come, by
+//                            take(state, x, place), which adds an element whose place is above
+//                            those that the state has
+//   kCommutes                whether combine(a, b) has the bits of combine(b, a)
+//   kHasAbsent               whether absent() is an element whose state changes no other
+//   kHasShifts               whether states have shifts, so that combining some takes less if a
+//   bound
+//                            of them is alike
+//   kIsPlace                 whether a state has a place
 //   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many
 //   kAddsWords               whether add_word(sum, word) adds four bytes to an integer
 //
-// Products in sums are written as fma, so that no compiler has a choice. Additions, products, fma,
-// divisions and square roots are rounded as in IEEE 754: functions made of them have the same bits
-// everywhere. Functions that call ex2.approx, log, hypot or atan2 do not. Subnormal numbers are
-// kept.
+// No compiler has a choice: products whose sums are rounded once are written as fma, others with an
+// instruction that is not contracted. Additions, products, fma, divisions and square roots are
+// rounded as in IEEE 754: functions made of them have the same bits everywhere. Functions that call
+// ex2.approx, log, hypot or atan2 do not. Subnormal numbers are kept.
 #pragma once
 
 #include "reduce/bytes.cuh"
@@ -26,19 +31,18 @@
 
 namespace ck {
 
-/// a * b + c, rounded once for floats.
+/// a * b, which no addition is contracted with.
 template <typename T>
-CK_DEVICE T multiply_add(T a, T b, T c) {
+CK_DEVICE T product(T a, T b) {
   if constexpr (kIsFloat<T>) {
-    return fma(a, b, c);
+    return rounded_product(a, b);
   } else {
-    return a * b + c;
+    return a * b;
   }
 }
 template <typename T>
-CK_DEVICE Complex<T> multiply_add(Complex<T> a, Complex<T> b, Complex<T> c) {
-  return {multiply_add(a.re, b.re, multiply_add(-a.im, b.im, c.re)),
-          multiply_add(a.re, b.im, multiply_add(a.im, b.re, c.im))};
+CK_DEVICE Complex<T> product(Complex<T> a, Complex<T> b) {
+  return {fma(a.re, b.re, -product(a.im, b.im)), fma(a.re, b.im, product(a.im, b.re))};
 }
 
 template <typename T>
@@ -75,52 +79,49 @@ CK_DEVICE bool is_nan(Complex<T> x) {
   return is_nan(x.re) || is_nan(x.im);
 }
 
-/// What functions have unless they say otherwise: the result is a number, taking is short code.
+/// A zero that changes no sum, where there is one.
+template <typename T>
+CK_DEVICE T negative_zero() {
+  if constexpr (kIsComplex<T>) {
+    const auto part = negative_zero<decltype(T::re)>();
+    return {part, part};
+  } else if constexpr (kIsShortFloat<T>) {
+    return {0x8000};
+  } else if constexpr (kIsFloat<T>) {
+    return -T{0};
+  } else {
+    return convert<T>(0);
+  }
+}
+
+/// What functions have unless they say otherwise: the result is a number, all orders are the same.
 struct Defaults {
   using Rest = uint64;
+  static constexpr bool kAnyOrder = true;
+  static constexpr bool kCommutes = true;
+  static constexpr bool kHasShifts = false;
+  static constexpr bool kHasAbsent = false;
   static constexpr bool kIsPlace = false;
-  static constexpr bool kIsLong = false;
-  static constexpr bool kIsSum = false;
-  static constexpr bool kFoldsTurns = false;
-  static constexpr int kTakesMany = 0;
   static constexpr bool kTakesBytes = false;
   static constexpr bool kAddsWords = false;
 };
 
-/// What a turn of a loop takes elements into.
-template <typename F>
-CK_DEVICE typename F::State begun_turn(typename F::State state) {
-  return F::kFoldsTurns ? F::identity() : state;
-}
-/// The state after a turn.
-template <typename F>
-CK_DEVICE typename F::State ended_turn(typename F::State state, typename F::State turn) {
-  return F::kFoldsTurns ? F::combine(state, turn) : turn;
-}
-
-/// Functions that sum.
-template <typename T>
+/// Functions that sum. Sums of bytes are exact in any type.
+template <typename In, typename T>
 struct Additive : Defaults {
-  static constexpr bool kIsSum = true;
-  static constexpr bool kFoldsTurns = kIsFloat<T> || kIsComplex<T>;
+  static constexpr bool kAnyOrder = !(kIsFloat<T> || kIsComplex<T>) || sizeof(In) == 1;
+  static constexpr bool kAddsWords = sizeof(In) == 1;
+  static constexpr bool kHasAbsent = !kAnyOrder;
   using State = T;
-  CK_DEVICE static State identity() { return convert<T>(0); }
+  CK_DEVICE static State identity() { return negative_zero<T>(); }
+  CK_DEVICE static In absent() { return negative_zero<In>(); }
   CK_DEVICE static State combine(State a, State b) { return add(a, b); }
   CK_DEVICE static T finish(State state, uint64) { return state; }
 };
 
-/// The same, of elements of type In.
 template <typename In, typename T>
-struct AdditiveOf : Additive<T> {
-  static constexpr bool kAddsWords = sizeof(In) == 1;
-};
-
-template <typename In, typename T>
-struct Sum : AdditiveOf<In, T> {
-  template <typename P>
-  CK_DEVICE static void take(T& state, In x, P) {
-    state = add(state, convert<T>(x));
-  }
+struct Sum : Additive<In, T> {
+  CK_DEVICE static T leaf(In x) { return convert<T>(x); }
   CK_DEVICE static int32 add_word(int32 sum, uint32 word) {
     return add_products<In>(numbers_of<In>(word), 0x01010101, sum);
   }
@@ -162,15 +163,14 @@ CK_DEVICE T magnitude_of(In x) {
 }
 
 template <typename In, typename T>
-struct L1 : AdditiveOf<In, T> {
-  template <typename P>
-  CK_DEVICE static void take(T& state, In x, P) {
+struct L1 : Additive<In, T> {
+  CK_DEVICE static T leaf(In x) {
     if constexpr (kIsComplex<In>) {
-      state += hypot(static_cast<T>(x.re), static_cast<T>(x.im));
+      return hypot(static_cast<T>(x.re), static_cast<T>(x.im));
     } else if constexpr (kIsFloat<T>) {
-      state += fabs(convert<T>(x));
+      return fabs(convert<T>(x));
     } else {
-      state += magnitude_of<T>(x);
+      return magnitude_of<T>(x);
     }
   }
   CK_DEVICE static int32 add_word(int32 sum, uint32 word) {
@@ -179,13 +179,13 @@ struct L1 : AdditiveOf<In, T> {
 };
 
 template <typename In, typename T>
-struct SumSquare : AdditiveOf<In, T> {
-  template <typename P>
-  CK_DEVICE static void take(T& state, In x, P) {
+struct SumSquare : Additive<In, T> {
+  static constexpr bool kHasAbsent = !Additive<In, T>::kAnyOrder && !kIsComplex<T>;
+  CK_DEVICE static T leaf(In x) {
     if constexpr (kIsBool<In>) {
-      state += convert<T>(x);  // what is true is its own square
+      return convert<T>(x);  // what is true is its own square
     } else {
-      state = multiply_add(convert<T>(x), convert<T>(x), state);
+      return product(convert<T>(x), convert<T>(x));
     }
   }
   CK_DEVICE static int32 add_word(int32 sum, uint32 word) {
@@ -197,13 +197,12 @@ struct SumSquare : AdditiveOf<In, T> {
 /// The square root of the sum of squared magnitudes, which are not scaled.
 template <typename In, typename T>
 struct L2 : SumSquare<In, T> {
-  template <typename P>
-  CK_DEVICE static void take(T& state, In x, P place) {
+  CK_DEVICE static T leaf(In x) {
     if constexpr (kIsComplex<In>) {
       const T re = static_cast<T>(x.re), im = static_cast<T>(x.im);
-      state = multiply_add(re, re, multiply_add(im, im, state));
+      return fma(re, re, product(im, im));
     } else {
-      SumSquare<In, T>::take(state, x, place);
+      return SumSquare<In, T>::leaf(x);
     }
   }
   CK_DEVICE static T finish(T state, uint64) { return sqrt(state); }
@@ -211,65 +210,89 @@ struct L2 : SumSquare<In, T> {
 
 template <typename In, typename T>
 struct Multiply : Defaults {
+  static constexpr bool kAnyOrder = !kIsFloat<T>;
+  static constexpr bool kHasAbsent = !kAnyOrder;
   using State = T;
   CK_DEVICE static State identity() { return convert<T>(1); }
-  template <typename P>
-  CK_DEVICE static void take(State& state, In x, P) {
-    state = combine(state, convert<T>(x));
+  CK_DEVICE static In absent() { return convert<In>(1); }
+  CK_DEVICE static State leaf(In x) { return convert<T>(x); }
+  CK_DEVICE static State combine(State a, State b) { return a * b; }
+  CK_DEVICE static T finish(State state, uint64) { return state; }
+};
+
+/// Complex numbers: no factor changes nothing, since 0 times infinity is NaN.
+template <typename In, typename T>
+struct Multiply<In, Complex<T>> : Defaults {
+  static constexpr bool kAnyOrder = false;
+  static constexpr bool kCommutes = false;
+  struct State {
+    T re;
+    T im;
+    T exists;  // 0 or 1
+  };
+  CK_DEVICE static State identity() { return {T{1}, T{0}, T{0}}; }
+  CK_DEVICE static State leaf(In x) {
+    const auto value = convert<Complex<T>>(x);
+    return {value.re, value.im, T{1}};
   }
   CK_DEVICE static State combine(State a, State b) {
-    if constexpr (kIsComplex<T>) {
-      return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
-    } else {
-      return a * b;
-    }
+    if (a.exists == T{0}) return b;
+    if (b.exists == T{0}) return a;
+    const Complex<T> both = product(Complex<T>{a.re, a.im}, Complex<T>{b.re, b.im});
+    return {both.re, both.im, T{1}};
   }
-  CK_DEVICE static T finish(State state, uint64) { return state; }
+  CK_DEVICE static Complex<T> finish(State state, uint64) { return {state.re, state.im}; }
 };
 
 /// log(sum(exp(x))) in one pass, as m + log1p(sum) for the largest element m. The sum has a term of
 /// each element but that one: so results near zero keep their digits. Complex elements are states.
 template <typename In, typename T>
 struct LogSumExp : Defaults {
-  static constexpr bool kIsLong = sizeof(T) > 4;
-  static constexpr int kTakesMany = kIsComplex<In> ? 0 : kIsLong ? 2 : 8;
-  using Number = T;
+  static constexpr bool kAnyOrder = false;
+  static constexpr bool kHasShifts = !kIsComplex<In>;
+  static constexpr bool kHasAbsent = kIsFloat<In> || kIsShortFloat<In>;
   struct State {
     T maximum;
     T sum;
   };
+  CK_DEVICE static In absent() { return convert<In>(-infinity<float>()); }
   CK_DEVICE static State identity() { return {-infinity<T>(), T{0}}; }
-  template <typename P>
-  CK_DEVICE static void take(State& state, In element, P) {
+  CK_DEVICE static State leaf(In x) {
     if constexpr (kIsComplex<In>) {
-      state = combine(state, {element.re, element.im});
+      return {x.re, x.im};
     } else {
-      const T x[] = {convert<T>(element)};
-      take_many(state, x);
+      return {convert<T>(x), T{0}};
     }
   }
-  /// A number that changes nothing.
-  CK_DEVICE static T absent() { return -infinity<T>(); }
-  template <int kCount>
-  CK_DEVICE static void take_many(State& state, const T (&x)[kCount]) {
-    T maximum = state.maximum, lesser[kCount];
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      const T higher = higher_of(x[k], maximum);
-      lesser[k] = other_of(x[k], maximum, higher);
-      maximum = higher;
+  /// Combines states of elements that all have the same shift, as combine does.
+  struct Alike {
+    Terms<T, kIsShortFloat<CK_OUTPUT_T>> terms;
+    CK_DEVICE State operator()(State a, State b) const {
+      const T maximum = higher_of(a.maximum, b.maximum);
+      return {maximum, terms.with(a.sum + b.sum, other_of(a.maximum, b.maximum, maximum))};
     }
-    const TermsOf terms(maximum);
-    T sum{0};
+  };
+  /// The shift of the highest of some elements' states, and whether it is that of the lowest one.
+  template <int kCount>
+  CK_DEVICE static Alike alike(const State (&state)[kCount], bool& holds) {
+    T high = state[0].maximum, low = high;
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) sum = terms.with(sum, lesser[k]);
-    state = {maximum, terms.with(sum, state.sum, state.maximum)};
+    for (int k = 1; k < kCount; ++k) {
+      high = fmax(high, state[k].maximum);
+      low = fmin(low, state[k].maximum);
+    }
+    const TermsOf of_high(high), of_low(low);
+    holds = !(of_high != of_low);
+    return {of_high};
   }
   CK_DEVICE static State combine(State a, State b) {
     const T maximum = higher_of(a.maximum, b.maximum);
-    const TermsOf terms(maximum);
-    const T sum = terms.with(T{0}, other_of(a.maximum, b.maximum, maximum));
-    return {maximum, terms.with(terms.with(sum, a.sum, a.maximum), b.sum, b.maximum)};
+    const TermsOf of_a(a.maximum), of_b(b.maximum), terms(of_a, of_b, maximum);
+    if (of_a != of_b) {
+      a.sum = terms.moved(a.sum, of_a);
+      b.sum = terms.moved(b.sum, of_b);
+    }
+    return {maximum, terms.with(a.sum + b.sum, other_of(a.maximum, b.maximum, maximum))};
   }
   CK_DEVICE static T finish(State state, uint64) {
     const T maximum = state.maximum, sum = state.sum;
@@ -339,10 +362,7 @@ struct Extreme : Defaults {
       return Ordered::worst();
     }
   }
-  template <typename P>
-  CK_DEVICE static void take(State& state, In x, P) {
-    state = combine(state, convert<T>(x));
-  }
+  CK_DEVICE static State leaf(In x) { return convert<T>(x); }
   CK_DEVICE static State combine(State a, State b) {
     if constexpr (kIsComplex<T>) {
       return Ordered::beats(a, b) ? a : b;
@@ -413,21 +433,9 @@ struct alignas(8) Initial {
 template <typename F, typename G, typename T>
 struct WithInitial : F {
   using Rest = Initial<T>;
-  using State = typename F::State;
-  /// Sums begin with -0.0: then elements of -0.0 leave the sign to the initial value.
-  CK_DEVICE static State identity() {
-    if constexpr (F::kIsSum && kIsComplex<State>) {
-      return {-F::identity().re, -F::identity().im};
-    } else if constexpr (F::kIsSum) {
-      return -F::identity();
-    } else {
-      return F::identity();
-    }
-  }
-  CK_DEVICE static typename G::State finish(State state, const Rest& initial) {
-    typename G::State all = convert<typename G::State>(convert<T>(F::finish(state, 0)));
-    G::take(all, initial.value, 0);
-    return all;
+  CK_DEVICE static auto finish(typename F::State state, const Rest& initial) {
+    const auto result = convert<T>(F::finish(state, 0));
+    return G::finish(G::combine(G::leaf(result), G::leaf(initial.value)), 0);
   }
 };
 
@@ -445,21 +453,36 @@ static_assert(sizeof(State) == CK_STATE_BYTES,
               "state_bytes of a Reduction must be the size of State");
 using Rest = Function::Rest;
 
-/// Takes all numbers, as many as are good at a time.
-template <typename F, int kCount>
-CK_DEVICE void take_numbers(typename F::State& state, const typename F::Number (&x)[kCount]) {
-  constexpr int kMany = kCount < F::kTakesMany ? kCount : F::kTakesMany;
-  static_assert(kCount % kMany == 0, "groups are whole");
-#pragma unroll
-  for (int first = 0; first < kCount; first += kMany) {
-    typename F::Number group[kMany];
-#pragma unroll
-    for (int k = 0; k < kMany; ++k) group[k] = x[first + k];
-    F::take_many(state, group);
+/// The state of an element, and an element whose state is that of none; only of functions that have
+/// an order.
+template <typename F, typename In>
+CK_DEVICE typename F::State leaf(In x) {
+  if constexpr (F::kAnyOrder) {
+    return F::identity();
+  } else {
+    return F::leaf(x);
+  }
+}
+template <typename F, typename In>
+CK_DEVICE In absent() {
+  if constexpr (!F::kHasAbsent) {
+    return In{};
+  } else {
+    return F::absent();
   }
 }
 
-/// Takes elements next to each other into states that share them; `place` is the first one's.
+/// Adds an element, whose place is above those that the state has, to a state of any order.
+template <typename F, typename In, typename P>
+CK_DEVICE void take(typename F::State& state, In x, P place) {
+  if constexpr (F::kIsPlace) {
+    F::take(state, x, place);
+  } else {
+    state = F::combine(state, F::leaf(x));
+  }
+}
+
+/// Adds elements next to each other to states that share them; `place` is the first one's.
 template <typename F, typename In, typename P, int kStates, int kCount>
 CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCount], P place) {
   if constexpr ((F::kTakesBytes || F::kAddsWords) && kCount == 16) {
@@ -476,14 +499,9 @@ CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCoun
       sum = F::add_word(sum, vector->w);
       state[0] += static_cast<typename F::State>(sum);
     }
-  } else if constexpr (F::kTakesMany > 0) {
-    typename F::Number numbers[kCount];
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) numbers[k] = convert<typename F::Number>(x[k]);
-    take_numbers<F>(state[0], numbers);
   } else {
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) F::take(state[k % kStates], x[k], place + k);
+    for (int k = 0; k < kCount; ++k) take<F>(state[k % kStates], x[k], place + k);
   }
 }
 

@@ -1,17 +1,28 @@
-// Many short reductions next to each other: a block reads a tile of whole slabs, of `rows` by
-// `columns` elements each, into shared memory. One to 32 lanes then fold each column.
+// Many short reductions next to each other, or few columns: a block reads a tile, of whole slabs or
+// of rows of one, into shared memory, and combines the elements of each column there.
 #pragma once
 
 #include "common/division.cuh"
 #include "common/memory.cuh"
-#include "reduce/fold.cuh"
-#include "reduce/functions.cuh"
+#include "reduce/tree.cuh"
 
 namespace ck {
 
-constexpr uint32 kStageBytes = CK_STAGE_BYTES;            // of a tile, with what is in front of it
-constexpr int kStageLoads = kStageBytes / 16 / kThreads;  // vectors of a thread in flight
-constexpr uint32 kGatheredBytes = CK_GATHERED_BYTES;      // of results, behind the tile
+constexpr int kStageLoads = CK_STAGE_BYTES / 16 / kThreads;  // vectors of a thread in flight
+
+/// A contiguous array in bytes, counted from the 16-byte boundary at or before it.
+template <typename O>
+struct Extent {
+  const char* base;
+  uint32 begin;
+  O end;
+
+  CK_DEVICE Extent(const void* x, O bytes) {
+    begin = static_cast<uint32>(reinterpret_cast<uint64>(x)) % 16;
+    base = static_cast<const char*>(x) - begin;
+    end = bytes + begin;
+  }
+};
 
 /// How far a byte lies behind the start of its sector.
 CK_DEVICE uint32 phase_of(Offset byte) { return static_cast<uint32>(byte % kSectorBytes); }
@@ -49,7 +60,7 @@ CK_DEVICE void stage_parts(const Extent<Offset>& x, const StageRange& range, cha
 }
 
 /// Copies `bytes` bytes of x from `begin` on. They keep their place in a sector: with what is in
-/// front of them there, they are at most kStageBytes. By the whole block.
+/// front of them there, they are at most CK_STAGE_BYTES. By the whole block.
 CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, char* shared) {
   const StageRange range(x, begin, bytes);
   const uint4* const source = reinterpret_cast<const uint4*>(x.base) + range.first;
@@ -59,75 +70,121 @@ CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, ch
     const uint32 vector = k * kThreads + threadIdx.x;
     value[k] = load_if<true>(vector >= range.from && vector < range.to, source + vector);
   });
-  unrolled<kStageLoads>([&](uint32 k) { stage[k * kThreads + threadIdx.x] = value[k]; });
-#pragma unroll 1
-  for (uint32 k = 0; k < kStageLoads; ++k) {
-    stage_parts(x, range, shared, k * kThreads + threadIdx.x);
-  }
+  unrolled<kStageLoads>([&](uint32 k) {
+    const uint32 vector = k * kThreads + threadIdx.x;
+    if (vector >= range.from && vector < range.to) stage[vector] = value[k];
+  });
+  // The first vector lies in x in part, the last one, or both.
+  if (threadIdx.x == 0) stage_parts(x, range, shared, 0);
+  if (threadIdx.x == 32 && range.count > 1) stage_parts(x, range, shared, range.count - 1);
 }
+
+#if defined(CK_VARIANT_TILES)
+#if defined(CK_SHARED)
+constexpr bool kShared = true;  // a block takes some tiles of a slab's rows
+#else
+constexpr bool kShared = false;  // a tile of whole slabs
+#endif
 
 /// Both arrays are contiguous.
 struct TileArguments : ReduceArguments {
   Offset bytes;  ///< of x
   Offset slabs;
-  Offset tile_bytes;
+  Offset rows;       ///< of a slab
+  uint32 tile_rows;  ///< of a slab in a tile: all of them, or a power of two
   uint32 tile_slabs;
-  uint32 rows;  ///< units of a column: elements, or vectors if a slab has one column
-  uint32 slab_bytes;
-  uint32 lane_shift;        ///< log2 of the lanes that share a column
+  uint32 row_bytes;
+  uint32 part;              ///< rows of a column that a thread combines: 8, 16, 32 or 64
+  uint32 part_shift;        ///< log2 of them
+  uint32 turns;             ///< tiles of a block
+  uint32 stage_bytes;       ///< of shared memory for a tile
+  uint32 room;              ///< parts of a column, of all levels
   Divisor<uint32> columns;  ///< of a slab
+  Divisor<uint32> results;  ///< of a tile
 };
 
-template <int kWidth>
-CK_DEVICE void reduce_tiles(const TileArguments& a, char* shared) {
-  using Unit = Packed<Bytes<kWidth>, Input>;
-  constexpr uint32 kItems = kWidth / sizeof(Input);
-  const Extent<Offset> x(a.x, a.bytes);
-  const Offset tile = blockIdx.x, first_slab = tile * a.tile_slabs, left = a.slabs - first_slab;
-  const uint32 slabs = left < a.tile_slabs ? static_cast<uint32>(left) : a.tile_slabs;
-  const Offset begin = x.begin + tile * a.tile_bytes;
-  const uint32 phase = phase_of(begin);
-  stage_run(x, begin, slabs * a.slab_bytes, shared);
-  __syncthreads();
-  const uint32 lanes = 1u << a.lane_shift, results = slabs * a.columns.value;
-  Output* const result_of_tile = static_cast<Output*>(a.out) + first_slab * a.columns.value;
-  // Few lanes of a warp have results where lanes share columns: gathered, they fill sectors.
-  const bool gathers = lanes > 1 && results * sizeof(Output) <= kGatheredBytes;
-  Output* const gathered = reinterpret_cast<Output*>(shared + kStageBytes);
+/// The state of `count` neighbouring elements of a column, up to 64, `step` bytes apart; the first
+/// one has a place.
+CK_DEVICE Unit<1> fold_column(const char* element, uint32 step, uint32 count, Offset place) {
+  State waiting[3], state = Function::identity();  // for the second half of 16, 32 and 64 elements
+  uint32 groups = 0;
 #pragma unroll 1
-  for (uint32 first = 0; first < results << a.lane_shift; first += kThreads) {
-    const uint32 result = (first + threadIdx.x) >> a.lane_shift;
-    const uint32 lane = threadIdx.x & (lanes - 1);
-    State state[] = {Function::identity()};
-    if (result < results) {
-      const Division<uint32> place = divide(result, a.columns);
-      const char* const column =
-          shared + phase + place.quotient * a.slab_bytes + place.remainder * kWidth;
-#pragma unroll 4
-      for (uint32 row = lane; row < a.rows; row += lanes) {
-        Unit unit;
-        unit.vector =
-            *reinterpret_cast<const Bytes<kWidth>*>(column + row * a.columns.value * kWidth);
-        take_all<Function>(state, unit.piece, static_cast<Offset>(row * kItems));
-      }
-    }
-    state[0] = fold_lanes(state[0], lanes);
-    if (result < results && lane == 0) {
-      const Output value = convert<Output>(Function::finish(state[0], a.rest));
-      if (gathers) {
-        gathered[result] = value;
+  for (uint32 first = 0; first < count; first += kSteps, ++groups, element += kSteps * step) {
+    State item[kSteps];
+    unrolled<kSteps>([&](uint32 k) {
+      const Input* const x = reinterpret_cast<const Input*>(element + k * step);
+      if constexpr (Function::kAnyOrder) {
+        if (first + k < count) take<Function>(state, *x, place + first + k);
       } else {
-        store(result_of_tile + result, value);
+        item[k] = first + k < count ? leaf<Function>(*x) : Function::identity();
       }
+    });
+    if constexpr (!Function::kAnyOrder) {
+      state = fold_leaves<Function>(item);
+      if ((groups & 1) != 0) state = Function::combine(waiting[0], state);
+      if ((groups & 3) == 3) state = Function::combine(waiting[1], state);
+      if ((groups & 7) == 7) state = Function::combine(waiting[2], state);
+      if ((groups & 1) == 0) waiting[0] = state;
+      if ((groups & 3) == 1) waiting[1] = state;
+      if ((groups & 7) == 3) waiting[2] = state;
     }
   }
-  if (gathers) {
-    __syncthreads();
+  if (Function::kAnyOrder || groups % 8 == 0) return {state};
+  state = (groups & 1) != 0 ? waiting[0] : Function::identity();
+  if ((groups & 2) != 0) state = Function::combine(waiting[1], state);
+  if ((groups & 4) != 0) state = Function::combine(waiting[2], state);
+  return {state};
+}
+
+/// A tile of whole slabs, or some tiles of a slab's rows, by each block. Blocks may share a slab.
+CK_DEVICE void reduce_tiles(const TileArguments& a, char* shared) {
+  const Extent<Offset> x(a.x, a.bytes);
+  const uint32 columns = a.columns.value, results = a.results.value;
+  const uint32 slab_bytes = a.tile_rows * a.row_bytes;
+  const Offset slab = static_cast<Offset>(blockIdx.x) * a.tile_slabs, left = a.slabs - slab;
+  const uint32 slabs = left < a.tile_slabs ? static_cast<uint32>(left) : a.tile_slabs;
+  Output* const out = static_cast<Output*>(a.out) + slab * columns;
+  Unit<1>* const room = reinterpret_cast<Unit<1>*>(shared + a.stage_bytes);
+  const Waiting waiting = {room + a.room * results, results};
+  const auto part_of = [&](uint32 item) { return divide(item, a.results); };
+  const auto write = [&](uint32 result, const Unit<1>& one) {
+    if (result < slabs * columns) store_result(a, out + result, one.state[0]);
+  };
+  Offset row = kShared ? static_cast<Offset>(blockIdx.y) * a.turns * a.tile_rows : 0;
+  uint32 turn = 0;
 #pragma unroll 1
-    for (uint32 result = threadIdx.x; result < results; result += kThreads) {
-      store(result_of_tile + result, gathered[result]);
+  do {
+    const Offset rest = a.rows - row;
+    const uint32 rows = kShared && rest > a.tile_rows ? a.tile_rows : static_cast<uint32>(rest);
+    const Offset begin = x.begin + (slab * a.rows + row) * a.row_bytes;
+    if (turn > 0) __syncthreads();
+    stage_run(x, begin, slabs * rows * a.row_bytes, shared);
+    __syncthreads();
+    const char* const first = shared + phase_of(begin);
+    const auto read = [&](uint32 part, uint32 result) {
+      const Division<uint32> place = divide(result, a.columns);
+      const uint32 from = part * a.part, behind = rows - from;
+      const char* const element = first + place.quotient * slab_bytes + from * a.row_bytes +
+                                  place.remainder * static_cast<uint32>(sizeof(Input));
+      const uint32 count = behind < a.part ? behind : a.part;
+      return fold_column(element, a.row_bytes, place.quotient < slabs ? count : 0, row + from);
+    };
+    const uint32 parts = (rows + a.part - 1) >> a.part_shift;
+    if constexpr (kShared) {
+      fold_parts(parts, results, room, part_of, read, [&](uint32 result, const Unit<1>& one) {
+        waiting.push(turn, result, one.state[0]);
+      });
+    } else {
+      fold_parts(parts, results, room, part_of, read, write);
     }
+    row += a.tile_rows;
+  } while (++turn < a.turns && row < a.rows);
+  if constexpr (kShared) {
+    __syncthreads();
+    waiting.fold(turn, room);
+    finish(a, States<1>{room, 1, results}, room, shared, part_of, write);
   }
 }
+#endif
 
 }  // namespace ck

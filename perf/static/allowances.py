@@ -73,6 +73,8 @@ _OWN_INDEX = "each element finds its place in x from an index of its own, or is 
 _SEVERAL = "offsets of several dimensions"
 _BITS = "elements of a column lie side by side, their bits belong to rows; wide places have 64 bits"
 _DOUBLES = "an exponential in float64 for each element"
+_ALIKE = "an exponential for each element, once for those of one shift and once for others"
+_ONE_BY_ONE = "elements are read one by one from shared memory"
 _PLACES = "8 elements, with their places"
 _STATES = "a state each for 16 bytes, some missing; L1 makes them positive"
 _LONGER = "loops are longer here"
@@ -89,6 +91,7 @@ _BYTES = {DataType.INT8, DataType.UINT8, DataType.BOOL}
 _SHORTS = {DataType.INT16, DataType.UINT16}
 _HALVES = {DataType.FLOAT16, DataType.BFLOAT16}
 _FLOAT64, _COMPLEX64 = {DataType.FLOAT64}, {DataType.COMPLEX64}
+_COMPLEX = {DataType.COMPLEX64, DataType.COMPLEX128}
 
 #: The first that fits counts. Figures were read from code for several architectures, with some
 #: percent of room.
@@ -114,16 +117,21 @@ ALLOWANCES = (
     Allowance(_BITS, NONZERO, {"columns"}, {1: 235, 2: 172, 4: 140, 8: 135}, wide=True),
     Allowance(_BITS, NONZERO, {"parts"}, 112, wide=False),
     Allowance(_BITS, NONZERO, {"parts"}, 172, wide=True),
-    Allowance(_DOUBLES, REDUCE, {"vectors", "columns"}, 335, functions=_EXP, results=_FLOAT64),
+    Allowance(_DOUBLES, REDUCE, {"columns", "periods"}, 335, functions=_EXP, results=_FLOAT64),
     Allowance(_DOUBLES, REDUCE, _ALL, 135, functions=_EXP, results=_FLOAT64),
+    Allowance(_ALIKE, REDUCE, {"blocks", "warps"}, 240, functions=_EXP, spilled={8}),
+    Allowance("an exponential for each element", REDUCE, _ALL, 215, functions=_EXP),
+    Allowance(_ONE_BY_ONE, REDUCE, {"tiles"}, 90),
+    Allowance("a product of complex numbers for each element", REDUCE, _ALL, 95,
+              functions={ReduceFunction.MULTIPLY}, kinds=_COMPLEX),
     Allowance("8 exponentials", REDUCE, _ALL, 90, functions=_EXP, kinds=_HALVES),
-    Allowance(_PLACES, REDUCE, {"stream"}, 80, functions=_ARG, kinds=_HALVES, wide=True),
-    Allowance(_PLACES, REDUCE, {"stream", "warps"}, 70, functions=_ARG, kinds=_HALVES),
-    Allowance(_PLACES, REDUCE, {"vectors"}, 85, functions=_ARG, kinds=_HALVES),
-    Allowance(_STATES, REDUCE, {"columns"}, 124, functions=_L1, kinds={DataType.INT8}),
-    Allowance(_STATES, REDUCE, {"columns"}, 100, kinds=_BYTES),
-    Allowance("elements with their places", REDUCE, {"columns"}, 80, functions=_ARG),
-    Allowance(f"{_SEVERAL} beside the loads", REDUCE, {"vectors"}, 115, ranks={3, 8}),
+    Allowance(_PLACES, REDUCE, {"blocks"}, 80, functions=_ARG, kinds=_HALVES, wide=True),
+    Allowance(_PLACES, REDUCE, {"blocks", "warps"}, 70, functions=_ARG, kinds=_HALVES),
+    Allowance(_PLACES, REDUCE, {"columns"}, 85, functions=_ARG, kinds=_HALVES),
+    Allowance(_STATES, REDUCE, {"periods"}, 124, functions=_L1, kinds={DataType.INT8}),
+    Allowance(_STATES, REDUCE, {"periods"}, 100, kinds=_BYTES),
+    Allowance("elements with their places", REDUCE, {"periods"}, 80, functions=_ARG),
+    Allowance(f"{_SEVERAL} beside the loads", REDUCE, {"columns"}, 115, ranks={3, 8}),
     Allowance("a square root for each element", REDUCE, _ALL, 85, functions=_L1, kinds=_COMPLEX64),
 )  # fmt: skip
 #: Of NVRTC before a version, for some architectures: all that fit count, beside the first of
@@ -143,23 +151,23 @@ EARLIER: dict[tuple[tuple[int, int], tuple[str, ...]], tuple[Allowance, ...]] = 
         Allowance(_REGISTERS, NONZERO, {"columns"}, {1: 235}, wide=True, spilled={8}),
     ),
     ((13, 0), ("sm_120",)): (
-        Allowance(_ADDRESS, REDUCE, {"stream"}, MOST, functions=_SUMS, kinds=_HALVES, spilled={8}),
-        Allowance(_ADDRESS, REDUCE, {"stream"}, MOST, functions=_ROOTS, kinds=_SHORTS, spilled={8}),
-        Allowance(_REGISTERS, REDUCE, {"stream"}, MOST, functions=_EXP, kinds=_HALVES, spilled={8}),
-        Allowance(_REGISTERS, REDUCE, {"vectors"}, MOST, functions=_L2, kinds=_SHORTS, loads=2),
+        Allowance(_ADDRESS, REDUCE, {"blocks"}, MOST, functions=_SUMS, kinds=_HALVES, spilled={8}),
+        Allowance(_ADDRESS, REDUCE, {"blocks"}, MOST, functions=_ROOTS, kinds=_SHORTS, spilled={8}),
+        Allowance(_REGISTERS, REDUCE, {"blocks"}, MOST, functions=_EXP, kinds=_HALVES, spilled={8}),
+        Allowance(_REGISTERS, REDUCE, {"columns"}, MOST, functions=_L2, kinds=_SHORTS, loads=2),
     ),
     ((13, 0), ("sm_100", "sm_120")): (Allowance(_LONGER, "gather_nd", {"spliced"}, 70),),
     ((13, 4), ("sm_100", "sm_120")): (
-        Allowance(_LONGER, REDUCE, {"columns", "vectors", "stream"}, 107,
+        Allowance(_LONGER, REDUCE, {"columns", "periods", "blocks"}, 107,
                   functions=_ARG, kinds=_HALVES),
-        Allowance(_LONGER, REDUCE, {"vectors"}, 126,
+        Allowance(_LONGER, REDUCE, {"columns"}, 126,
                   functions=_ARG, kinds={DataType.FLOAT32}, ranks={3}),
     ),
     ((13, 4), ("sm_120",)): (
         Allowance(_LONGER, REDUCE, {"columns"}, 109, functions=_ARG, kinds={DataType.COMPLEX128}),
         Allowance(_LONGER, REDUCE, _ALL, 109, results={DataType.FLOAT64, DataType.COMPLEX128}),
-        Allowance(_LONGER, REDUCE, {"stream", "warps"}, 302, functions=_EXP, results=_FLOAT64),
-        Allowance(_LONGER, REDUCE, {"vectors", "columns"}, 690, functions=_EXP, results=_FLOAT64),
+        Allowance(_LONGER, REDUCE, {"blocks", "warps"}, 302, functions=_EXP, results=_FLOAT64),
+        Allowance(_LONGER, REDUCE, {"columns", "periods"}, 690, functions=_EXP, results=_FLOAT64),
     ),
     ((13, 1), ("sm_70", "sm_75")): (
         Allowance(_LONGER, "gather", {"packed"}, {8: 72}, wide=False),
@@ -168,14 +176,14 @@ EARLIER: dict[tuple[tuple[int, int], tuple[str, ...]], tuple[Allowance, ...]] = 
         Allowance(_LONGER, NONZERO, {"parts"}, 120, wide=False),
         Allowance(_LONGER, REDUCE, {"columns"}, 104, kinds=_BYTES),
         Allowance(_LONGER, REDUCE, {"columns"}, 102, functions=_ARG, kinds=_SHORTS),
-        Allowance(_LONGER, REDUCE, {"stream", "warps"}, 77, kinds=_BYTES),
-        Allowance(_LONGER, REDUCE, {"vectors"}, 88, functions=_L1, kinds=_COMPLEX64),
+        Allowance(_LONGER, REDUCE, {"blocks", "warps"}, 77, kinds=_BYTES),
+        Allowance(_LONGER, REDUCE, {"columns"}, 88, functions=_L1, kinds=_COMPLEX64),
     ),
 }  # fmt: skip
 
 
 def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple[Allowance, ...]]:
-    """Return the most instructions for 16 bytes, and the allowances of an earlier compiler."""
+    """Return the most instructions for 16 bytes, and the allowances of more than those."""
     first = next((a for a in ALLOWANCES if a.fits(kernel)), None)
     release = tuple(map(int, version.split(".")[:2]))
     earlier = tuple(
@@ -186,4 +194,5 @@ def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple
         if allowance.fits(kernel)
     )
     counted = (first, *earlier) if first else earlier
-    return max((a.instructions(kernel) for a in counted), default=MOST), earlier
+    spilling = (first, *earlier) if first and first.spilled else earlier
+    return max((a.instructions(kernel) for a in counted), default=MOST), spilling

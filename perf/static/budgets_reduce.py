@@ -17,19 +17,17 @@ if TYPE_CHECKING:
     from cudakern.operators.reduce.reduction import Reduction
     from perf.static.kernels import BudgetedKernel
 
-#: Vectors that a thread has in flight: all that it reads in a turn.
-LOADS = 8
+#: Vectors that a thread has in flight: all that it reads in a turn, of functions of any order, of
+#: columns and of tiles; of rows, while as many are combined.
+LOADS, ROW_LOADS = 8, 4
 #: In these cases the compiler uses the first loads before it issues the last.
 LOADS_BESIDE_8_STATES = 6
 LOADS_TO_CONVERT = 3  # integers become doubles, and few are converted at a time
-LOADS_TO_WIDEN = 7  # floats become doubles, or |x| of int64 is taken: on sm_120
 LOADS_BESIDE_OFFSETS = 4  # 64-bit ones of several dimensions, and 8 states
-#: Registers of a thread, by variant. Launch bounds leave more to places and complex numbers, and
-#: most to long code and 64-bit offsets.
-REGISTERS = {"stream": 64, "warps": 64, "tiles": 64, "columns": 128, "strided": 64, "vectors": 128}
-SOME_REGISTERS, MOST_REGISTERS = 80, 128
+#: Registers of a multiprocessor, and of a thread at most.
+REGISTERS, MOST_REGISTERS = 65536, 255
 #: Variants whose blocks share results, and count themselves in.
-SHARED = {"stream", "columns", "strided", "vectors"}
+SHARED = {"blocks", "columns", "strided", "periods"}
 #: Opcodes of local and of generic memory, of jump tables.
 UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
 #: Functions that end with a division or a square root of CUDA's own. Magnitudes of complex numbers
@@ -57,11 +55,9 @@ def _is_complex(kind: DataType) -> bool:
 
 
 def max_registers(kernel: BudgetedKernel) -> int:
-    """Return how many registers a thread may have."""
-    reduction = _reduction_of(kernel)
-    if reduction.is_long or kernel.wide:
-        return MOST_REGISTERS
-    return max(REGISTERS[kernel.variant], SOME_REGISTERS if reduction.is_pair else 0)
+    """Return how many registers a thread may have: as many as the launch bounds leave it."""
+    threads = kernel.spec.threads * kernel.spec.resident_blocks
+    return min(MOST_REGISTERS, REGISTERS // threads // 8 * 8)
 
 
 def divides_nothing(kernel: BudgetedKernel) -> bool:
@@ -84,23 +80,31 @@ def flushes(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
     return others + additions[FLUSHING_ADDITIONS:]
 
 
+def _decides_elsewhere(kernel: BudgetedKernel) -> bool:
+    """Return whether something else than 16-byte loads in flight decides how fast a kernel is."""
+    reduction, variant = _reduction_of(kernel), kernel.variant
+    columns, kind = variant in {"columns", "periods"}, reduction.kind
+    large = reduction.has_places and reduction.state_bytes(wide=kernel.wide) >= VECTOR_BYTES
+    return (
+        (columns and (kernel.width != VECTOR_BYTES or kind is DataType.COMPLEX128))  # not of 16
+        or (variant == "periods" and kind.itemsize == 1)  # arithmetic, beside 16 states
+        or (variant == "tiles" and large)  # states of 16 bytes and more
+        or (variant in {"blocks", "lanes"} and reduction.is_long)
+    )
+
+
 def loads_of(kernel: BudgetedKernel) -> int:
     """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
     reduction, variant = _reduction_of(kernel), kernel.variant
     kind, to_double = reduction.kind, reduction.accumulator is DataType.FLOAT64
-    narrow = variant in {"vectors", "columns"} and kernel.width != VECTOR_BYTES
-    if variant == "strided" or narrow or (variant == "columns" and kind.itemsize == 1):
-        return 0  # of columns of bytes: beside 16 states, arithmetic decides
+    if variant == "strided" or _decides_elsewhere(kernel):
+        return 0
     converts = _is_integer(kind) and to_double
-    if converts and variant in {"stream", "warps", "vectors", "columns"}:
+    if converts and variant in {"blocks", "warps", "columns", "periods"}:
         return LOADS_TO_CONVERT
-    if variant == "columns" and kind.itemsize == 2:  # noqa: PLR2004
-        return LOADS_BESIDE_8_STATES
-    widens = kind is DataType.FLOAT32 and to_double
-    magnitudes = reduction.function is ReduceFunction.L1 and kind is DataType.INT64
-    if (widens or magnitudes) and variant in {"stream", "warps"}:
-        return LOADS_TO_WIDEN
-    if variant != "vectors" or kind.itemsize != 2:  # noqa: PLR2004
+    if variant == "lanes" or (variant in {"blocks", "warps"} and not reduction.is_any_order):
+        return ROW_LOADS
+    if variant not in {"columns", "periods"} or kind.itemsize != 2:  # noqa: PLR2004
         return LOADS
     return LOADS_BESIDE_OFFSETS if kernel.wide and kernel.rank > 1 else LOADS_BESIDE_8_STATES
 
@@ -113,9 +117,10 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     loads, least = loads_in_flight(code, 128, "NA"), loads_of(kernel)
     if max(loads, default=0) < least:
         wrong.append(Fault(Kind.LOADS, loads, least))
-    # Blocks count themselves in, those of a group and then the groups, each time with a fence.
-    # Other atomic operations are faults, above all those of floats.
-    arrivals = 2 if kernel.variant in SHARED else 0
+    # Blocks that share results count themselves in, with a fence. Other atomic operations are
+    # faults, above all those of floats.
+    shares = kernel.variant in SHARED or "CK_SHARED" in kernel.macros
+    arrivals = 1 if shares else 0
     atomics = [line for line in code if is_atomic(line)]
     counts = [matches(line, "ATOMG", "INC", "STRONG", "GPU") for line in atomics]
     if counts != [True] * arrivals:

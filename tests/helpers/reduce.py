@@ -1,4 +1,7 @@
-"""What reduce must compute: types, positions and integers exactly, the rest between two bounds."""
+"""What reduce must compute: all of it exactly, but for what logarithms and hypotenuses round.
+
+Those, and sums and products in any order, lie between two bounds.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from cudakern.values.dtypes import bfloat16
+from cudakern.operators.arrays import native
 from tests.helpers.places import get
 from tests.helpers.reduce_bounds import (
     Arithmetic,
@@ -18,6 +21,18 @@ from tests.helpers.reduce_bounds import (
     enclose_log_sum_exp,
     enclose_product,
     enclose_sum,
+)
+from tests.helpers.reduce_tree import (
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    category,
+    number_of,
+    part_of,
+    results,
+    same_numbers,
+    state_of,
+    walked,
 )
 
 FUNCTIONS = [
@@ -32,13 +47,6 @@ OF_NOTHING = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "log_s
               "log_sum_exp": -np.inf, "average": np.nan}  # fmt: skip
 #: Functions that give no integers.
 FLOATING = {"average", "l2", "log_sum", "log_sum_exp"}
-_WIDE = {np.dtype("float64"), np.dtype("complex128")}
-_INTEGERS, _FLOATS, _COMPLEX = 1, 2, 3
-
-
-def category(dtype):
-    """Return 0 for bool, 1 for integers, 2 for floats, 3 for complex numbers."""
-    return _FLOATS if dtype == bfloat16() else {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[dtype.kind]
 
 
 def result_dtype(function, dtype):
@@ -46,7 +54,7 @@ def result_dtype(function, dtype):
     dtype = np.dtype(dtype)
     if function in POSITIONS:
         return np.dtype(np.int64)
-    if function in FLOATING and category(dtype) <= _INTEGERS:
+    if function in FLOATING and category(dtype) <= INTEGERS:
         return np.dtype(np.float64)
     if function in {"sum", "l1", "sum_square"} and dtype.kind == "b":
         return np.dtype(np.int64)
@@ -55,12 +63,12 @@ def result_dtype(function, dtype):
 
 def is_legal(function, dtype):
     """Return whether a function takes a dtype."""
-    return function != "log_sum_exp" or category(np.dtype(dtype)) < _COMPLEX
+    return function != "log_sum_exp" or category(np.dtype(dtype)) < COMPLEX
 
 
 @dataclass
 class Expected:
-    """The results that are right: of a dtype, between bounds, for each real part of a number."""
+    """The results that are right: of a dtype, and those, or between bounds for each real part."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -73,7 +81,7 @@ class Expected:
             return np.ones(self.shape, bool)
         found = found.reshape(-1)
         if isinstance(self.parts, np.ndarray):
-            return (found != self.parts).reshape(self.shape)
+            return ~same_numbers(found, self.parts).reshape(self.shape)
         parts = [found.real, found.imag] if found.dtype.kind == "c" else [found]
         right = [part.has(values) for part, values in zip(self.parts, parts, strict=True)]
         return ~np.all(right, axis=0).reshape(self.shape)
@@ -85,11 +93,16 @@ class Expected:
         wrong = self.wrong(found)
         if wrong.any():
             at = np.flatnonzero(wrong)[0]
-            parts = self.parts if isinstance(self.parts, list) else [Enclosure.around(self.parts)]
-            bounds = ", ".join(f"[{p.low[at]!r}, {p.high[at]!r}]" for p in parts)
             where, value = np.unravel_index(at, self.shape), found.reshape(-1)[at]
-            message = f"{wrong.sum()} are wrong, the first at {where} is {value!r}, not in {bounds}"
+            found = f"{wrong.sum()} are wrong, the first at {where} is {value!r}"
+            message = f"{found}, not {self._right(at)}"
             raise AssertionError(message)
+
+    def _right(self, at):
+        """Return a result, or its bounds, in words."""
+        if isinstance(self.parts, np.ndarray):
+            return repr(self.parts[at])
+        return "in " + ", ".join(f"[{part.low[at]!r}, {part.high[at]!r}]" for part in self.parts)
 
 
 def reduce(
@@ -102,24 +115,63 @@ def reduce(
     nan="propagate",
     last_index=False,
     initial=None,
+    any_order=False,
 ):
-    """Return what `cudakern.reduce` may return for an array on the host."""
-    x = np.asarray(x)
+    """Return what `cudakern.reduce` may return for an array.
+
+    In any order, it may combine elements as it likes, not as they lie in the array's memory.
+    """
+    x = _as_read(x)
     dtype = result_dtype(function, x.dtype) if dtype is None else np.dtype(dtype)
     given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     axes = sorted(d % x.ndim for d in given)
     kept = [d for d in range(x.ndim) if d not in axes]
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes)
-    rows = np.ascontiguousarray(x.transpose(*kept, *axes))
-    rows = rows.reshape(prod(x.shape[d] for d in kept), prod(x.shape[d] for d in axes))
+    size = prod(x.shape[d] for d in kept), prod(x.shape[d] for d in axes)
     initial = None if initial is None else np.array(initial, dtype)
     with np.errstate(all="ignore"):
-        return Expected(dtype, shape, _reduce_rows(rows, function, dtype, nan, last_index, initial))
+        if not any_order and 0 not in size and has_order(function, x.dtype, dtype):
+            parts = _in_order(walked(x, axes).reshape(size), function, dtype, initial)
+        else:
+            rows = np.ascontiguousarray(x.transpose(*kept, *axes)).reshape(size)
+            parts = _reduce_rows(rows, function, dtype, nan, last_index, initial)
+        return Expected(dtype, shape, parts)
+
+
+def _as_read(x):
+    """Return elements on the host, laid out as kernels read them: misaligned ones row by row."""
+    x = x if hasattr(x, "dtype") else np.asarray(x)
+    is_aligned = native.layout_of(x, native.address_of(x)).is_aligned
+    return get(x) if is_aligned else get(x).copy()
+
+
+def has_order(function, kind, dtype):
+    """Return whether the order of combinations decides about results but for a logarithm's bits."""
+    of_hypotenuses = function == "l1" and category(kind) == COMPLEX
+    is_exact = function in EXTREMES or category(dtype) <= INTEGERS
+    return not (is_exact or of_hypotenuses or function == "log_sum_exp")
+
+
+def _in_order(rows, function, dtype, initial):
+    """Return the results of trees; of logarithms of sums, enclosures."""
+    if function != "log_sum":
+        return results(rows, function, dtype, initial)
+    arithmetic = _arithmetic(rows.dtype, dtype)
+    total = state_of(rows, function, dtype)
+    if total.dtype.kind != "c":
+        return _converted([enclose_log(Enclosure.around(total), arithmetic)], dtype)
+    parts = [Enclosure.around(part) for part in (total.real, total.imag)]
+    return _converted(enclose_complex_log(*parts, arithmetic), dtype)
+
+
+def _arithmetic(kind, dtype):
+    """Return what is computed in for elements of a dtype and a result of another."""
+    return Arithmetic(number_of(kind, dtype), is_rough=dtype.itemsize == 2)
 
 
 def _reduce_rows(rows, function, dtype, nan, last_index, initial):
     kind = rows.dtype
-    if category(kind) == _FLOATS:
+    if category(kind) == FLOATS:
         rows = rows.astype(np.longdouble)
     if rows.shape[0] == 0:
         return np.empty(0, dtype)
@@ -127,13 +179,12 @@ def _reduce_rows(rows, function, dtype, nan, last_index, initial):
         return _extremes_from(rows, function, dtype, nan, initial)
     if function in EXTREMES:
         return _extremes(rows, function, dtype, nan, last_index=last_index)
-    if category(dtype) <= _INTEGERS:
+    if category(dtype) <= INTEGERS:
         return _integers(rows, function, initial).astype(dtype)
-    wide = category(kind) <= _INTEGERS or not _WIDE.isdisjoint({kind, dtype})
-    arithmetic = Arithmetic(np.float64 if wide else np.float32, is_rough=dtype.itemsize == 2)
-    if category(kind) == _COMPLEX:
+    arithmetic = _arithmetic(kind, dtype)
+    if category(kind) == COMPLEX:
         rows = rows.astype(np.clongdouble)
-    elif category(kind) <= _INTEGERS:
+    elif category(kind) <= INTEGERS:
         rows = rows.astype(np.float64).astype(np.longdouble)
     if initial is not None:  # one more element
         wide = initial.astype(np.clongdouble if dtype.kind == "c" else np.longdouble)
@@ -147,8 +198,7 @@ def _converted(parts, dtype):
     """Return enclosures of the real parts of a dtype's elements."""
     if dtype.kind == "c" and len(parts) == 1:
         parts.append(Enclosure.around(np.zeros(parts[0].low.shape)))
-    component = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
-    return [part.rounded(component) for part in parts]
+    return [part.rounded(part_of(dtype)) for part in parts]
 
 
 def _extremes(rows, function, dtype, nan, *, last_index):
@@ -171,7 +221,7 @@ def _extremes(rows, function, dtype, nan, *, last_index):
         last = rows.shape[-1] - 1 - matches[:, ::-1].argmax(-1)
         position = last if last_index else matches.argmax(-1)
         return np.where(matches.any(-1), position, 0).astype(dtype)
-    if category(dtype) <= _INTEGERS:
+    if category(dtype) <= INTEGERS:
         return best.astype(dtype)
     value = np.where(propagated | is_nan.all(-1), np.nan, best.astype(np.longdouble))
     return _converted([Enclosure.around(value)], dtype)
@@ -179,7 +229,7 @@ def _extremes(rows, function, dtype, nan, *, last_index):
 
 def _extremes_from(rows, function, dtype, nan, initial):
     """Return the larger or smaller of extremes, as a dtype has them, and of an initial value."""
-    whole = category(dtype) <= _INTEGERS
+    whole = category(dtype) <= INTEGERS
     start = np.full(len(rows), initial if whole or dtype.kind == "c" else np.longdouble(initial))
     if rows.shape[1] == 0:
         found = start

@@ -30,10 +30,6 @@ import numpy as np
 from cudakern.values.dtypes import bfloat16
 from tests.helpers.small_floats import BF16
 
-#: Additions that one thread makes one after the other, and levels of the trees above: at most, for
-#: sizes that tests have.
-SEQUENTIAL = 2048
-TREES = 64
 #: From the CUDA C++ Programming Guide, single precision; double precision is not worse. That of exp
 #: is 2^-22 in relation to the result where it is ex2.approx, from the PTX manual.
 ULPS = {"exp": 2, "expm1": 1, "log": 1, "log1p": 1, "hypot": 3, "atan2": 3}
@@ -45,8 +41,12 @@ COMPLEX_PRODUCT = 2.25
 
 
 def depth(n):
-    """Return how many additions a term of a sum of n goes through at most."""
-    return max(0, min(n - 1, SEQUENTIAL + TREES))
+    """Return how many additions a term of a sum of n goes through at most.
+
+    A level of a tree has two where a state has a term of its own; trees of trees have half as many
+    levels more.
+    """
+    return max(0, min(n - 1, 4 * n.bit_length()))
 
 
 class Arithmetic:

@@ -17,11 +17,7 @@ def launches(monkeypatch):
 @pytest.fixture
 def sharing(monkeypatch):
     """Have blocks of reduce share small results."""
-    for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(tuning, name, 2048)
-    monkeypatch.setattr(tuning, "COLUMN_MIN_SHARE_BYTES", 2048)
-    monkeypatch.setattr(tuning, "SHARE_OF_STATES", 1)
-    monkeypatch.setattr(tuning, "EXCHANGE", 0)
+    monkeypatch.setattr(tuning, "MIN_SHARE_BYTES", 2048)
     forget(monkeypatch)
 
 

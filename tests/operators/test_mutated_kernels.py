@@ -45,8 +45,9 @@ SEED = 0
 
 CALLS = {
     "columns": lambda: ck.reduce(COLUMNS, "sum", 0),
-    "stream": lambda: ck.reduce(ROW, "sum", 0),
+    "blocks": lambda: ck.reduce(ROW, "sum", 0),
     "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
+    "vectors": lambda: ck.reduce(WIDE, "sum", 0),
     "nonzero": lambda: ck.argwhere(SPARSE),
     "nonzero columns": lambda: ck.argwhere(SPARSE[:1280].reshape(40, 64, 4).transpose(0, 2, 1)),
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
@@ -85,7 +86,7 @@ class Mutation(NamedTuple):
 
 
 BARRIER = "§__syncthreads();§§"
-PTX, FOLD, LOOK_BACK = "common/ptx.cuh", "reduce/fold.cuh", "nonzero/look_back.cuh"
+PTX, TREE, LOOK_BACK = "common/ptx.cuh", "reduce/tree.cuh", "nonzero/look_back.cuh"
 LAST_AXIS, SPLICE, NONZERO = "gather/last_axis.cuh", "common/splice.cuh", "nonzero_coordinates.cu"
 WRITER = "nonzero/coordinate_writer.cuh"
 FENCE = "§      __threadfence();\n§§"
@@ -96,18 +97,18 @@ MUTATIONS = [
         *((f"count_by_{how}", "columns", PTX, f"atom.§acq_rel.gpu§{how}§.global.inc.u32", strict)
           for how, strict in (("relaxed.gpu", False), ("acquire.gpu", False), ("release.gpu", True),
                               ("acq_rel.cta", False))),
-        ("count_before_all_wrote", "columns", FOLD, f"  {BARRIER}\n  bool last"),
-        ("fold_by_who_comes_first", "stream", FOLD, " ==§\n           blocks - 1;§ 0;§"),
-        ("fold_of_a_block", "stream", FOLD, f"  {BARRIER}\n  if (threadIdx.x < 32)"),
-        ("fold_of_groups_after", "columns", FOLD, f"    {BARRIER}\n    span"),
-        ("tiles", "tiles", "reduce/tiles.cuh", f"  {BARRIER}\n  const uint32 lanes"),
+        ("count_before_all_wrote", "columns", TREE, f"  {BARRIER}\n  bool last"),
+        ("fold_by_who_comes_first", "blocks", TREE, " ==§\n           blocks - 1;§ 0;§"),
+        ("fold_of_a_block", "vectors", TREE, f"splits = gridDim.y;\n  {BARRIER}\n"),
+        ("fold_of_levels", "blocks", TREE, f"    {BARRIER}\n    fold_level("),
+        ("tiles", "tiles", "reduce/tiles.cuh", f"    {BARRIER}\n    const char* const first"),
         ("word_stored_weakly", "nonzero", PTX, "st.§relaxed.gpu.§§global.u64"),
         ("word_stored_for_the_block", "nonzero", PTX, "st.relaxed.§gpu§cta§.global.u64"),
         ("ticket_before_others_read_it", "nonzero", NONZERO, f"  {BARRIER}\n  // While"),
         ("counts_before_others_wrote", "nonzero", NONZERO,
          f"    {BARRIER}\n    const uint32 upcoming"),
         ("places_while_others_read", "nonzero", WRITER,
-         "          §sync_first_threads<32 * kWarps>();§§\n"),
+         "if (tile.total != 0) §sync_first_threads<32 * kWarps>()§§;\n"),
         ("row_of_the_next_tile_in_its_place", "nonzero", NONZERO, "turn §^= 1§= 0§)"),
         ("masks_before_others_wrote", "nonzero columns", "nonzero/inputs.cuh",
          "    }\n    §sync_first_threads<kReaders>();§§\n"),

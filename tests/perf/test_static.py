@@ -118,7 +118,7 @@ def test_the_cover_has_each_value_of_each_macro_of_a_variant():
     assert len(chosen) < len(kernels.list_kernels()) / 8
 
 
-SUM = reduce_kernel("stream", "SUM", "FLOAT32", rank=1)
+SUM = reduce_kernel("blocks", "SUM", "FLOAT32", rank=1)
 
 
 def test_an_allowance_fits_a_kernel_and_says_why():
@@ -135,7 +135,7 @@ def test_the_first_allowance_that_fits_counts():
     filled = BudgetedKernel(gather("packed", 1, "int32", "fill", wide=False))
     assert allowances.allowed(SUM, "sm_90", "99.0") == (62, ())
     assert allowances.allowed(filled, "sm_90", "99.0") == (235, ())
-    of_int16 = reduce_kernel("stream", "L2", "INT16", rank=1)  # for an earlier compiler
+    of_int16 = reduce_kernel("blocks", "L2", "INT16", rank=1)  # for an earlier compiler
     most, earlier = allowances.allowed(of_int16, "sm_120", "13.2.86")
     assert (most, [a.most for a in earlier]) == (109, [109])
     assert allowances.allowed(of_int16, "sm_90", "13.2.86") == (62, ())
@@ -160,7 +160,7 @@ def test_an_earlier_compiler_is_excused_for_a_kind_of_fault_and_a_figure():
     assert [*map(spilling.excuses, faults)] == [True, False, False, False]
     reloads = [Fault(Kind.USELESS, f"{name} R2, [R1]") for name in ("LDL.64", "STL", "LD")]
     assert [*map(spilling.excuses, reloads)] == [True, True, False]
-    few = reduce_kernel("vectors", "L2", "INT16", rank=1, width=16)
+    few = reduce_kernel("columns", "L2", "INT16", rank=1, width=16)
     (waiting,) = [a for a in allowances.allowed(few, "sm_120", "12.9.86")[1] if a.loads]
     faults = (Fault(Kind.LOADS, [2, 1], 3), Fault(Kind.LOADS, [1], 3), spills(8))
     assert [*map(waiting.excuses, faults)] == [True, False, False]

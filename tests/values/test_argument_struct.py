@@ -39,13 +39,14 @@ class Structs:
         text = re.sub(r"//.*", "", "".join([*(path.read_text() for path in paths), self.source]))
         self.structs = {struct["name"]: struct for struct in STRUCT.finditer(text)}
         macros = {name: value.removeprefix("ck::") for name, value in spec.macros}
-        index = macros.get("CK_INDEX_T", "")
+        index, rank = macros.get("CK_INDEX_T", ""), macros.get("CK_RANK")
         self.names = {
             **macros,
             "Offset": macros["CK_OFFSET_T"],
             "Extent": "uint64" if "64" in macros["CK_OFFSET_T"] + index else "uint32",
             "kMaxTuple": macros.get("CK_MAX_TUPLE"),
             "kRank": macros.get("CK_RANK"),
+            "kAlongRank": {"1": "1", "2": "1"}.get(rank, rank),
         }
         self.sizes = SIZES | {"Rest": rest_bytes}
         self.fields, self.end = [], 0

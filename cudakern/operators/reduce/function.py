@@ -351,14 +351,17 @@ def reduce(
 
     Notes
     -----
-    Synchronization: none. Determinism: the same bits in every run, whatever the number of
-    multiprocessors. log_sum, log_sum_exp and l1 of complex numbers may have other last bits on
-    another GPU architecture, with another version of NVRTC or in the simulator; others have not.
+    Synchronization: none. Determinism: elements are combined by a balanced binary tree, in the
+    order of their indices: neighbours, then neighbours of these, and so on; an odd one passes up.
+    ``initial`` is combined last. So equal rows get equal sums, whatever the batch, layout,
+    alignment or device. Several axes are in the order in which memory has them, as row-major order
+    is for a C-contiguous x. log_sum, log_sum_exp and l1 of complex numbers may have other last bits
+    on another GPU architecture, with another version of NVRTC or in the simulator; others have not.
     On a GPU, launches of a stream share workspaces of 72 KiB and more, which few results of many
     elements need; those that it has in a CUDA graph share others, which go with the graph.
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
     -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal. A sum of -0
-    alone is -0 if ``initial`` is, too, and otherwise +0.
+    alone is -0, with ``initial`` that value.
     Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
     CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.

@@ -15,19 +15,24 @@ import numpy as np
 
 from cudakern.engines.base import THREADS, KernelSpec, Launch
 from cudakern.operators.reduce import shares, tuning
-from cudakern.operators.reduce.reduction import WARP, WARPS, Reduction, column_shared_bytes
+from cudakern.operators.reduce.reduction import WARP, WARPS, Reduction, column_pad
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker, Arguments
-from cudakern.values.layout import SECTOR_BYTES, VECTOR_BYTES, Dimension, Layout, alignment, merge
+from cudakern.values.layout import (
+    SECTOR_BYTES,
+    VECTOR_BYTES,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+    round_up,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BANK_BYTES = 4
-
-#: For no dimensions: those that are kept or reduced, and those of pieces.
+#: For no dimensions.
 POINT = (Dimension(1, (0, 0)),)
-PIECE = (Dimension(1, (0,)),)
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,18 @@ class ReduceProblem:
         return alignment(self.x.phase, *strides) % self.x.itemsize == 0
 
     @cached_property
+    def is_contiguous(self) -> bool:
+        """Whether the elements of a result lie next to each other."""
+        return len(self.along) == 1 and self.along[0].strides[0] == self.x.itemsize
+
+    @cached_property
+    def can_start_anywhere(self) -> bool:
+        """Whether rows start where the kernels of rows can read them."""
+        return self.is_aligned and (
+            self.x.itemsize < VECTOR_BYTES or not self.reduction.is_any_order
+        )
+
+    @cached_property
     def takes_vectors(self) -> bool:
         """Whether the results' elements lie next to each other, on whole vectors."""
         kept, item = self.kept, self.x.itemsize
@@ -134,173 +151,153 @@ class ReduceProblem:
 def plan_reduce(problem: ReduceProblem) -> Launch:
     """Choose the variant for a problem whose shapes and types are already known to be legal."""
     return (
-        _plan_tiles(problem)
-        or _plan_stream(problem)
-        or _plan_vectors(problem)
+        _plan_lanes(problem)
+        or _plan_tiles(problem)
+        or _plan_rows(problem)
+        or _plan_periods(problem)
         or _plan_columns(problem)
-        or _plan_grid(problem, "strided", problem.kept, problem.along, problem.x.itemsize, 0)
+        or _plan_strided(problem)
     )
 
 
-def _plan_tiles(problem: ReduceProblem) -> Launch | None:
-    """Return a plan for short rows, or slabs of few rows, next to each other."""
-    item, slab = problem.x.itemsize, problem.slab()
-    if slab is None or not problem.is_aligned:
+def _plan_lanes(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for short rows of whole vectors."""
+    row_bytes, rows = problem.length * problem.x.itemsize, problem.results
+    vectors = row_bytes // VECTOR_BYTES
+    if not (problem.is_contiguous and problem.in_order and 0 < vectors <= WARP):
         return None
-    slabs, rows, columns = slab
-    slab_bytes = rows * columns * item
-    of_vectors = columns == 1 and alignment(problem.x.phase, slab_bytes) == VECTOR_BYTES
-    if columns == 1:
-        aligned = of_vectors and slab_bytes % SECTOR_BYTES == 0
-        most = tuning.ALIGNED_TILE_ROW_BYTES if aligned else tuning.TILE_ROW_BYTES
-        fits = rows > 1 and slab_bytes <= most and slabs > 1
-    else:
-        fits = slab_bytes <= tuning.TILE_SLAB_BYTES and not problem.takes_vectors
-    if not fits:
+    others = [d.strides[0] for d in problem.kept]
+    if alignment(problem.x.phase, row_bytes, *others) != VECTOR_BYTES:
         return None
-    by_vectors = of_vectors and not problem.reduction.is_long
-    width = VECTOR_BYTES if by_vectors else item
-    units = slab_bytes // width if columns == 1 else rows
-    room = min(tuning.STAGE_ROOM, max(tuning.MIN_STAGE_BYTES, slabs * slab_bytes // tuning.BLOCKS))
-    # Tiles start with sectors of x and of out, unless that takes too many slabs.
-    of_sector = SECTOR_BYTES // gcd(SECTOR_BYTES, slab_bytes, columns * problem.out.itemsize)
-    if of_sector * slab_bytes > tuning.STAGE_ROOM:
-        room, of_sector = tuning.STAGE_ROOM, 1
-    tile_slabs = min(slabs, max(of_sector, room // slab_bytes // of_sector * of_sector))
-    spare = max(1, THREADS // (tile_slabs * columns))
-    lanes = min(WARP, 1 << (spare.bit_length() - 1))
-    if columns == 1:  # lanes that read a row together use different banks
-        step = slab_bytes // (VECTOR_BYTES if by_vectors else BANK_BYTES)
-        lanes = max(lanes, min(step & -step, tuning.MOST_LANES) if step else 1)
-    lanes = min(lanes, power_above(units))
-    wide = problem.is_wide
-    arguments = (
-        ArgumentPacker(wide=wide)
-        .raw(rest=problem.rest)
-        .offset(bytes=slabs * slab_bytes, slabs=slabs, tile_bytes=tile_slabs * slab_bytes)
-        .uint32(tile_slabs=tile_slabs, rows=units, slab_bytes=slab_bytes)
-        .uint32(lane_shift=lanes.bit_length() - 1)
-        .divisor(columns=columns, wide=False)
-        .done()
-    )
-    spec = problem.reduction.specialise("tiles", wide=wide, width=width)
-    shared = tuning.STAGE_BYTES + tuning.GATHERED_BYTES
-    return launch_of(spec, -(-slabs // tile_slabs), shared, arguments)
-
-
-def _plan_stream(problem: ReduceProblem) -> Launch | None:
-    """Return a plan for rows that are made of contiguous pieces."""
-    item, along = problem.x.itemsize, problem.along
-    contiguous = along and along[-1].strides[0] == item
-    if not contiguous or not problem.in_order or not problem.is_aligned:
-        return None
-    length, rows = along[-1].size, problem.results
-    pieces, row_bytes, piece_bytes = problem.length // length, problem.length * item, length * item
-    if piece_bytes < tuning.MIN_PIECE_BYTES and (pieces > 1 or rows > 1):
-        return None
-    by_blocks = pieces == 1 or piece_bytes >= tuning.BLOCK_PIECE_BYTES
-    if by_blocks:
-        by_warps = row_bytes <= tuning.MAX_WARP_BYTES and shares.warps_are_faster(rows, row_bytes)
-    else:
-        by_warps = rows >= (
-            tuning.MIN_WARPS if row_bytes <= tuning.MAX_WARP_BYTES else tuning.BLOCKS * WARPS
-        )
-        if not by_warps:
-            return None
-    wide = problem.is_wide
-    state = problem.reduction.state_bytes(wide=wide)
-    splits = 1 if by_warps else shares.row_splits(rows, row_bytes)
-    parts = -(-splits // pieces)
-    part = -(-length // parts)
-    part = min(length, -(-part * item // tuning.MIN_PIECE_BYTES) * tuning.MIN_PIECE_BYTES // item)
-    parts = -(-length // part)
-    units = pieces * parts
-    share = -(-units // splits)
-    splits = -(-units // share)
-    variant = "warps" if by_warps else "stream"
-    rank = rank_of(problem.kept, along[:-1])
+    lanes, wide = power_above(vectors), problem.is_wide
+    threads = min(THREADS, max(WARP, power_above(rows * lanes)))
+    turns = min(tuning.LANE_TURNS, max(1, rows * lanes // (THREADS * tuning.BLOCKS)))
+    rank = rank_of(problem.kept)
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest=problem.rest)
         .dimensions(rank, kept=problem.kept or POINT)
-        .dimensions(rank, pieces=[Dimension(d.size, d.strides[:1]) for d in along[:-1]] or PIECE)
-        .divisor(splits=splits, parts=parts)
-        .offset(rows=rows, length=length, part=part, units=units, share=share)
+        .offset(rows=rows)
+        .uint32(vectors=vectors, lane_shift=lanes.bit_length() - 1, turns=turns)
         .done()
     )
-    spec = problem.reduction.specialise(variant, wide=wide, rank=rank)
-    if by_warps:
-        return launch_of(spec, -(-rows // WARPS), 0, arguments)
-    return launch_of(spec, rows, WARPS * state, arguments, splits, state)
+    spec = problem.reduction.specialise("lanes", wide=wide, rank=rank)
+    blocks = -(-rows // (threads // lanes * turns))
+    return Launch(spec, (blocks, 1, 1), 0, 3, arguments, workspace=0, threads=threads)
 
 
-def _plan_vectors(problem: ReduceProblem) -> Launch | None:
-    """Return a plan for results whose elements lie next to each other, on whole vectors."""
-    if not problem.takes_vectors:
+def _plan_tiles(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for short rows, slabs of few rows next to each other, or few columns."""
+    item, slab = problem.x.itemsize, problem.slab()
+    if slab is None or not problem.is_aligned:
         return None
-    width = problem.reduction.results_bytes(wide=problem.is_wide)
-    items = width // problem.x.itemsize
-    *outer, inner = problem.kept
-    vector = Dimension(inner.size // items, tuple(s * items for s in inner.strides))
-    kept = merge((*outer, vector))
-    return _plan_grid(problem, "vectors", kept, problem.logical, width, inner.strides[1])
-
-
-def _plan_grid(
-    problem: ReduceProblem,
-    variant: str,
-    kept: Sequence[Dimension],
-    along: Sequence[Dimension],
-    width_bytes: int,
-    step: int,
-) -> Launch:
-    """Return a plan for blocks whose threads form a grid: results by threads that share one."""
-    reduction, wide = problem.reduction, problem.is_wide
-    units, length = prod(d.size for d in kept), problem.length
-    items = width_bytes // problem.x.itemsize
-    state = reduction.state_bytes(wide=wide) * items
-    along_first = bool(along) and (
-        not kept or abs(along[-1].strides[0]) < abs(kept[-1].strides[0]) or kept[-1].strides[0] == 0
-    )
-    unit_bytes = length * width_bytes
-    if along_first:
-        groups = power_above(min(length, WARP if units >= tuning.BLOCKS * WARPS else THREADS))
-        width = THREADS // groups
+    slabs, rows, columns = slab
+    row_bytes, state = columns * item, problem.reduction.state_bytes(wide=problem.is_wide)
+    slab_bytes = rows * row_bytes
+    if columns == 1:
+        whole = rows > 1 and slabs > 1 and slab_bytes <= tuning.TILE_ROW_BYTES
+        whole = whole and alignment(problem.x.phase, slab_bytes) < VECTOR_BYTES
+        few = False
     else:
-        width = _width_for(units, unit_bytes, state)
-        width = max(width, THREADS // power_above(min(length, THREADS)))
-    tiles = -(-units // width)
-    splits = shares.grid_splits(tiles, width * unit_bytes, width * state)
-    share = -(-length // splits)
-    splits = -(-length // share)
-    rank = rank_of(kept, along)
+        whole = slab_bytes <= tuning.TILE_SLAB_BYTES and not problem.takes_vectors
+        few = row_bytes <= tuning.TILE_COLUMNS_BYTES and not problem.takes_vectors
+        few = few and columns * state <= tuning.TILE_COLUMNS_BYTES
+        few = few and not problem.reduction.is_any_order
+    if not (whole or few):
+        return None
+    # Shared memory holds a tile and the states of its parts.
+    most = tuning.MOST_SHARED_BYTES * 7 * item // (7 * item + state)
+    most = min(tuning.STAGE_ROOM, most)
+    if whole:
+        return _plan_slabs(problem, slab, min(most, slabs * slab_bytes // tuning.BLOCKS))
+    tile_rows = power_above(most // row_bytes + 1) // 2
+    tiles = -(-rows // tile_rows)
+    most_splits = 1 if slabs > tuning.COUNTERS else shares.most_splits(columns * state)
+    turns = power_above(max(tiles * slabs // tuning.BLOCKS, -(-tiles // most_splits)))
+    return _launch_tiles(problem, slab, tile_rows, 1, turns)
+
+
+def _plan_slabs(problem: ReduceProblem, slab: tuple[int, int, int], most: int) -> Launch:
+    """Return a plan for tiles of whole slabs, of ``most`` bytes at most if one slab fits in."""
+    slabs, rows, columns = slab
+    item = problem.x.itemsize
+    slab_bytes = rows * columns * item
+    most = max(most, tuning.MIN_STAGE_BYTES)
+    # Tiles start with sectors of x and of out, unless that takes too many slabs.
+    of_sector = SECTOR_BYTES // gcd(SECTOR_BYTES, slab_bytes, columns * problem.out.itemsize)
+    if of_sector * slab_bytes > most:
+        of_sector = 1
+    tile_slabs = min(slabs, max(of_sector, most // slab_bytes // of_sector * of_sector))
+    return _launch_tiles(problem, slab, rows, tile_slabs, 1)
+
+
+def _launch_tiles(
+    problem: ReduceProblem,
+    slab: tuple[int, int, int],
+    tile_rows: int,
+    tile_slabs: int,
+    turns: int,
+) -> Launch:
+    """Return a launch whose blocks take ``turns`` tiles of so many rows of so many slabs."""
+    slabs, rows, columns = slab
+    item, wide = problem.x.itemsize, problem.is_wide
+    splits = -(-rows // (tile_rows * turns))
+    results, state = tile_slabs * columns, problem.reduction.state_bytes(wide=wide)
+    stage = round_up(tile_slabs * tile_rows * columns * item + SECTOR_BYTES, SECTOR_BYTES)
+    stage += SECTOR_BYTES
+    few = -(-tile_rows * results // tuning.TILE_ITEMS)  # rows of a part, so that there are enough
+    part = min(tuning.TILE_PART, max(tuning.STEPS, power_above(few + 1) // 2))
+    parts = -(-tile_rows // part)
+    room = room_of(parts * tuning.STEPS)
+    is_shared = turns * tile_rows < rows or turns > 1
+    states = results * (room + (max(1, levels_of(turns)) if is_shared else 0))
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest=problem.rest)
-        .dimensions(rank, kept=kept or POINT, along=along or POINT)
-        .divisor(splits=splits)
-        .offset(units=units, length=length, share=share, step=step)
-        .uint32(width_shift=width.bit_length() - 1, along_first=int(along_first))
+        .offset(bytes=problem.x.size * item, slabs=slabs, rows=rows)
+        .uint32(tile_rows=tile_rows, tile_slabs=tile_slabs, row_bytes=columns * item)
+        .uint32(part=part, part_shift=part.bit_length() - 1, turns=turns, stage_bytes=stage)
+        .uint32(room=room)
+        .divisor(columns=columns, results=results, wide=False)
         .done()
     )
-    spec = reduction.specialise(variant, wide=wide, rank=rank, width=width_bytes)
-    return launch_of(spec, tiles, THREADS * state, arguments, splits, width * state)
+    spec = problem.reduction.specialise("tiles", wide=wide, shared=is_shared)
+    blocks = -(-slabs // tile_slabs)
+    shared = max(stage + states * state, results * room_of(splits) * state)
+    return launch_of(spec, blocks, shared, arguments, splits, results * state)
 
 
-def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
-    """Return the units of a block if neighbouring threads have neighbouring units."""
-    if units >= tuning.BLOCKS * THREADS:
-        return THREADS
-    even = shares.even_share(units * unit_bytes)
-    width = WARP
-    while width > tuning.MIN_WIDTH and units < width * tuning.BLOCKS:
-        if even >= tuning.SHARE_OF_STATES * width * state_bytes:
-            break
-        width //= 2
-    return min(width, power_above(units))
+def _plan_rows(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for rows whose elements lie next to each other."""
+    item, length, rows = problem.x.itemsize, problem.length, problem.results
+    row_bytes = length * item
+    if not (problem.is_contiguous and problem.in_order and problem.can_start_anywhere):
+        return None
+    if row_bytes < tuning.MIN_ROW_BYTES and rows > 1:
+        return None
+    chunk = tuning.BLOCK_LOADS * WARP * max(1, VECTOR_BYTES // item)
+    by_warps = length <= WARP * chunk and shares.warps_are_faster(rows, row_bytes)
+    wide, state = problem.is_wide, problem.reduction.state_bytes(wide=problem.is_wide)
+    share = length if by_warps else shares.row_share(rows, length, item, chunk)
+    splits = -(-length // share)
+    rank = rank_of(problem.kept)
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .raw(rest=problem.rest)
+        .dimensions(rank, kept=problem.kept or POINT)
+        .offset(rows=rows, length=length, share=share)
+        .done()
+    )
+    spec = problem.reduction.specialise("warps" if by_warps else "blocks", wide=wide, rank=rank)
+    if by_warps:
+        threads = WARP * min(WARPS, rows)
+        blocks = -(-rows // (threads // WARP))
+        return Launch(spec, (blocks, 1, 1), 0, 3, arguments, workspace=0, threads=threads)
+    shared = staged_bytes(splits, share, chunk, state)
+    return launch_of(spec, rows, shared, arguments, splits, state)
 
 
-class _ColumnThreads(NamedTuple):
+class _PeriodThreads(NamedTuple):
     """How the threads of a block lie over x.
 
     `span` threads lie side by side, a vector each; `groups` such rows of threads lie below each
@@ -313,51 +310,138 @@ class _ColumnThreads(NamedTuple):
     width: int
 
 
-def _plan_columns(problem: ReduceProblem) -> Launch | None:
-    """Return a plan for the columns of a contiguous x."""
+def _plan_periods(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for the columns of a contiguous x, of functions of any order."""
     slab = problem.slab()
-    if slab is None or not problem.is_aligned:
+    if slab is None or not (problem.is_aligned and problem.reduction.is_any_order):
         return None
     slabs, rows, columns = slab
     item, wide, reduction = problem.x.itemsize, problem.is_wide, problem.reduction
     vector, state = reduction.column_bytes(wide=wide), reduction.state_bytes(wide=wide)
-    threads = _column_threads(columns, item, vector)
-    if threads.period == 0 and rows < tuning.COLUMN_MIN_ROWS:
+    threads = _period_threads(columns, item, vector)
+    if problem.takes_vectors or (threads.period == 0 and rows < tuning.PERIOD_MIN_ROWS):
         return None
     ranges = -(-columns // threads.width)
-    splits = shares.column_splits(slabs * ranges, rows * threads.width * item)
-    share = -(-rows // min(splits, rows))
+    splits = shares.period_splits(slabs * ranges, rows * threads.width * item)
+    splits = min(splits, rows, shares.most_splits(state * threads.width))
+    share = -(-rows // (1 if slabs * ranges > tuning.COUNTERS else splits))
     splits = -(-rows // share)
-    across = min(threads.width, THREADS)
     step = threads.groups * (threads.span if threads.period else 1)
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest=problem.rest)
-        .divisor(splits=splits, ranges=ranges)
+        .divisor(ranges=ranges)
         .offset(bytes=problem.x.size * item, rows=rows, share=share, columns=columns)
         .divisor(step=step)
-        .divisor(span=threads.span, across=across, wide=False)
-        .uint32(width=threads.width, groups=threads.groups)
-        .uint32(parts=THREADS // across, period=threads.period)
+        .divisor(span=threads.span, folded=threads.width, wide=False)
+        .uint32(width=threads.width, groups=threads.groups, period=threads.period)
         .done()
     )
-    spec = reduction.specialise("columns", wide=wide, width=vector)
-    shared = column_shared_bytes(state, vector // item, threads.width)
-    states = state * threads.width
-    return launch_of(spec, slabs * ranges, shared, arguments, splits, states)
+    spec = reduction.specialise("periods", wide=wide, rank=1, width=vector)
+    pad = column_pad(state, vector // item)
+    own = vector // item * (THREADS + pad) + threads.width * room_of(
+        threads.groups * max(1, threads.period)
+    )
+    shared = max(own, threads.width * room_of(splits)) * state
+    return launch_of(spec, slabs * ranges, shared, arguments, splits, state * threads.width)
 
 
-def _column_threads(columns: int, item: int, vector: int) -> _ColumnThreads:
+def _period_threads(columns: int, item: int, vector: int) -> _PeriodThreads:
     """Return how the threads of a block lie over rows of ``columns`` columns."""
     common = gcd(columns * item, vector)
     span, period, items = columns * item // common, vector // common, vector // item
-    if span <= THREADS and columns <= tuning.COLUMN_MOST_WHOLE:
-        return _ColumnThreads(span, THREADS // span, period, columns)
-    groups = max(tuning.COLUMN_GROUPS, period)
+    if span <= THREADS and columns <= tuning.PERIOD_MOST_WHOLE:
+        return _PeriodThreads(span, THREADS // span, period, columns)
+    groups = max(tuning.PERIOD_GROUPS, period)
     most = THREADS // groups * items - (items - 1)  # wherever in a vector a row starts
     ranges = -(-columns // most)
     width = -(-columns // ranges)
-    return _ColumnThreads(-(-(width + items - 1) // items), groups, 0, width)
+    return _PeriodThreads(-(-(width + items - 1) // items), groups, 0, width)
+
+
+def _plan_columns(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for results that lie closer to each other than what is reduced."""
+    kept, along = problem.kept, problem.along
+    closer = kept and kept[-1].strides[0] != 0
+    if closer and along and problem.length >= WARP:
+        closer = abs(kept[-1].strides[0]) <= abs(along[-1].strides[0]) or not along[-1].strides[0]
+    if not closer and problem.length >= WARP:
+        return None
+    reduction, wide, step = problem.reduction, problem.is_wide, 0
+    width_bytes = problem.x.itemsize
+    if problem.takes_vectors:
+        along = problem.logical if reduction.has_places else along
+        width_bytes = reduction.results_bytes(wide=wide)
+        items = width_bytes // problem.x.itemsize
+        *outer, inner = kept
+        vector = Dimension(inner.size // items, tuple(s * items for s in inner.strides))
+        kept, step = merge((*outer, vector)), inner.strides[1]
+    items = width_bytes // problem.x.itemsize
+    units, length = prod(d.size for d in kept), problem.length
+    state = reduction.state_bytes(wide=wide) * items
+    rank = rank_of(kept) if len(along) <= 1 else max(3, rank_of(kept, along))
+    packed = (not along or (len(along) == 1 and len(kept) <= 1)) and (
+        along and along[0].strides[0] == units * width_bytes
+    )
+    short = width_bytes == problem.x.itemsize and length <= tuning.COLUMN_SHORT
+    threads = tuning.COLUMN_THREADS if short else THREADS
+    grid = shares.column_grid(
+        units, length, width_bytes, state, threads,
+        any_order=reduction.is_any_order, packed=bool(packed),
+    )  # fmt: skip
+    spec = reduction.specialise(
+        "columns", wide=wide, rank=rank, width=width_bytes, threads=threads,
+        interleaved=grid.interleaved,
+    )  # fmt: skip
+    splits, room = -(-length // grid.share), room_of(grid.round)
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .raw(rest=problem.rest)
+        .dimensions(rank, kept=kept or POINT)
+        .dimensions(1 if rank < 3 else rank, along=along or POINT)  # noqa: PLR2004
+        .offset(units=units, length=length, share=grid.share, step=step)
+        .uint32(width_shift=grid.width.bit_length() - 1, round=grid.round, room=room)
+        .done()
+    )
+    levels = levels_of(-(-min(grid.share, length) // (grid.rows * grid.round)))
+    shared = max(grid.round + room + levels, room_of(splits)) * grid.width * state
+    return launch_of(spec, -(-units // grid.width), shared, arguments, splits, grid.width * state)
+
+
+def _plan_strided(problem: ReduceProblem) -> Launch:
+    """Return a plan for rows of any layout."""
+    reduction, wide, rows = problem.reduction, problem.is_wide, problem.results
+    item, along = problem.x.itemsize, problem.along
+    width = item
+    others = [d.strides[0] for d in (*problem.kept, *along[:-1])]
+    if along[-1].strides[0] == item < VECTOR_BYTES and problem.in_order:
+        piece = along[-1].size * item
+        if alignment(problem.x.phase, piece, *others) == VECTOR_BYTES:
+            items = width_items = VECTOR_BYTES // item
+            width = VECTOR_BYTES
+            *outer, inner = along
+            vector = Dimension(inner.size // items, tuple(s * width_items for s in inner.strides))
+            along = merge((*outer, vector))
+    length = prod(d.size for d in along)
+    state, chunk = reduction.state_bytes(wide=wide), tuning.STRIDED_UNITS * WARP
+    by_warps = length <= WARP * chunk and shares.warps_are_faster(rows, length * width)
+    team = 1 if by_warps else WARPS
+    share = length if team == 1 else shares.row_share(rows, length, width, chunk)
+    splits = -(-length // share)
+    rank = rank_of(problem.kept) if len(along) <= 1 else max(3, rank_of(problem.kept, along))
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .raw(rest=problem.rest)
+        .dimensions(rank, kept=problem.kept or POINT)
+        .dimensions(1 if rank < 3 else rank, along=along or POINT)  # noqa: PLR2004
+        .offset(rows=rows, length=length, share=share)
+        .uint32(team_shift=team.bit_length() - 1)
+        .done()
+    )
+    spec = reduction.specialise("strided", wide=wide, rank=rank, width=width)
+    shared = staged_bytes(splits, share, chunk, state) if team > 1 else 0
+    blocks = -(-rows // (WARPS // team))
+    return launch_of(spec, blocks, shared, arguments, splits, state)
 
 
 def rank_of(*lists: Sequence[Dimension]) -> int:
@@ -368,6 +452,29 @@ def rank_of(*lists: Sequence[Dimension]) -> int:
 def power_above(value: int) -> int:
     """Return the least power of two that is at least a value."""
     return 1 << (value - 1).bit_length()
+
+
+def room_of(states: int) -> int:
+    """Return the parts of all levels that ``states`` states are combined by, but for the last."""
+    total, parts = 0, -(-states // tuning.STEPS)
+    while parts > 1:
+        total, parts = total + parts, -(-parts // tuning.STEPS)
+    return total
+
+
+def levels_of(parts: int) -> int:
+    """Return how many states wait at most while so many parts are combined one by one."""
+    return parts.bit_length() if parts > 1 else 0
+
+
+def staged_bytes(splits: int, length: int, chunk: int, state: int) -> int:
+    """Return the shared memory of a block that takes chunks of a row of ``length``.
+
+    So many blocks share a result.
+    """
+    levels = levels_of(-(-length // (chunk * tuning.STAGE_STATES)))
+    own = tuning.STAGE_STATES + tuning.STAGE_STATES // 7 + levels
+    return max(own, room_of(splits)) * state
 
 
 def launch_of(
@@ -381,6 +488,6 @@ def launch_of(
     """Return a launch; ``splits`` blocks share the results of a block, if more than one."""
     workspace = 0
     if splits > 1:
-        exchanged = blocks * (splits + -(-splits // tuning.GROUP_BLOCKS)) * states_bytes
+        exchanged = blocks * splits * states_bytes
         workspace = tuning.COUNTER_BYTES + max(tuning.MIN_STATES_BYTES, power_above(exchanged))
-    return Launch(spec, (blocks * splits, 1, 1), shared, 3, arguments, workspace=workspace)
+    return Launch(spec, (blocks, splits, 1), shared, 3, arguments, workspace=workspace)

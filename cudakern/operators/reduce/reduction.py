@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 #: Tuning constants that kernels get as macros.
 _MACROS = {
     "CK_COUNTERS": tuning.COUNTER_BYTES // 4,
-    "CK_GROUP_BLOCKS": tuning.GROUP_BLOCKS,
     "CK_STAGE_BYTES": tuning.STAGE_BYTES,
-    "CK_GATHERED_BYTES": tuning.GATHERED_BYTES,
+    "CK_STAGE_STATES": tuning.STAGE_STATES,
 }
 
 WARP = 32
@@ -42,6 +41,14 @@ INPUT_TYPES = {
     DataType.FLOAT64: ("f64", "double"),
     DataType.COMPLEX64: ("c64", "ck::Complex<float>"),
     DataType.COMPLEX128: ("c128", "ck::Complex<double>"),
+}
+#: Shared memory of a block at most, in bytes, by variant.
+_MOST_SHARED = {
+    "blocks": 4096,
+    "strided": 4096,
+    "tiles": 40 * 1024,
+    "columns": 40 * 1024,
+    "periods": 24 * 1024,
 }
 #: The functions' structs in device code, such as ``LogSumExp``.
 _TEMPLATES = {
@@ -91,8 +98,17 @@ class Reduction:
 
     @property
     def is_long(self) -> bool:
-        """Whether the code for an element is long: ``kIsLong`` of the function in device code."""
+        """Whether the code for an element is long."""
         return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
+
+    @property
+    def is_any_order(self) -> bool:
+        """Whether all orders have the same bits: ``kAnyOrder`` of the function in device code."""
+        if self.function in types.NAN_FUNCTIONS:
+            return True
+        is_sum = self.function not in {ReduceFunction.LOG_SUM_EXP, ReduceFunction.MULTIPLY}
+        exact = is_sum and self.kind.itemsize == 1
+        return exact or self.number in {DataType.UINT32, DataType.UINT64}
 
     @property
     def is_pair(self) -> bool:
@@ -136,24 +152,34 @@ class Reduction:
             place = 8 if wide else 4
             step = max(min(value, 8), place)
             return -(-(value + place) // step) * step
+        if self.function is ReduceFunction.MULTIPLY and self.is_complex:
+            return value + value // 2
         return 2 * value if self.function is ReduceFunction.LOG_SUM_EXP else value
 
     def column_bytes(self, *, wide: bool) -> int:
-        """Return the bytes of x that a thread of columns keeps states of, one for each element."""
+        """Return the bytes of x that a thread of periods keeps states of, one for each element."""
         converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
         most = tuning.MOST_STATE_BYTES if converts else tuning.MOST_COLUMN_BYTES
-        return self._bytes_of_states(most, wide=wide)
-
-    def results_bytes(self, *, wide: bool) -> int:
-        """Return the bytes of x that a thread of vectors reads at once: at most 8 results."""
-        most = self._bytes_of_states(tuning.MOST_STATE_BYTES, wide=wide)
-        return min(most, tuning.MOST_RESULTS * self.kind.itemsize)
-
-    def _bytes_of_states(self, most: int, *, wide: bool) -> int:
         elements = most // self.state_bytes(wide=wide)
         return max(1, min(elements, VECTOR_BYTES // self.kind.itemsize)) * self.kind.itemsize
 
-    def specialise(self, variant: str, *, wide: bool, rank: int = 0, width: int = 0) -> KernelSpec:
+    def results_bytes(self, *, wide: bool) -> int:
+        """Return the bytes of x that a thread of columns reads at once: at most 8 results."""
+        most = tuning.MOST_STATE_BYTES // self.state_bytes(wide=wide)
+        most = min(most, tuning.MOST_RESULTS, VECTOR_BYTES // self.kind.itemsize)
+        return (1 << (max(1, most).bit_length() - 1)) * self.kind.itemsize
+
+    def specialise(
+        self,
+        variant: str,
+        *,
+        wide: bool,
+        rank: int = 0,
+        width: int = 0,
+        threads: int = THREADS,
+        interleaved: bool = False,
+        shared: bool = False,
+    ) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes."""
         bits, state = 64 if wide else 32, self.state_bytes(wide=wide)
         kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
@@ -164,7 +190,7 @@ class Reduction:
             ("CK_OUTPUT_T", result[1]),
             ("CK_OFFSET_T", f"ck::uint{bits}"),
             ("CK_STATE_BYTES", str(state)),
-            ("CK_PAD", str(_column_pad(state, width // self.kind.itemsize))),
+            ("CK_LOADS", str(self._loads(variant))),
             *((name, str(value)) for name, value in _MACROS.items()),
         ]
         if self.has_initial:
@@ -179,19 +205,27 @@ class Reduction:
         suffix += "_initial" if self.has_initial else ""
         suffix += "_state" if self.keeps_state else ""
         dtypes = f"{kind[0]}_{result[0]}{suffix}"
+        defines += [("CK_SHARED", "1")] if shared else []
+        if variant == "periods":
+            defines.append(("CK_PAD", str(column_pad(state, width // self.kind.itemsize))))
+        defines += [("CK_INTERLEAVED", "1")] if interleaved else []
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
+        shape += f"_t{threads}" if threads != THREADS else ""
+        shape += ("_i" if interleaved else "") + ("_s" if shared else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
         blocks = self._resident_blocks(variant, width, wide=wide)
-        shared = self._most_shared(variant, width // self.kind.itemsize, state)
-        return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks, shared)
+        blocks = max(1, blocks * THREADS // threads)
+        return KernelSpec(
+            "reduce", variant, entry, tuple(defines), threads, blocks, _MOST_SHARED.get(variant, 0)
+        )
 
-    def _most_shared(self, variant: str, items: int, state: int) -> int:
-        """Return the most shared memory of a block, by elements that a load has and bytes."""
-        if variant == "tiles":
-            return tuning.STAGE_BYTES + tuning.GATHERED_BYTES
-        if variant == "columns":
-            return column_shared_bytes(state, items, tuning.COLUMN_MOST_WHOLE)
-        return {"warps": 0, "stream": WARPS * state}.get(variant, THREADS * state * items)
+    def _loads(self, variant: str) -> int:
+        """Return how many vectors of a row a lane reads at a time."""
+        if variant != "warps":
+            return tuning.BLOCK_LOADS
+        exponentials = self.function is ReduceFunction.LOG_SUM_EXP and not self.is_long
+        exponentials = exponentials and self.kind is DataType.FLOAT32
+        return tuning.EXPONENTIAL_LOADS if exponentials else tuning.WARP_LOADS
 
     def _resident_blocks(self, variant: str, width: int, *, wide: bool) -> int:
         """Return the blocks that share the registers of a multiprocessor.
@@ -199,12 +233,17 @@ class Reduction:
         They are fewer where a thread has many states or 64-bit offsets besides the loads in flight,
         or long code.
         """
-        is_long = wide or self.is_long
-        if variant == "columns":
+        converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
+        if variant in {"blocks", "columns"} and (self.is_long or (converts and wide)):
+            return 1
+        large = self.has_places and self.state_bytes(wide=wide) >= VECTOR_BYTES
+        if wide or self.is_long or variant == "periods" or (large and variant != "strided"):
             return 2
-        if variant in {"vectors", "strided"}:
-            return 2 if is_long or width >= tuning.MOST_RESULTS * self.kind.itemsize else 3
-        return 2 if is_long else 3 if self.is_pair else RESIDENT_BLOCKS
+        if variant == "columns" and width > self.kind.itemsize:
+            return 2 if width >= tuning.MOST_RESULTS * self.kind.itemsize else 3
+        rows = variant in {"warps", "blocks"} and not self.is_any_order
+        many = rows and (self.kind.itemsize != 4 or self.number is DataType.FLOAT64)  # noqa: PLR2004
+        return 3 if self.is_pair or many else RESIDENT_BLOCKS
 
     def _struct(self, x: str, number: str, *, places: bool) -> str:
         """Return the function in device code, for types of x and of what is computed with."""
@@ -220,17 +259,12 @@ class Reduction:
         return f"ck::{name}<{','.join(arguments)}>"
 
 
-def _column_pad(state: int, items: int) -> int:
+def column_pad(state: int, items: int) -> int:
     """Return the unused states behind the states that all threads have of an element.
 
     So neighbouring threads and neighbouring elements use different banks.
     """
     return 128 // state // items if items > 1 else 0
-
-
-def column_shared_bytes(state: int, items: int, width: int) -> int:
-    """Return the shared memory of a block: states of all threads, and of its columns twice."""
-    return state * (items * (THREADS + _column_pad(state, items)) + THREADS + width)
 
 
 def reductions() -> Iterator[Reduction]:
@@ -252,14 +286,18 @@ def specialisations() -> Iterator[KernelSpec]:
 
 def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
     """Yield a kernel of each variant, with 32-bit offsets."""
-    item, vector = reduction.kind.itemsize, reduction.column_bytes(wide=False)
-    yield reduction.specialise("stream", wide=False, rank=1)
-    yield reduction.specialise("warps", wide=False, rank=1)
-    yield reduction.specialise("tiles", wide=False, width=item)
-    yield reduction.specialise("columns", wide=False, width=vector)
+    item = reduction.kind.itemsize
+    for variant in ("warps", "blocks", "lanes"):
+        yield reduction.specialise(variant, wide=False, rank=1)
+    yield reduction.specialise("tiles", wide=False)
+    if not reduction.is_any_order:
+        yield reduction.specialise("tiles", wide=False, shared=True)
+    if reduction.is_any_order:
+        vector = reduction.column_bytes(wide=False)
+        yield reduction.specialise("periods", wide=False, rank=1, width=vector)
+    yield reduction.specialise("columns", wide=False, rank=1, width=item)
+    yield reduction.specialise("strided", wide=False, rank=1, width=item)
     yield reduction.specialise("strided", wide=False, rank=3, width=item)
     if item < VECTOR_BYTES:
-        if not reduction.is_long:
-            yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
         results = reduction.results_bytes(wide=False)
-        yield reduction.specialise("vectors", wide=False, rank=1, width=results)
+        yield reduction.specialise("columns", wide=False, rank=1, width=results)

@@ -2,67 +2,108 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from cudakern.engines.base import THREADS
 from cudakern.operators.reduce import tuning
+from cudakern.values.layout import WORD_BYTES
+
+WARP = 32
 
 
-def column_splits(columns: int, nbytes: int) -> int:
+def row_share(rows: int, length: int, unit_bytes: int, chunk: int) -> int:
+    """Return the units of a row for a block: all, or a power of two; a warp takes ``chunk``."""
+    if rows >= tuning.FULL or length * unit_bytes <= tuning.MIN_SHARE_BYTES:
+        return length
+    least = max(chunk, tuning.MIN_SHARE_BYTES // unit_bytes, length * rows // tuning.BLOCKS)
+    least = max(least, -(-length // tuning.MOST_SPLITS))
+    share: int = 1 << (least - 1).bit_length()
+    return min(length, share)
+
+
+def period_splits(columns: int, nbytes: int) -> int:
     """Return how many blocks share each range of columns; a range has ``nbytes``.
 
     A full wave is best; several waves are better than one that leaves much of a GPU idle.
     """
-    most = nbytes // tuning.COLUMN_MIN_SHARE_BYTES
-    if nbytes <= tuning.GROUP_BLOCKS * tuning.COLUMN_GROUP_SHARE_BYTES:
-        most = min(most, tuning.GROUP_BLOCKS)
-    counts = (waves * tuning.COLUMN_BLOCKS // columns for waves in tuning.COLUMN_WAVES)
+    most = nbytes // tuning.PERIOD_MIN_SHARE_BYTES
+    if nbytes <= tuning.PERIOD_GROUP_BLOCKS * tuning.PERIOD_GROUP_SHARE_BYTES:
+        most = min(most, tuning.PERIOD_GROUP_BLOCKS)
+    counts = (waves * tuning.PERIOD_BLOCKS // columns for waves in tuning.PERIOD_WAVES)
 
     def cost(splits: int) -> float:
-        waves = -(-columns * splits // tuning.COLUMN_BLOCKS)
-        return (waves + tuning.COLUMN_WAVE_COST * (waves > 1)) / splits
+        waves = -(-columns * splits // tuning.PERIOD_BLOCKS)
+        return (waves + tuning.PERIOD_WAVE_COST * (waves > 1)) / splits
 
     return min(sorted({max(1, min(most, count)) for count in counts}), key=cost)
 
 
-def grid_splits(results: int, nbytes: int, states_bytes: int) -> int:
-    """Return how many blocks share a result of ``nbytes``; each hands over ``states_bytes``."""
-    if results >= tuning.BLOCKS:
-        return 1
-    return max(
-        1, nbytes // max(even_share(results * nbytes), tuning.SHARE_OF_STATES * states_bytes)
-    )
+def most_splits(states_bytes: int) -> int:
+    """Return how many blocks may share results: one of them has room for all of their states."""
+    return max(1, min(tuning.MOST_SPLITS, tuning.MOST_SHARED_BYTES * 7 // states_bytes))
 
 
-def even_share(nbytes: int) -> int:
-    """Return the bytes of x in a share if x has ``nbytes``."""
-    if nbytes <= tuning.ONE_BLOCK_BYTES:
-        return tuning.ONE_BLOCK_BYTES
-    return max(
-        tuning.MIN_SHARE_BYTES,
-        min(nbytes // tuning.MIN_SHARES, tuning.SHARE_BYTES),
-        nbytes // tuning.MAX_SHARES,
-    )
+class ColumnGrid(NamedTuple):
+    """How the threads of a block lie over units of results and rows of them."""
+
+    width: int  # units of a block: a power of two
+    share: int  # rows of a block: all, or a power of two
+    round: int  # states of a unit that shared memory has room for: a power of two if not all
+    interleaved: bool  # whether neighbouring lanes read neighbouring rows
+
+    @property
+    def rows(self) -> int:
+        """Rows whose states a thread, or the threads of a warp, combine at a time."""
+        return tuning.COLUMN_ROWS * (WARP // self.width if self.interleaved else 1)
 
 
-def row_splits(rows: int, row_bytes: int) -> int:
-    """Return how many blocks share a row."""
-    if row_bytes <= tuning.ONE_BLOCK_BYTES or rows > tuning.MOST_ROWS:
-        return 1
-    parts = (min(n // rows, row_bytes // tuning.MIN_SHARE_BYTES) for n in tuning.PARTS)
+def column_grid(
+    units: int, length: int, unit_bytes: int, state_bytes: int, threads: int,
+    *, any_order: bool, packed: bool,
+) -> ColumnGrid:  # fmt: skip
+    """Return the grid for so many units, whose states have ``state_bytes``.
 
-    def cost(splits: int) -> int:  # few blocks do not reach the rate of memory
-        share = -(-row_bytes // splits)
-        exchanges = (splits > 1) + (splits > THREADS)
-        return max(rows * splits, tuning.FULL) * share + exchanges * tuning.EXCHANGE
-
-    return min(sorted({1, *parts} - {0}), key=cost)
+    ``packed`` says whether rows of all units lie one behind the other.
+    """
+    power = 1 << (units - 1).bit_length()  # of two, at least the units
+    vectors, short = unit_bytes > WORD_BYTES, length <= tuning.COLUMN_SHORT
+    width, full = tuning.COLUMN_WIDTH, tuning.BLOCKS if vectors else tuning.FULL
+    if short or vectors:  # narrow blocks rather than shares
+        least = tuning.COLUMN_VECTOR_BYTES if vectors else tuning.COLUMN_LEAST_BYTES
+        while width > max(1, least // unit_bytes) and -(-units // width) < full:
+            width //= 2
+    while width < power and 2 * length <= threads // width * tuning.COLUMN_ROWS:
+        width *= 2  # there are too few rows for all groups
+    width = min(width, power, threads)
+    while not any_order and width > 1 and width * state_bytes > tuning.COLUMN_STAGE_BYTES:
+        width //= 2
+    interleaved = packed and vectors and units == power == width <= WARP // 8
+    grid = ColumnGrid(width, length, threads // width, interleaved)
+    share, blocks = length, -(-units // width)
+    if blocks < (tuning.FULL // 8 if short and not vectors else full):
+        turn = threads // width * tuning.COLUMN_ROWS
+        even = length * blocks // (2 * tuning.BLOCKS if interleaved else tuning.BLOCKS)
+        fair = max(turn, even, tuning.MIN_SHARE_BYTES // (unit_bytes * width))
+        fair = max(fair, -(-length // most_splits(width * state_bytes)))
+        share = min(length, 1 << (fair - 1).bit_length())
+    if any_order:
+        return grid._replace(share=share)
+    most = tuning.COLUMN_STAGE_BYTES // (width * state_bytes)
+    if blocks <= tuning.COUNTERS and -(-length // (grid.rows * most)) <= most_splits(
+        width * state_bytes
+    ):
+        share = min(share, grid.rows << (most.bit_length() - 1))  # without a second round
+    parts = -(-share // grid.rows)
+    held = parts if parts <= most else 1 << (most.bit_length() - 1)
+    return grid._replace(share=share, round=held)
 
 
 def warps_are_faster(rows: int, row_bytes: int) -> bool:
     """Return whether all rows take fewer turns with a warp each than with a block each.
 
-    A single row that a warp reads in one turn is for a warp: it folds less than a block.
+    A row that a warp reads in one turn is for a warp: other warps of a block had nothing to do.
     """
-    if rows == 1 and row_bytes <= tuning.WARP_TURN:
+    if row_bytes <= tuning.WARP_TURN:
         return True
     by_warps = -(-rows * 32 // (tuning.BLOCKS * THREADS)) * -(-row_bytes // tuning.WARP_TURN)
     return by_warps < -(-rows // tuning.BLOCKS) * -(-row_bytes // tuning.BLOCK_TURN)

@@ -9,55 +9,58 @@ from cudakern.values.layout import MULTIPROCESSORS, SECTOR_BYTES
 # was measured on an H200.
 #
 # Kernels
-RANKS = (1, 3, 8)  # dimensions kept or reduced of a strided kernel; few kernels; estimate
+RANKS = (1, 2, 3, 8)  # dimensions of a kernel's results; few kernels; estimate
 MOST_STATE_BYTES = 64  # bytes of the states of a thread of vectors, which are registers; limit
-MOST_COLUMN_BYTES = 128  # bytes of the states of a thread of columns, which has no offsets; limit
 MOST_RESULTS = 8  # results of a vector: more would leave too few loads in flight; limit
-STAGE_BYTES = 32 * 1024  # bytes of shared memory that tiles go through; 4 blocks fit; limit
-GATHERED_BYTES = 4096  # bytes of results behind a tile, written as vectors; estimate
-COUNTER_BYTES = 8192  # bytes of counters in front of a workspace: 2,048 results; limit
-GROUP_BLOCKS = 32  # blocks whose states one of them folds; the last one folds groups; estimate
+STEPS = 8  # states that a thread combines at a time; limit
+STAGE_BYTES = 32 * 1024  # bytes of a tile: 8 vectors a thread; limit
+MOST_SHARED_BYTES = 46 * 1024  # bytes of shared memory of a block, about; limit
+STAGE_STATES = 256  # states that the warps of a block leave in shared memory; estimate
+COUNTER_BYTES = 8192  # bytes of counters in front of a workspace; limit
+COUNTERS = COUNTER_BYTES // 4  # results that blocks share at most, or groups of results; limit
 SLACK = 4096  # elements that positions of a 32-bit kernel may run past the last one: a turn; limit
 STAGE_ROOM = STAGE_BYTES - SECTOR_BYTES  # bytes of a tile: its first sector may be in part; limit
+WARP_LOADS = 4  # vectors that a lane combines while as many are on their way; measured
+EXPONENTIAL_LOADS = 8  # the same, of exponentials: a row is often one chunk; measured
+BLOCK_LOADS = 4  # the same, if a block has a row; measured
+STRIDED_UNITS = 8  # units of a lane in flight; estimate
 #
 # Which variant
-MAX_WARP_BYTES = 16 * 1024  # bytes of a row that a warp takes; longer ones take a block; estimate
-ALIGNED_TILE_ROW_BYTES = 2047  # bytes of an aligned row read as a tile at most; estimate
+LANE_TURNS = 2  # rows that a lane reads at a time, if there are many; measured
 TILE_ROW_BYTES = 4096  # bytes of a misaligned row read as a tile at most; estimate
 TILE_SLAB_BYTES = 16 * 1024  # bytes of a slab of several columns read as a tile at most; estimate
+TILE_COLUMNS_BYTES = 256  # bytes of a row of columns, and of their states, at most; estimate
+TILE_ITEMS = 128  # parts of a tile's columns at least, if there are as many of 8 rows; estimate
+TILE_PART = 64  # rows that a thread combines at most; limit
 MIN_STAGE_BYTES = 4 * 1024  # bytes of a tile at least, if there are few tiles; estimate
-MOST_LANES = 8  # lanes that share a row only so that they meet in no bank; limit
-MIN_PIECE_BYTES = 128  # bytes of a contiguous piece that a warp reads well: a line; limit
-BLOCK_PIECE_BYTES = 2048  # bytes of a piece that a block reads well: half a turn; estimate
-MIN_WARPS = 64  # rows of short pieces at least, if each has a warp of its own; estimate
-MIN_WIDTH = 8  # threads that read neighbouring results together; a sector; estimate
+MIN_ROW_BYTES = 128  # bytes of a row that a warp reads well: a line; limit
 #
-# How blocks share results
+# How blocks share results. The power of two that is a share makes few or many blocks.
 BLOCKS = 4 * MULTIPROCESSORS  # blocks that keep a large GPU busy; estimate
-MIN_SHARE_BYTES = 16 * 1024  # bytes of x in a share at least; estimate
-SHARE_BYTES = 256 * 1024  # bytes of x in a share if there are enough blocks; measured
-MAX_SHARES = 2048  # blocks that share results at most, in all; estimate
-MIN_SHARES = 256  # blocks that share results before shares grow; estimate
-SHARE_OF_STATES = 112  # bytes of a share for a byte of states: these stay 2 % of it; estimate
-ONE_BLOCK_BYTES = 64 * 1024  # bytes of x that one block reads sooner than it counts in; estimate
+FULL = 2 * MULTIPROCESSORS  # blocks that reach the rate of memory; measured
+MIN_SHARE_BYTES = 16 * 1024  # bytes of x in a share at least: a turn; estimate
+MOST_SPLITS = 2048  # blocks that share a result at most; limit
 MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
-#
-# How many blocks share a row: no more than run at once, since the last blocks of a wave leave
-# memory idle. A time is given as the bytes that BLOCKS blocks read meanwhile, at 4.3 TB/s. Smaller
-# GPUs run several waves of the same blocks.
-FULL = 256  # blocks that reach the rate of memory: two on a multiprocessor; measured
 BLOCK_TURN = THREADS * 8 * 16  # bytes of a block in flight: 8 vectors a thread; limit
 WARP_TURN = BLOCK_TURN * 32 // THREADS  # bytes of a warp in flight; limit
-EXCHANGE = 5 * 1024 * 1024  # bytes: 1.25 us until the last block has folded states; estimate
-PARTS = (FULL // 2, FULL, BLOCKS)  # blocks to try; measured
-MOST_ROWS = COUNTER_BYTES // 4  # rows that there are counters for; limit
 #
 # Columns
-COLUMN_MOST_WHOLE = 512  # columns at most, if a block takes rows as a whole; limit
-COLUMN_GROUPS = 8  # groups of threads that read a row each, of a range of columns; estimate
-COLUMN_MIN_ROWS = 24  # rows at least: fewer leave too few loads of a range in flight; estimate
-COLUMN_BLOCKS = 2 * MULTIPROCESSORS  # blocks that run at once: two fit; limit
-COLUMN_WAVES = (1, 2, 3, 4)  # waves to try; estimate
-COLUMN_WAVE_COST = 0.1  # waves that several waves cost more; measured: 5 to 10 %
-COLUMN_MIN_SHARE_BYTES = 48 * 1024  # bytes of x for a block that shares columns; measured
-COLUMN_GROUP_SHARE_BYTES = 96 * 1024  # bytes that are read while groups are folded; estimate
+COLUMN_ROWS = 8  # rows that a thread combines at a time; limit
+COLUMN_THREADS = 512  # threads of a block of elements, of few rows; measured
+COLUMN_WIDTH = 32  # units of a block: a line of elements, at least; measured
+COLUMN_LEAST_BYTES = 32  # bytes of a row of a block at least: a sector; measured
+COLUMN_VECTOR_BYTES = 128  # the same, of vectors: a line; measured
+COLUMN_SHORT = 1000  # rows that few blocks need not share; measured
+COLUMN_STAGE_BYTES = 32 * 1024  # bytes of states that a block leaves at most; limit
+#
+# Columns of functions of any order
+MOST_COLUMN_BYTES = 128  # bytes of the states of a thread, which has no offsets; limit
+PERIOD_GROUP_BLOCKS = 32  # blocks that share few bytes at most; estimate
+PERIOD_MOST_WHOLE = 512  # columns at most, if a block takes rows as a whole; limit
+PERIOD_GROUPS = 8  # groups of threads that read a row each, of a range of columns; estimate
+PERIOD_MIN_ROWS = 24  # rows at least: fewer leave too few loads of a range in flight; estimate
+PERIOD_BLOCKS = 2 * MULTIPROCESSORS  # blocks that run at once: two fit; limit
+PERIOD_WAVES = (1, 2, 3, 4)  # waves to try; estimate
+PERIOD_WAVE_COST = 0.1  # waves that several waves cost more; measured: 5 to 10 %
+PERIOD_MIN_SHARE_BYTES = 48 * 1024  # bytes of x for a block that shares columns; measured
+PERIOD_GROUP_SHARE_BYTES = 96 * 1024  # bytes that are read while groups are folded; estimate

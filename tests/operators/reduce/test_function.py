@@ -53,7 +53,7 @@ def call(x, function, axis, options, *, keepdims=False, out=None):
             ck.reduce(x, function, axis, **keywords)
         return
     result = ck.reduce(x, function, axis, **keywords)
-    reduce(get(x), function, axis, **options, keepdims=keepdims).assert_is(result)
+    reduce(x, function, axis, **options, keepdims=keepdims).assert_is(result)
     assert out is None or result is out
 
 
@@ -173,22 +173,21 @@ def test_reduce_big_views(place, view):
             call(x, function, axis, {}, out=out)
 
 
-#: Variant, shape, axis, and view of the array of this shape.
-VARIANTS = {
-    "stream": ((3, 5001), 1, np.s_[...]),
-    "warps": ((3, 70, 251), (0, 2), np.s_[:, :, :-1]),
-    "tiles": ((300, 3), 1, np.s_[...]),
+#: Shape, axis, and view of the array of this shape.
+LAYOUTS = {
+    "long rows": ((3, 5001), 1, np.s_[...]),
+    "rows of pieces": ((3, 70, 251), (0, 2), np.s_[:, :, :-1]),
+    "short rows": ((300, 3), 1, np.s_[...]),
+    "short rows of vectors": ((50, 64), 1, np.s_[...]),
     "columns": ((500, 33), 0, np.s_[...]),
-    "vectors": ((500, 32), 0, np.s_[...]),
-    "strided": ((50, 5, 90), (0, 2), np.s_[:, :, ::-2]),
+    "vectors of columns": ((500, 32), 0, np.s_[...]),
+    "backwards": ((50, 5, 90), (0, 2), np.s_[:, :, ::-2]),
 }
 
 
 @pytest.mark.device(on=False)  # of kernels
-def test_reduce_sums_2_to_the_24_numbers_closely(place):
-    x = np.random.default_rng(13).random(2**24, np.float32)
-    exact = x.sum(dtype=np.float64)
-    assert abs(float(ck.reduce(put(x, place), "sum")) - exact) <= 2.0**-20 * exact
+def test_reduce_sums_2_to_the_24_numbers(place):
+    call(put(np.random.default_rng(13).random(2**24, np.float32), place), "sum", None, {})
 
 
 def test_reduce_accumulates_float16_in_float32(place):
@@ -241,9 +240,9 @@ LEAST = [(f"int{n}", r) for n in (8, 16, 32, 64) for r in (f"int{n}", f"uint{n}"
 LEAST += [("int8", "float16"), ("int16", "float32"), ("int32", "float64"), ("int64", "float64")]
 
 
-@each(("kinds", "variant"), sample(covering(LEAST, VARIANTS), 5))
-def test_l1_of_the_least_integers(place, kinds, variant):
-    (dtype, result), (shape, axis, view) = kinds, VARIANTS[variant]
+@each(("kinds", "layout"), sample(covering(LEAST, LAYOUTS), 5))
+def test_l1_of_the_least_integers(place, kinds, layout):
+    (dtype, result), (shape, axis, view) = kinds, LAYOUTS[layout]
     least = np.iinfo(dtype).min
     x = np.random.default_rng(30).choice(np.array([least, least + 1, -1, 3], dtype), shape)
     call(put(x, place)[view], "l1", axis, {"dtype": result})

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+from itertools import product
 
 import numpy as np
 import pytest
 
 import cudakern as ck
 from cudakern import engines
+from cudakern.engines.base import THREADS
 from cudakern.operators.reduce import shares
 from cudakern.operators.reduce.tuning import COUNTER_BYTES
 from cudakern.simulator import checked
+from perf.engines import NullEngine
 from tests.helpers.places import HOST, get, put, same_bytes
 from tests.helpers.reduce import category, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import random_values
@@ -23,28 +26,30 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("sharing")]
 
 #: Seeds of orders, and how many blocks run at once.
 ORDERS = [(0, 1), (1, 3), (2, 64)]
-#: Variant, shape, axis, view of the array of this shape, whether blocks share results.
+#: Shape, axis, view of the array of this shape: of each variant, with results that blocks share
+#: and with others.
 CASES = {
-    "stream": ("stream", (20_003,), None, np.s_[1:], True),
-    "stream of rows": ("stream", (3, 9001), 1, np.s_[...], True),
-    "stream of pieces": ("stream", (4, 3, 700), (0, 2), np.s_[:, :, :-3], True),
-    "warps": ("warps", (3, 70, 341), (0, 2), np.s_[:, :, :-1], False),
-    "tiles": ("tiles", (900, 3), 1, np.s_[1:], False),
-    "tiles of vectors": ("tiles", (50, 64), 1, np.s_[...], False),
-    "tiles of columns": ("tiles", (60, 40, 5), 1, np.s_[...], False),
-    "columns": ("columns", (900, 33), 0, np.s_[1:], True),
-    "wide columns": ("columns", (30, 3001), 0, np.s_[...], True),
-    "vectors": ("vectors", (900, 40), 0, np.s_[:, :32], True),
-    "strided": ("strided", (50, 5, 90), (0, 2), np.s_[:, :, ::-2], True),
-    "strided columns": ("strided", (900, 40), 0, np.s_[:, 3::3], True),
+    "row": ((20_003,), None, np.s_[1:]),
+    "rows": ((3, 9001), 1, np.s_[...]),
+    "rows of pieces": ((4, 3, 700), (0, 2), np.s_[:, :, :-3]),
+    "many rows": ((600, 342), 1, np.s_[:, :-1]),
+    "short rows": ((900, 3), 1, np.s_[1:]),
+    "short rows of vectors": ((50, 64), 1, np.s_[...]),
+    "slabs": ((60, 40, 5), 1, np.s_[...]),
+    "columns": ((900, 33), 0, np.s_[1:]),
+    "wide columns": ((30, 3001), 0, np.s_[...]),
+    "vectors of columns": ((900, 40), 0, np.s_[:, :32]),
+    "backwards": ((50, 5, 90), (0, 2), np.s_[:, :, ::-2]),
+    "every third column": ((900, 40), 0, np.s_[:, 3::3]),
 }
-#: Cases of variants that others have, too.
-OTHER_SHAPES = {"stream of rows", "tiles of vectors", "wide columns", "strided columns"}
+#: Those whose variants others have, too.
+OTHER_SHAPES = {"rows", "slabs", "wide columns", "rows of pieces"}
+VARIANTS = {"blocks", "columns", "lanes", "periods", "strided", "tiles", "warps"}
 FLOATING = ["average", "l1", "l2", "log_sum", "multiply", "sum_square"]
 OPTIONS = {"argmax": {"last_index": True}, "max": {"initial": 0.5, "nan": "ignore"}}
 SHAPES = CASES if is_thorough() else [name for name in CASES if name not in OTHER_SHAPES]
 RUNS = covering(SHAPES, ["sum", "argmax", "max", "log_sum_exp"])
-RUNS += [("stream", function) for function in sample(FLOATING, 6)]
+RUNS += [("row", function) for function in sample(FLOATING, 6)]
 
 
 def counters(plan):
@@ -58,7 +63,7 @@ def counters(plan):
 
 def make(name, function):
     """Return x for a case: few different values for positions, for which ties matter."""
-    _, shape, _, view, _ = CASES[name]
+    shape, _, view = CASES[name]
     rng = np.random.default_rng(8)
     if function == "argmax":
         return put(rng.integers(0, 3, shape).astype(np.float32), HOST)[view]
@@ -68,7 +73,7 @@ def make(name, function):
 
 @each(("name", "function"), RUNS)
 def test_every_order_gives_the_same_bits(plans, name, function):
-    variant, _, axis, _, shared = CASES[name]
+    _, axis, _ = CASES[name]
     x, options, results = make(name, function), OPTIONS.get(function, {}), []
     for seed, resident in ORDERS if is_thorough() else ORDERS[1:]:
         with checked(seed, resident) as report:
@@ -77,21 +82,26 @@ def test_every_order_gives_the_same_bits(plans, name, function):
         assert same_bytes(results[-1], results[0]), (seed, resident)
         assert not counters(plans[-1]).any()
     reduce(x, function, axis, **options).assert_is(results[0])
-    assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
 
 
-def test_more_blocks_than_one_has_threads_are_folded_in_groups(plans, monkeypatch):
-    monkeypatch.setattr(shares, "row_splits", lambda _rows, _nbytes: 300)
-    x = np.random.default_rng(3).random((2, 50_000), np.float32)
-    results = []
+def test_cases_are_of_every_variant(plans):
+    with engines.use(NullEngine()):
+        for (shape, axis, view), function in product(CASES.values(), ("sum", "argmax")):
+            ck.reduce(np.zeros(shape, np.float32)[view], function, axis)
+    assert {plan.variant for plan in plans} == VARIANTS
+    assert {plan.variant for plan in plans if plan.workspace} == VARIANTS - {"lanes", "warps"}
+
+
+def test_more_blocks_than_one_has_threads_share_a_row(plans, monkeypatch):
+    monkeypatch.setattr(shares, "row_share", lambda *_: 512)
+    x = np.random.default_rng(3).random((2, 150_000), np.float32)
     for order in ORDERS[1:]:
         with checked(*order) as report:
-            results.append(ck.reduce(x, "sum", 1))
+            result = ck.reduce(x, "sum", 1)
         assert not report.findings
         assert not counters(plans[0]).any()
-    assert plans[0].grid[0] > 2 * 256
-    np.testing.assert_allclose(results[0], x.sum(1, np.float64), 1e-6)
-    assert same_bytes(*results)
+        reduce(x, "sum", 1).assert_is(result)
+    assert plans[0].grid[1] > THREADS
 
 
 OF_INITIAL = ["max", "min", "multiply", "sum"]
@@ -100,7 +110,7 @@ OF_INITIAL = ["max", "min", "multiply", "sum"]
 @each(("name", "function"), covering(SHAPES, OF_INITIAL))
 def test_initial_values_in_every_variant(place, plans, name, function):
     """Each variant takes one or two dtypes; sums take float32, too."""
-    variant, shape, axis, view, shared = CASES[name]
+    shape, axis, view = CASES[name]
     rng = np.random.default_rng(21)
     first = ([*CASES].index(name) + 3 * OF_INITIAL.index(function)) % len(CASES)
     legal = [dtype for dtype in DTYPES if is_legal(function, dtype)]
@@ -110,9 +120,8 @@ def test_initial_values_in_every_variant(place, plans, name, function):
         nan = "ignore" if function in {"max", "min"} and rng.random() < 0.5 else "propagate"
         initial = random_values(rng, (), kind, function)[()]
         result = ck.reduce(x, function, axis, initial=initial, nan=nan)
-        reduce(get(x), function, axis, initial=initial, nan=nan).assert_is(result)
+        reduce(x, function, axis, initial=initial, nan=nan).assert_is(result)
         if dtype == "float32":
-            assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
             assert "_initial_" in plans[-1].kernel.entry
 
 
@@ -121,12 +130,10 @@ FLOATS = [dtype for dtype in DTYPES if category(np.dtype(dtype)) > 1]
 
 @each(("name", "dtype"), sample(covering(SHAPES, FLOATS), 2))
 def test_negative_zeros_leave_the_sign_to_the_initial_value(place, name, dtype):
-    """As NumPy's: -0.0 if all are that, and the initial value; without one it is 0.0."""
-    _, shape, axis, view, _ = CASES[name]
+    """As NumPy's: -0.0 if all are that, and the initial value."""
+    shape, axis, view = CASES[name]
     zero = -np.zeros((), dtype)[()]
     for value, initial in ((zero, zero), (zero, -zero), (-zero, zero)):
         x = put(np.full(shape, value, dtype), place)[view]
         result = ck.reduce(x, "sum", axis, initial=initial)
         assert same_bytes(result, np.asarray(get(x).sum(axis, initial=initial, dtype=dtype)))
-    if dtype == "float32":
-        assert not np.signbit(get(ck.reduce(put(np.full(3, zero), place), "sum")))

@@ -17,7 +17,7 @@ from cudakern.operators.reduce.reduction import (
     Reduction,
     specialisations,
 )
-from cudakern.operators.reduce.tuning import COUNTER_BYTES, GROUP_BLOCKS
+from cudakern.operators.reduce.tuning import COUNTER_BYTES
 from cudakern.operators.reduce.types import ReduceFunction, result_type
 from cudakern.values.dtypes import DataType
 from cudakern.values.layout import Layout, packed_strides
@@ -59,101 +59,95 @@ SWAPPED = {"strides": (4, 4000)}
 #: For `tests.operators.test_plans`.
 PLAN = plan_reduce
 #: What is compiled when it is needed.
-RARE = "_o64|_r8|strided_.*_r1|vectors_.*_r3"
-PINNED = [  # x, kernel without function and types, blocks, blocks that share a result
-    ("everything", problem((10**6,)), "stream_r1", 243, 243),
-    ("everything, as many blocks as it takes", problem((2**28,)), "stream_r1", 256, 256),
-    ("everything in one block", problem((16384,)), "stream_r1", 1, 1),
-    ("everything in some blocks", problem((16385,)), "stream_r1", 4, 4),
-    ("everything, swapped", problem((1000, 2000), **SWAPPED), "stream_r1", 256, 256),
-    ("rows of 3", rows(3), "tiles_w4", 6, 1),
-    ("rows of 3, padded", rows(3, strides=(16, 4)), "strided_r1_w4", 32, 1),
-    ("rows of 4", rows(4), "tiles_w16", 8, 1),
-    ("rows of 4, 4 B off", rows(4, phase=4), "tiles_w4", 8, 1),
-    ("rows of 257", rows(257), "tiles_w4", 250, 1),
+RARE = "_o64|_r2|_r3_w16|_r8|_i_|_t512"
+PINNED = [  # x, kernel without function and types, blocks apart, blocks that share results
+    ("everything", problem((10**6,)), "blocks_r1", 1, 245),
+    ("everything, as many blocks as it takes", problem((2**28,)), "blocks_r1", 1, 512),
+    ("everything in one block", problem((16384,)), "blocks_r1", 1, 4),
+    ("everything in some blocks", problem((16385,)), "blocks_r1", 1, 5),
+    ("everything, swapped", problem((1000, 2000), **SWAPPED), "blocks_r1", 1, 489),
+    ("rows of 3", rows(3), "tiles", 6, 1),
+    ("rows of 3, padded", rows(3, strides=(16, 4)), "columns_r1_w4_t512", 4, 1),
+    ("rows of 4", rows(4), "lanes_r1", 8, 1),
+    ("rows of 4, 4 B off", rows(4, phase=4), "tiles", 8, 1),
+    ("rows of 257", rows(257), "tiles", 667, 1),
     ("rows of 512", rows(512), "warps_r1", 250, 1),
     ("rows of 1025, 4 B off", rows(1025, phase=4), "warps_r1", 250, 1),
     ("rows of 3001", rows(3001), "warps_r1", 250, 1),
-    ("rows of 4097", rows(4097), "stream_r1", 2000, 1),
-    ("rows of 200,000", rows(200_000), "stream_r1", 2000, 1),
-    ("rows of a long function", rows(4, "FLOAT64", "LOG_SUM_EXP"), "tiles_w8", 16, 1),
-    ("a row more than a wave of blocks", problem((529, 2**18), (1,)), "stream_r1",
-     529, 1),
-    ("rows of a vocabulary", problem((8, 129_280), (1,)), "stream_r1", 248, 31),
-    ("16384 columns", columns((4096, 16384)), "vectors_r1_w16", 1024, 8),
-    ("600,000 columns", columns((64, 600_000)), "vectors_r1_w16", 586, 1),
-    ("2 columns", columns((2**20, 2)), "columns_w16", 170, 170),
-    ("3 MiB of 2 columns", columns((393_216, 2)), "columns_w16", 32, 32),
-    ("a row more", columns((393_217, 2)), "columns_w16", 64, 64),
-    ("3001 columns", columns((3000, 3001)), "columns_w16", 250, 10),
-    ("few rows of 100,001 columns", columns((23, 100_001)), "strided_r1_w4", 3126, 1),
-    ("columns, 4 B off", columns((2**13, 1024), phase=4), "columns_w16", 261, 29),
-    ("columns of bool", columns((2**20, 32), "BOOL"), "vectors_r1_w8", 256, 256),
-    ("swapped rows", problem((1000, 2000), (1,), **SWAPPED), "vectors_r1_w16", 256, 16),
-    ("middle axis", problem((64, 512, 512), (1,)), "vectors_r3_w16", 256, 1),
-    ("middle, small slabs", problem((64, 100, 33), (1,)), "tiles_w4", 32, 1),
-    ("middle, tiny slabs", problem((50_000, 2, 3), (1,)), "tiles_w4", 298, 1),
-    ("short pieces", problem((100, 5000, 100), (0, 2)), "warps_r1", 625, 1),
-    ("few of short pieces", problem((100, 64, 100), (0, 2)), "strided_r3_w4", 128, 2),
+    ("rows of 4097", rows(4097), "blocks_r1", 2000, 1),
+    ("rows of 200,000", rows(200_000), "blocks_r1", 2000, 1),
+    ("rows of a long function", rows(4, "FLOAT64", "LOG_SUM_EXP"), "lanes_r1", 16, 1),
+    ("a row more than a wave of blocks", problem((529, 2**18), (1,)), "blocks_r1", 529, 1),
+    ("rows of a vocabulary", problem((8, 129_280), (1,)), "blocks_r1", 8, 32),
+    ("16384 columns", columns((4096, 16384)), "columns_r1_w16", 512, 2),
+    ("600,000 columns", columns((64, 600_000)), "columns_r1_w16", 4688, 1),
+    ("2 columns", columns((2**20, 2)), "tiles_s", 1, 512),
+    ("3 MiB of 2 columns", columns((393_216, 2)), "tiles_s", 1, 192),
+    ("a row more", columns((393_217, 2)), "tiles_s", 1, 193),
+    ("3001 columns", columns((3000, 3001)), "columns_r1_w4", 94, 3),
+    ("few rows of 100,001 columns", columns((23, 100_001)), "columns_r1_w4_t512", 782, 1),
+    ("columns, 4 B off", columns((2**13, 1024), phase=4), "columns_r1_w4", 32, 16),
+    ("columns of bool", columns((2**20, 32), "BOOL"), "columns_r1_w8", 1, 512),
+    ("swapped rows", problem((1000, 2000), (1,), **SWAPPED), "columns_r1_w16", 32, 8),
+    ("middle axis", problem((64, 512, 512), (1,)), "columns_r2_w16", 1024, 1),
+    ("middle, small slabs", problem((64, 100, 33), (1,)), "tiles", 64, 1),
+    ("middle, tiny slabs", problem((50_000, 2, 3), (1,)), "tiles", 298, 1),
+    ("short pieces", problem((100, 5000, 100), (0, 2)), "strided_r3_w16", 5000, 1),
+    ("few of short pieces", problem((100, 64, 100), (0, 2)), "strided_r3_w16", 64, 3),
     ("rank 8", problem((3, 4, 5, 6, 7, 8, 9, 10), (1, 3, 5, 7)), "strided_r8_w4", 945, 1),
-    ("every second", rows(1000, strides=(8000, 8)), "strided_r1_w4", 2000, 1),
+    ("every second", rows(1000, strides=(8000, 8)), "strided_r1_w4", 250, 1),
     ("every second of 4224 rows", problem((4224, 1000), (1,), strides=(8000, 8)),
      "strided_r1_w4", 528, 1),
-    ("one element, many times", problem((1000,) * 2, strides=(0, 0)), "strided_r1_w4",
-     244, 244),
-    ("complex, 8 B off", problem((10**6,), kind=C16, phase=8), "strided_r1_w16", 256, 256),
-    ("per element", problem((1000, 1000), ()), "vectors_r1_w16", 977, 1),
-    ("per element, odd", problem((1001,), ()), "tiles_w4", 1, 1),
-    ("scalar", problem(()), "columns_w16", 1, 1),
-    ("just below 2^31 bytes", problem((2**31 - 16,), kind=I1), "stream_r1", 256, 256),
-    ("2^31 bytes, nearly", problem((2**31 - 15,), kind=I1), "stream_r1_o64",
-     256, 256),
+    ("one element, many times", problem((1000,) * 2, strides=(0, 0)), "strided_r1_w4", 1, 245),
+    ("complex, 8 B off", problem((10**6,), kind=C16, phase=8), "strided_r1_w16", 1, 489),
+    ("per element", problem((1000, 1000), ()), "columns_r1_w16", 977, 1),
+    ("per element, odd", problem((1001,), ()), "tiles", 1, 1),
+    ("scalar", problem(()), "columns_r1_w4_t512", 1, 1),
+    ("just below 2^31 bytes", problem((2**31 - 16,), kind=I1), "blocks_r1", 1, 512),
+    ("2^31 bytes, nearly", problem((2**31 - 15,), kind=I1), "blocks_r1_o64", 1, 512),
     ("warps of 16 GiB", problem((2**20, 2**12), (1,)), "warps_r1_o64", 2**17, 1),
-    ("tiles of 6 GiB", problem((2**29, 3), (1,)), "tiles_w4_o64", 196_801, 1),
-    ("columns of 4 GiB", columns((2**20, 1025)), "columns_w16_o64", 261, 29),
-    ("vectors of 16 GiB", columns((2**20, 2**12)), "vectors_r1_w16_o64", 2048, 64),
+    ("tiles of 6 GiB", problem((2**29, 3), (1,)), "tiles_o64", 196_801, 1),
+    ("columns of 4 GiB", columns((2**20, 1025)), "columns_r1_w4_o64", 33, 512),
+    ("vectors of 16 GiB", columns((2**20, 2**12)), "columns_r1_w16_o64", 128, 512),
     ("2^32 - 4096 elements", problem((2**32 - 4096,), kind=I1, strides=(0,)), "strided_r1_w1_o64",
-     2048, 2048),
-    ("one fewer", problem((2**32 - 4097,), kind=I1, strides=(0,)), "strided_r1_w1",
-     2048, 2048),
-    ("out far apart", problem((2, 100), (1,), out=(2**31 - 16, 4)), "stream_r1_o64",
-     2, 1),
+     1, 512),
+    ("one fewer", problem((2**32 - 4097,), kind=I1, strides=(0,)), "strided_r1_w1", 1, 512),
+    ("odd columns of any order", columns((3000, 3001), function="MAX"), "periods_r1_w16", 25, 10),
+    ("3 MiB of 2 columns of any order", columns((393_216, 2), function="MAX"), "periods_r1_w16",
+     1, 32),
+    ("a row more of any order", columns((393_217, 2), function="MAX"), "periods_r1_w16", 1, 64),
+    ("8 columns", columns((2**24, 8)), "columns_r1_w16_i", 1, 1024),
+    ("few rows of odd columns", columns((600, 1001)), "columns_r1_w4_t512", 126, 1),
+    ("out far apart", problem((2, 100), (1,), out=(2**31 - 16, 4)), "lanes_r1_o64", 1, 1),
 ]  # fmt: skip
 
 
 def shortened(name):
     """Return a kernel's name without function and types, and without offsets of 32 bits."""
     variant, *words = name.split("_")
-    return "_".join([variant, *(word for word in words if re.fullmatch(r"[rw]\d+|o64", word))])
+    return "_".join(
+        [variant, *(word for word in words if re.fullmatch(r"[rwt]\d+|o64|[is]", word))]
+    )
 
 
-def splits_of(plan):
-    """Return how many blocks share a result."""
-    return 1 if plan.variant == "tiles" else plan.arguments["splits"]
-
-
-def states_of(plan, state):
-    """Return the bytes of states that a block hands over."""
-    if plan.variant in {"stream", "columns"}:
-        return state * (plan.arguments["width"] if plan.variant == "columns" else 1)
-    return plan.shared_bytes // THREADS << plan.arguments["width_shift"]
+def results_of(plan, wanted):
+    """Return the results of a block."""
+    a, defines = plan.arguments, dict(plan.kernel.defines)
+    if plan.variant == "columns":
+        return (1 << a["width_shift"]) * (int(defines["CK_WIDTH"]) // wanted.x.itemsize)
+    name = {"tiles": "results", "periods": "width"}.get(plan.variant)
+    return a[name] if name else 1
 
 
 @each(
-    ("wanted", "kernel", "blocks", "splits"),
-    [pytest.param(*rest, id=name) for name, *rest in PINNED],
+    ("wanted", "blocks", "splits"),
+    [pytest.param(wanted, *rest, id=name) for name, wanted, _, *rest in PINNED],
 )
-def test_plan_is_pinned(wanted, kernel, blocks, splits):
-    plan = plan_reduce(wanted)
-    wide = kernel.endswith("_o64")
-    variant, *shape = kernel.removesuffix("_o64").split("_")
-    sizes = {part[0]: int(part[1:]) for part in shape}
-    rank, width = sizes.get("r", 0), sizes.get("w", 0)
-    assert plan.kernel == wanted.reduction.specialise(variant, wide=wide, rank=rank, width=width)
-    assert (plan.grid, splits_of(plan)) == ((blocks, 1, 1), splits)
+def test_blocks_are_pinned(wanted, blocks, splits):
+    assert plan_reduce(wanted).grid == (blocks, splits, 1)
 
 
-THREADS_OF_COLUMNS = [  # columns; then ranges of them, columns of each, and threads
+THREADS_OF_PERIODS = [  # columns; then ranges of them, columns of each, and threads
     (2, "FLOAT32", {"ranges": 1, "width": 2, "span": 1, "groups": 256, "period": 2}),
     (33, "FLOAT32", {"ranges": 1, "width": 33, "span": 33, "groups": 7, "period": 4}),
     (513, "FLOAT32", {"ranges": 5, "width": 103, "span": 27, "groups": 8, "period": 0}),
@@ -162,19 +156,18 @@ THREADS_OF_COLUMNS = [  # columns; then ranges of them, columns of each, and thr
 ]
 
 
-@each(("count", "kind", "threads"), THREADS_OF_COLUMNS)
-def test_threads_of_columns_are_pinned(count, kind, threads):
-    plan = plan_reduce(columns((3000, count), kind))
-    assert plan.variant == "columns"
+@each(("count", "kind", "threads"), THREADS_OF_PERIODS)
+def test_threads_of_periods_are_pinned(count, kind, threads):
+    plan = plan_reduce(columns((3000, count), kind, "ARGMAX"))
+    assert plan.variant == "periods"
     assert {name: plan.arguments[name] for name in threads} == threads
 
 
 WORKSPACES = [  # x, bytes of states that its blocks exchange
-    ("one block", problem((16384,)), 0),
-    ("256 blocks of 16 columns, and 8 groups", columns((2**20, 16)), 64 * KIB),
-    ("2048 blocks of 128 columns, 64-bit positions", columns((2**20, 4096), function="ARGMAX"),
-     8192 * KIB),
-    ("261 blocks of 112 columns", columns((8000, 1001)), 128 * KIB),
+    ("one block", problem((4096,)), 0),
+    ("1024 blocks of 16 columns", columns((2**20, 16)), 64 * KIB),
+    ("512 blocks for each 128 columns", columns((2**20, 4096)), 8192 * KIB),
+    ("8 blocks, 64-bit positions", columns((2**20, 4096), function="ARGMAX"), 256 * KIB),
 ]  # fmt: skip
 
 
@@ -196,7 +189,7 @@ NAMES = [
 @each(("options", "name"), NAMES)
 def test_names_tell_types_and_choices(options, name):
     entry = plan_reduce(problem((10**6,), **options)).kernel.entry
-    assert entry == f"ck_reduce_stream_{name}_r1_o32"
+    assert entry == f"ck_reduce_blocks_{name}_r1_o32"
 
 
 def test_places_follow_an_x_that_is_walked_in_another_order():
@@ -208,13 +201,13 @@ def test_places_follow_an_x_that_is_walked_in_another_order():
     first = problem((1000, 2000), None, "COMPLEX64", "MAX", strides=(8, 8000))
     assert plan_reduce(first).kernel.entry == "ck_reduce_strided_max_c64_c64_r3_w8_o32"
     # If places ascend in memory or do not matter, x is one row.
-    assert plan_reduce(problem((1000, 2000), function="ARGMAX")).variant == "stream"
-    assert plan_reduce(replace(swapped, reduction=problem((1,)).reduction)).variant == "stream"
+    assert plan_reduce(problem((1000, 2000), function="ARGMAX")).variant == "blocks"
+    assert plan_reduce(replace(swapped, reduction=problem((1,)).reduction)).variant == "blocks"
 
 
 def test_listed_kernels_have_names_of_their_own_and_are_those_that_are_planned():
     listed = {spec.entry: spec for spec in specialisations()}
-    assert len(listed) == len(list(specialisations())) == 178 * 5 + 167 * 2 - 10
+    assert len(listed) == len(list(specialisations())) == 178 * 8 + 167
     planned = [plan_reduce(pinned).kernel for _, pinned, *_ in PINNED]
     assert all(listed.get(spec.entry, spec) == spec for spec in planned)
     rare = [spec.entry for spec in planned if spec.entry not in listed]
@@ -251,30 +244,35 @@ def problems(draw):
 @settings(max_examples=examples(500), deadline=None)
 @given(problems())
 @example(problem((2048, 200_000), (1,)))
-@example(problem((2049, 200_000), (1,)))
+@example(problem((4300, 2**14 + 1), (1,)))
+@example(columns((2**14, 2**20)))
+@example(problem((3000, 2**31), (1,), I1, "L2", dtype="FLOAT32", strides=(0, 0)))
 def test_blocks_share_results_within_the_limits(wanted):
-    plan = plan_reduce(wanted)
+    plan, a = plan_reduce(wanted), plan_reduce(wanted).arguments
     wide = plan.kernel.entry.endswith("_o64")
     reduced = wanted.x.size // wanted.out.size
-    splits = splits_of(plan)
-    groups = plan.grid[0] // splits
-    assert plan.grid == (groups * splits, 1, 1)
-    assert plan.grid[0] < 2**31
+    blocks, splits, _ = plan.grid
+    assert blocks < 2**31
+    assert splits < 2**16
     assert plan.shared_bytes <= 48 * KIB
     assert (plan.workspace > 0) == (splits > 1)
+    ordered = not wanted.reduction.is_any_order
+    if ordered and plan.variant == "warps":  # a lane keeps the state of a chunk
+        loads = int(dict(plan.kernel.defines)["CK_LOADS"])
+        assert a["length"] * wanted.x.itemsize <= 32 * loads * 32 * 16
     if splits > 1:
-        folds = -(-splits // GROUP_BLOCKS)
-        counters = -(-splits // THREADS) if plan.variant == "stream" else folds
-        counters += counters > 1
-        assert groups * counters <= COUNTER_BYTES // 4  # that count arrivals
-        assert wanted.x.size * wanted.x.itemsize >= plan.grid[0] * 4 * KIB  # a share is large
+        assert blocks <= COUNTER_BYTES // 4  # that count arrivals
+        assert wanted.x.size * wanted.x.itemsize >= blocks * splits * 4 * KIB  # a share is large
         room = plan.workspace - COUNTER_BYTES
         state = wanted.reduction.state_bytes(wide=wide)
-        assert room >= max(64 * KIB, groups * (splits + folds) * states_of(plan, state))
+        assert room >= max(64 * KIB, blocks * splits * results_of(plan, wanted) * state)
         assert room & (room - 1) == 0
         # Engines distinguish workspaces by their sizes, so no other operator has this size.
         slots = plan.workspace // 8 - nonzero_plan.HEADER_WORDS
         assert nonzero_plan.slots_for(slots) != slots
+        if ordered:  # shares are parts of the tree
+            share = a["turns"] * a["tile_rows"] if plan.variant == "tiles" else a["share"]
+            assert share & (share - 1) == 0
     spans = wanted.x.span, wanted.out.span
     fits = all(low >= -(2**31) and high <= 2**31 for low, high in spans)
     assert wide or (fits and max(reduced, wanted.out.size) < 2**32)
@@ -290,13 +288,14 @@ def test_what_is_staged_fits_shared_memory(data):
     assume(item <= 8 or wanted.x.phase == 0)
     plan = plan_reduce(wanted)
     a = plan.arguments
-    before = 16 + wanted.x.phase  # of the sector that x starts in
     if plan.variant == "tiles":
-        assert before + a["tile_bytes"] <= 32 * KIB < plan.shared_bytes
-        assert a["tile_bytes"] == a["tile_slabs"] * a["slab_bytes"]
-    if plan.variant == "columns":
+        bytes_of_tile = a["tile_slabs"] * a["tile_rows"] * a["row_bytes"]
+        assert 16 + wanted.x.phase + bytes_of_tile <= 32 * KIB  # with what its sector begins with
+        assert 16 + bytes_of_tile <= a["stage_bytes"] <= plan.shared_bytes
+        assert a["tile_rows"] == a["rows"] or a["tile_rows"] % a["part"] == 0
+    if plan.variant == "periods":
         vector = int(dict(plan.kernel.defines)["CK_WIDTH"])
-        assert max(a["groups"] * a["span"], a["parts"] * a["across"]) <= THREADS
+        assert a["groups"] * a["span"] <= THREADS
         assert (a["ranges"] - 1) * a["width"] < a["columns"] <= a["ranges"] * a["width"]
         if a["period"]:  # turns of all threads are whole rows
             assert (a["ranges"], a["step"]) == (1, a["groups"] * a["span"])

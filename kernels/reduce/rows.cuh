@@ -1,0 +1,346 @@
+// Rows whose elements lie next to each other, at any multiple of their size: a warp or a block
+// reads a row as 16-byte vectors. Blocks may share a row.
+//
+// A warp combines a chunk of neighbouring vectors at a time, while the next one is on its way. If a
+// row does not start on a vector, neighbours in the tree lie in a lane's vector and in that of the
+// next lane, which hands over its first one. Here the elements of a row that starts one element
+// behind a vector, four to a vector; y is the next lane's:
+//
+//   lane's vector    x0  x1  x2  x3 | y0      next lane's vector
+//                         \ /     \ /
+//   level 1               x12     x3y0        one state was handed over
+//                           \    /
+//   level 2                  x1 ... y0        four neighbours from a multiple of four on
+#pragma once
+
+#include "reduce/bytes.cuh"
+#include "reduce/tree.cuh"
+
+namespace ck {
+
+template <int kRank>
+struct RowArguments : ReduceArguments {
+  Dimension<Offset, 2> kept[kRank];  ///< with strides of x and out
+  Offset rows;
+  Offset length;
+  Offset share;  ///< elements of a block: as many as there are, or a power of two
+};
+
+/// A row for a warp, which combines a chunk of 32 kLoads vectors at a time.
+template <int kLoads>
+class RowReader {
+ public:
+  static constexpr Offset kChunk = 32 * kLoads;  // vectors
+
+  CK_DEVICE RowReader(const Input* row, Offset length, uint32 lane)
+      : row_(row),
+        phase_(static_cast<uint32>(reinterpret_cast<uint64>(row)) % 16),
+        vectors_(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(row) - phase_)),
+        length_(length),
+        lane_(lane) {}
+
+  /// Combines chunks from `chunk` on, every so many, before `end`: put(chunk, state) gets each.
+  template <typename Put>
+  CK_DEVICE void fold_chunks(Offset chunk, Offset every, Offset end, const Put& put) const {
+    if (phase_ == 0) {
+      fold_all<true>(chunk, every, end, put);
+    } else {
+      fold_all<false>(chunk, every, end, put);
+    }
+  }
+
+ private:
+  using Vectors = uint4[kLoads + 1];  // the last one is lane 0's, behind the chunk
+
+  template <bool kAligned, typename Put>
+  CK_DEVICE void fold_all(Offset chunk, Offset every, Offset end, const Put& put) const {
+    if (!kAligned && chunk == 0 && chunk < end) {
+      put(chunk, fold_ends<kAligned>(chunk));
+      chunk += every;
+    }
+    // In chunks before this one, lanes have whole vectors, and lane 0 has the one behind them.
+    const uint32 behind = kAligned ? 0 : kItems;
+    Offset whole = length_ > behind ? (length_ - behind) / (kChunk * kItems) : 0;
+    if (whole > end) whole = end;
+    constexpr int kUnroll = kAligned && !Function::kHasShifts ? 2 : 1;
+    const uint4* own = vectors_ + chunk * kChunk + lane_;
+    const uint64 step = static_cast<uint64>(every) * kChunk;
+    Vectors ahead;
+    if (chunk < whole) load_whole<kAligned>(ahead, own);
+#pragma unroll kUnroll
+    while (chunk < whole) {
+      const Offset next = chunk + every;
+      own += step;
+      const auto load_next = [&] {
+        if (next < whole) load_whole<kAligned>(ahead, own);
+      };
+      put(chunk, fold_whole<Function, kAligned>(ahead, load_next));
+      chunk = next;
+    }
+#pragma unroll 1
+    for (; chunk < end; chunk += every) put(chunk, fold_ends<kAligned>(chunk));
+  }
+  template <bool kAligned>
+  CK_DEVICE void load_whole(Vectors& vector, const uint4* own) const {
+    unrolled<kLoads>([&](uint32 k) { vector[k] = load_once(own + 32 * k); });
+    if (!kAligned) vector[kLoads] = load_if<true>(lane_ == 0, own + kChunk);
+  }
+  /// The state of a chunk. The next one is loaded while states are exchanged, or behind that.
+  template <typename F, bool kAligned, typename LoadNext>
+  CK_DEVICE State fold_whole(const Vectors& vector, const LoadNext& load_next) const {
+    if constexpr (F::kHasShifts && kAligned) {
+      State item[kLoads * kItems];
+      unrolled<kLoads>([&](uint32 k) { put_leaves(item + k * kItems, vector[k]); });
+      bool holds;
+      typename F::Alike alike = F::alike(item, holds);
+      const auto first =
+          exchanged(alike.terms, [](uint32 word) { return __shfl_sync(kAllLanes, word, 0); });
+      State state[kLoads], one;
+      if (__all_sync(kAllLanes, holds && !(alike.terms != first))) {
+        alike.terms = first;
+        unrolled<kLoads>([&](uint32 k) { state[k] = fold_part(item + k * kItems, alike); });
+        one = fold_warp(state, lane_, 1, alike);
+      } else {
+        unrolled<kLoads>([&](uint32 k) { state[k] = fold_part(item + k * kItems, Combine{}); });
+        one = fold_warp(state, lane_);
+      }
+      load_next();
+      return one;
+    } else {
+      State state[kLoads];
+      fold_vectors<kAligned>(state, vector);
+      load_next();
+      return fold_warp(state, lane_);
+    }
+  }
+  CK_DEVICE static void put_leaves(State* state, const uint4& vector) {
+    Packed<uint4, Input> items;
+    items.vector = vector;
+    unrolled<kItems>([&](uint32 i) { state[i] = leaf<Function>(items.piece[i]); });
+  }
+  template <typename How>
+  CK_DEVICE static State fold_part(const State* item, const How& combine) {
+    State state[kItems];
+    unrolled<kItems>([&](uint32 i) { state[i] = item[i]; });
+    return ck::fold(state, combine);
+  }
+  /// The state of a chunk at an end of the row.
+  template <bool kAligned>
+  CK_DEVICE State fold_ends(Offset chunk) const {
+    const Offset first = chunk * kChunk + lane_;
+    const uint4 absent = absent_vector();
+    const Offset end = (length_ * sizeof(Input) + phase_) / 16;
+    Vectors vector;
+    unrolled<kLoads + 1>([&](uint32 k) {
+      const Offset at = first + 32 * k;
+      const bool has = at < end && (kAligned || (at != 0 && (k < kLoads || lane_ == 0)));
+      if (k < kLoads || !kAligned) vector[k] = load_if<true>(has, vectors_ + at, absent);
+    });
+    State state[kLoads];
+    fold_vectors<kAligned>(state, vector);
+    if constexpr (!Function::kHasAbsent) {
+      unrolled<kLoads>([&](uint32 k) {
+        if ((first + 32 * k) * kItems >= length_) state[k] = Function::identity();
+      });
+    }
+    // Elements that do not lie in a whole vector, or not together in two, are read one by one.
+    const Offset last = length_ / kItems;
+    put_state(state, first, last);
+    if (!kAligned) {
+      if (last > 0) put_state(state, first, last - 1);
+      put_state(state, first, 0);
+    }
+    return fold_warp(state, lane_);
+  }
+  /// Reads the elements of a lane's state one by one, if it has it.
+  CK_DEVICE void put_state(State (&state)[kLoads], Offset first, Offset number) const {
+    const Offset apart = number - first;
+    if (apart % 32 != 0 || apart >= kChunk) return;
+    State item[kItems];
+    unrolled<kItems>([&](uint32 i) {
+      const Offset at = number * kItems + i;
+      item[i] = at < length_ ? leaf<Function>(load(row_ + at)) : Function::identity();
+    });
+    const State one = ck::fold(item);
+    unrolled<kLoads>([&](uint32 k) { state[k] = first + 32 * k == number ? one : state[k]; });
+  }
+
+  /// The states of as many neighbouring elements as a vector has, for each load.
+  template <bool kAligned>
+  CK_DEVICE void fold_vectors(State (&state)[kLoads], const Vectors& vector) const {
+    if constexpr (kAligned) {
+      unrolled<kLoads>([&](uint32 k) {
+        State item[kItems];
+        put_leaves(item, vector[k]);
+        state[k] = ck::fold(item);
+      });
+    } else {
+      State item[kLoads + 1][kItems];
+      unrolled<kLoads + 1>([&](uint32 k) { put_leaves(item[k], vector[k]); });
+      fold_shifted<kItems>(item, phase_ / sizeof(Input));
+      unrolled<kLoads>([&](uint32 k) { state[k] = item[k][0]; });
+    }
+  }
+  /// Combines neighbours, of which the first ones are number `shift` of each lane.
+  template <uint32 kCount>
+  CK_DEVICE void fold_shifted(State (&item)[kLoads + 1][kItems], uint32 shift) const {
+    if constexpr (kCount > 1) {
+      if (shift % 2 == 0) {
+        unrolled<kLoads + 1>([&](uint32 k) {
+          unrolled<kCount / 2>([&](uint32 i) {
+            item[k][i] = Function::combine(item[k][2 * i], item[k][2 * i + 1]);
+          });
+        });
+      } else {
+        unrolled<kLoads>([&](uint32 k) {
+          const State given = lane_ == 0 ? item[k + 1][0] : item[k][0];
+          const State next = exchanged(
+              given, [=](uint32 word) { return __shfl_sync(kAllLanes, word, lane_ + 1); });
+          combine_behind<kCount>(item[k], next);
+        });
+        combine_behind<kCount>(item[kLoads], item[kLoads][0]);
+      }
+      fold_shifted<kCount / 2>(item, shift / 2);
+    }
+  }
+  template <uint32 kCount>
+  CK_DEVICE static void combine_behind(State (&item)[kItems], const State& next) {
+    unrolled<kCount / 2>([&](uint32 i) {
+      const State& second = 2 * i + 2 < kCount ? item[2 * i + 2 < kCount ? 2 * i + 2 : 0] : next;
+      item[i] = Function::combine(item[2 * i + 1], second);
+    });
+  }
+
+  const Input* row_;
+  uint32 phase_;          // bytes of the first vector in front of the row
+  const uint4* vectors_;  // the first one holds the first element
+  Offset length_;
+  uint32 lane_;
+};
+
+/// Takes the elements of a vector, the first of which has a place.
+template <int kChains>
+CK_DEVICE void take_vector(State (&state)[kChains], const uint4& vector, Offset place) {
+  Packed<uint4, Input> items;
+  items.vector = vector;
+  take_all<Function>(state, items.piece, place);
+}
+
+/// Takes the vectors of a turn that exist, `kTeam` apart, the first of which has a place.
+template <typename F, int kTeam, int kChains, int kLoads>
+CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vector)[kLoads],
+                         Offset exist, Offset place) {
+  constexpr Offset kStep = kTeam * kItems;
+  if constexpr (F::kTakesBytes) {
+    BytePlaces<F, Input>::take(state[0], vector, exist, place, kStep);
+  } else {
+    unrolled<kLoads>([&](uint32 k) {
+      if (k < exist) take_vector(state, vector[k], place + k * kStep);
+    });
+  }
+}
+
+/// Takes `count` elements from `x` on, the first of which has a place, with `kTeam` threads.
+template <int kTeam, int kChains>
+CK_DEVICE void take_range(State (&state)[kChains], const Input* x, Offset count, Offset place) {
+  constexpr int kLoads = 8;
+  const uint32 thread = threadIdx.x % kTeam;
+  const uint32 misaligned =
+      static_cast<uint32>(-reinterpret_cast<uint64>(x)) % kSectorBytes / sizeof(Input);
+  const uint32 head = misaligned < count ? misaligned : static_cast<uint32>(count);
+  if (thread < head) take<Function>(state[0], load(x + thread), place + thread);
+  const Offset vectors = (count - head) / kItems;
+  const uint4* const source = reinterpret_cast<const uint4*>(x + head);
+  Offset first = thread;
+#pragma unroll 1
+  for (; first < vectors && vectors - first > (kLoads - 1) * kTeam; first += kLoads * kTeam) {
+    uint4 value[kLoads];
+    unrolled<kLoads>([&](uint32 k) { value[k] = load_once(source + first + k * kTeam); });
+    take_turn<Function, kTeam>(state, value, Offset{kLoads}, place + head + first * kItems);
+  }
+#pragma unroll 1
+  for (; first < vectors; first += kLoads * kTeam) {
+    uint4 value[kLoads];
+    unrolled<kLoads>([&](uint32 k) {
+      const Offset vector = first + k * kTeam;
+      value[k] = load_if<true>(vector < vectors, source + vector);
+    });
+    const Offset exist = (vectors - first + kTeam - 1) / kTeam;
+    take_turn<Function, kTeam>(state, value, exist, place + head + first * kItems);
+  }
+  const Offset tail = head + vectors * kItems;
+  if (thread < count - tail) {
+    take<Function>(state[0], load(x + tail + thread), place + tail + thread);
+  }
+}
+
+/// The state of `count` elements from `x` on in any order, by a team; in all lanes, of each warp.
+template <int kTeam>
+CK_DEVICE State take_row(const Input* x, Offset count, Offset place, uint32 lane) {
+  constexpr uint32 kMost = Function::kTakesBytes || Function::kAddsWords ? 1
+                           : sizeof(State) <= 4                          ? 4
+                           : sizeof(State) <= 8                          ? 2
+                                                                         : 1;
+  constexpr int kChains = kItems < kMost ? kItems : kMost;
+  State state[kChains];
+  unrolled<kChains>([&](uint32 c) { state[c] = Function::identity(); });
+  take_range<kTeam>(state, x, count, place);
+#pragma unroll
+  for (int c = 1; c < kChains; ++c) state[0] = Function::combine(state[0], state[c]);
+  return fold_lanes(state[0], lane);
+}
+
+/// A row by each warp.
+template <int kRank>
+CK_DEVICE void reduce_rows_by_warps(const RowArguments<kRank>& a) {
+  const uint32 lane = threadIdx.x % 32;
+  const Offset row = static_cast<Offset>(blockIdx.x) * (blockDim.x / 32) + warp_number();
+  if (row >= a.rows) return;
+  const Offsets<Offset, 2> offset = offsets_of(row, a.kept);
+  const Input* const x = at<Input>(a.x, offset.value[0]);
+  State state = Function::identity();
+  if constexpr (Function::kAnyOrder) {
+    state = take_row<32>(x, a.length, 0, lane);
+  } else {
+    constexpr Offset kChunk = CK_LOADS * 32 * kItems;
+    RowReader<CK_LOADS>(x, a.length, lane)
+        .fold_chunks(0, 1, (a.length - 1) / kChunk + 1, [&](Offset chunk, const State& one) {
+          if (lane == chunk) state = one;
+        });
+    if (a.length > kChunk) state = fold_lanes(state, lane);
+  }
+  if (lane == 0) store_result(a, at<Output>(a.out, offset.value[1]), state);
+}
+
+/// A row, or a share of it, by each block; shares are numbered along the grid's second dimension.
+template <int kRank>
+CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared) {
+  Unit<1>* const stage = reinterpret_cast<Unit<1>*>(shared);
+  Unit<1>* const room = stage + kStageStates;
+  const uint32 lane = threadIdx.x % 32, warp = warp_number();
+  const Offsets<Offset, 2> offset = offsets_of(static_cast<Offset>(blockIdx.x), a.kept);
+  const Input* const x = at<Input>(a.x, offset.value[0]);
+  Output* const out = at<Output>(a.out, offset.value[1]);
+  const Offset from = blockIdx.y * a.share;
+  const Offset count = a.length - from < a.share ? a.length - from : a.share;
+  uint32 states = kWarps;
+  if constexpr (Function::kAnyOrder) {
+    const State state = take_row<kThreads>(x + from, count, from, lane);
+    if (lane == 0) stage[warp].state[0] = state;
+  } else {
+    constexpr Offset kChunk = CK_LOADS * 32 * kItems;
+    const RowReader<CK_LOADS> row(x, a.length, lane);
+    const auto fill = [&](Offset first, uint32 chunks) {
+      const Offset begin = from / kChunk + first;
+      row.fold_chunks(begin + warp, kWarps, begin + chunks, [&](Offset chunk, const State& state) {
+        if (lane == 0) stage[chunk - begin].state[0] = state;
+      });
+    };
+    states = stage_parts(stage, (count - 1) / kChunk + 1, kStageStates, 1, room, room + kStageParts,
+                         part_of_one, fill);
+  }
+  finish(a, States<1>{stage, states, 1}, room, shared, part_of_one,
+         [&](uint32, const Unit<1>& one) { store_result(a, out, one.state[0]); });
+}
+
+}  // namespace ck

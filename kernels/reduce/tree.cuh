@@ -1,0 +1,347 @@
+// The order in which states are combined: the balanced binary tree over the sequence of elements.
+//
+// Neighbours are combined, then neighbours of these, and so on; an odd one passes up. Here seven:
+//
+//   element  0   1   2   3   4   5   6
+//             \ /     \ /     \ /    |
+//   states    01      23      45     6
+//               \    /          \   /
+//                0123           456
+//                    \         /
+//                     result
+//
+// So 2^k neighbours from a multiple of 2^k on always form a part of the tree, whoever combines
+// them: a thread those of a vector, lanes theirs by exchanges of the lowest bits first, a block
+// what its warps found, the last block what all blocks found. Elements behind the last one count as
+// the identity, which changes no state. Functions of any order take elements as they come.
+//
+// Blocks that share results put states into the workspace, in the order of their elements, and
+// count themselves in. The block that arrives last combines them:
+//
+//   time  block 0                block 1                block 2
+//    |    puts its states        puts its states        puts its states
+//    |    counter: 0 -> 1        counter: 2 -> 0        counter: 1 -> 2
+//    |    ends                   combines all states    ends
+//    v                           writes the results
+//
+// Counting in releases what the block wrote and acquires what the blocks before it wrote. A counter
+// wraps to zero by itself: nothing is cleared between launches, and a captured launch can be
+// replayed. The workspace starts as zeros:
+//
+//   byte 0     2048 counters of 32 bits, one for the results that some blocks share
+//   byte 8192  their states: those of the first block, of the second one, ...
+#pragma once
+
+#include "common/division.cuh"
+#include "common/memory.cuh"
+#include "reduce/functions.cuh"
+
+namespace ck {
+
+constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
+constexpr uint32 kWarps = kThreads / 32;
+constexpr uint32 kStageStates = CK_STAGE_STATES;  // that warps leave in shared memory
+constexpr uint32 kStageParts = kStageStates / 7;  // room for parts of them, of all levels
+constexpr uint32 kSteps = 8;                      // states that a thread combines at a time
+constexpr uint32 kItems = sizeof(Input) < 16 ? 16 / sizeof(Input) : 1;  // of a vector
+
+/// What the arguments of all variants begin with.
+struct ReduceArguments {
+  const void* x;
+  void* out;
+  uint64* workspace;
+  Rest rest;  ///< what finish takes beside a state
+};
+
+/// Writes the result of a state.
+CK_DEVICE void store_result(const ReduceArguments& a, Output* out, const State& state) {
+  store(out, convert<Output>(Function::finish(state, a.rest)));
+}
+
+/// The number of this warp, of which the compiler knows that all lanes have the same.
+CK_DEVICE uint32 warp_number() { return __shfl_sync(kAllLanes, threadIdx.x / 32, 0); }
+
+struct Combine {
+  CK_DEVICE State operator()(State a, State b) const { return Function::combine(a, b); }
+};
+
+/// The state of states next to each other; the count is a power of two.
+template <int kCount, typename How = Combine>
+CK_DEVICE State fold(const State (&state)[kCount], const How& combine = {}) {
+  if constexpr (kCount == 1) {
+    return state[0];
+  } else {
+    State pair[kCount / 2];
+    unrolled<kCount / 2>([&](uint32 k) { pair[k] = combine(state[2 * k], state[2 * k + 1]); });
+    return fold(pair, combine);
+  }
+}
+/// The same, of states of an element each.
+template <typename F, int kCount>
+CK_DEVICE typename F::State fold_leaves(typename F::State (&state)[kCount]) {
+  if constexpr (F::kHasShifts) {
+    bool holds;
+    const typename F::Alike alike = F::alike(state, holds);
+    if (holds) return fold(state, alike);
+  }
+  return fold(state);
+}
+
+/// A vector of elements that change no state.
+CK_DEVICE uint4 absent_vector() {
+  Packed<uint4, Input> items;
+  unrolled<Packed<uint4, Input>::kPieces>(
+      [&](uint32 i) { items.piece[i] = absent<Function, Input>(); });
+  return items.vector;
+}
+
+template <typename T, typename Exchange>
+CK_DEVICE T exchanged(const T& value, const Exchange& exchange) {
+  Packed<T, uint32> words;
+  words.vector = value;
+  unrolled<Packed<T, uint32>::kPieces>([&](int k) { words.piece[k] = exchange(words.piece[k]); });
+  return words.vector;
+}
+
+/// Combines a lane's own state and its neighbour's, which is behind or in front of it.
+template <typename How>
+CK_DEVICE State combine_lanes(State own, State other, bool behind, const How& combine) {
+  if constexpr (Function::kCommutes) {
+    return combine(own, other);
+  } else {
+    return combine(behind ? other : own, behind ? own : other);
+  }
+}
+
+/// The state of this lane and of its neighbour by a bit of their numbers.
+template <typename How = Combine>
+CK_DEVICE State fold_neighbours(State state, uint32 lane, uint32 bit, const How& combine = {}) {
+  const State other =
+      exchanged(state, [=](uint32 word) { return __shfl_xor_sync(kAllLanes, word, bit); });
+  return combine_lanes(state, other, (lane & bit) != 0, combine);
+}
+
+/// The state of `lanes` lanes next to each other, a power of two, in all of them; by whole warps.
+CK_DEVICE State fold_lanes(State state, uint32 lane, uint32 lanes = 32) {
+#pragma unroll
+  for (uint32 bit = 1; bit < 32; bit *= 2) {
+    if (bit < lanes) state = fold_neighbours(state, lane, bit);
+  }
+  return state;
+}
+
+/// One level over lanes: each lane keeps half of its states, of which it gets the neighbour's.
+template <int kHalf, int kCount, typename How = Combine>
+CK_DEVICE void exchange_halves(State (&state)[kCount], uint32 lane, uint32 bit,
+                               const How& combine = {}) {
+  const bool behind = (lane & bit) != 0;
+  unrolled<kHalf>([&](int k) {
+    const State own = behind ? state[k + kHalf] : state[k];
+    const State given = behind ? state[k] : state[k + kHalf];
+    const State other =
+        exchanged(given, [=](uint32 word) { return __shfl_xor_sync(kAllLanes, word, bit); });
+    state[k] = combine_lanes(own, other, behind, combine);
+  });
+}
+
+/// The state of states next to each other: of those of all lanes, every `width`-th of which belong
+/// together, and then of their next ones. In all of these lanes.
+template <int kCount, typename How = Combine>
+CK_DEVICE State fold_warp(State (&state)[kCount], uint32 lane, uint32 width = 1,
+                          const How& combine = {}) {
+  static_assert(kCount == 4 || kCount == 8, "two or three levels");
+  exchange_halves<kCount / 2>(state, lane, width, combine);
+  exchange_halves<kCount / 4>(state, lane, 2 * width, combine);
+  if constexpr (kCount == 8) exchange_halves<1>(state, lane, 4 * width, combine);
+  State one = state[0];
+#pragma unroll
+  for (uint32 bit = kCount; bit < 32; bit *= 2) {
+    if (bit * width < 32) one = fold_neighbours(one, lane, bit * width, combine);
+  }
+#pragma unroll
+  for (uint32 bit = kCount / 2; bit > 0; bit /= 2) {
+    one = fold_neighbours(one, lane, bit * width, combine);
+  }
+  return one;
+}
+
+/// The states of results that are read together.
+template <int kCount>
+struct alignas(kCount * sizeof(State) % 16 == 0  ? 16
+               : kCount * sizeof(State) % 8 == 0 ? 8
+                                                 : 4) Unit {
+  State state[kCount];
+};
+
+/// `count` states of each of some units of results: all of number 0, all of number 1, ...
+template <int kCount>
+struct States {
+  Unit<kCount>* first;
+  uint32 count;
+  uint32 units;
+
+  /// The states of kSteps neighbours, or as many as there are, from number `part * kSteps` on.
+  CK_DEVICE Unit<kCount> part(uint32 number, uint32 unit) const {
+    const Unit<kCount>* const own = first + (number * kSteps * units + unit);
+    const uint32 left = count - number * kSteps;
+    Unit<kCount> folded;
+    unrolled<kCount>([&](uint32 i) {
+      State state[kSteps];
+      unrolled<kSteps>([&](uint32 k) {
+        state[k] = Function::identity();
+        if (k < left) state[k] = own[k * units].state[i];
+      });
+      folded.state[i] = fold(state);
+    });
+    return folded;
+  }
+};
+
+/// How many parts so many states are combined by.
+CK_DEVICE uint32 parts_of(uint32 states) { return (states + kSteps - 1) / kSteps; }
+
+/// Combines neighbouring parts of units: read(part, unit) has a part's states. Gives those of
+/// several parts to `parts`, those of one part to put(unit, states). part_of(item) says which part
+/// of which unit is the item'th of all. By the whole block.
+template <int kCount, typename PartOf, typename Read, typename Put>
+CK_DEVICE void fold_level(const States<kCount>& parts, const PartOf& part_of, const Read& read,
+                          const Put& put) {
+#pragma unroll 1
+  for (uint32 item = threadIdx.x; item < parts.count * parts.units; item += kThreads) {
+    const Division<uint32> part = part_of(item);
+    const Unit<kCount> folded = read(part.quotient, part.remainder);
+    if (parts.count == 1) {
+      put(part.remainder, folded);
+    } else {
+      parts.first[item] = folded;
+    }
+  }
+}
+/// The same, of all levels: `count` parts, and then of kSteps of these. `room` has room for the
+/// states of all parts, and for a seventh of them.
+template <int kCount, typename PartOf, typename Read, typename Put>
+CK_DEVICE void fold_parts(uint32 count, uint32 units, Unit<kCount>* room, const PartOf& part_of,
+                          const Read& read, const Put& put) {
+  States<kCount> parts = {room, count, units};
+  fold_level(parts, part_of, read, put);
+#pragma unroll 1
+  while (parts.count > 1) {
+    const States<kCount> below = parts;
+    parts = {below.first + below.count * units, parts_of(below.count), units};
+    __syncthreads();
+    fold_level(
+        parts, part_of, [&](uint32 part, uint32 unit) { return below.part(part, unit); }, put);
+  }
+}
+
+/// Which part of a single unit an item is.
+CK_DEVICE Division<uint32> part_of_one(uint32 item) { return {item, 0}; }
+
+/// States of parts of the same size, one behind the other, of some results: of all parts so far,
+/// the states that wait for as many parts behind them, by the logarithm of these. A thread has the
+/// same results each time.
+struct Waiting {
+  Unit<1>* first;
+  uint32 results;
+
+  CK_DEVICE State& at(uint32 level, uint32 result) const {
+    return first[level * results + result].state[0];
+  }
+  /// Adds the part behind `count` parts.
+  CK_DEVICE void push(uint32 count, uint32 result, State state) const {
+    uint32 level = 0;
+#pragma unroll 1
+    for (; (count >> level & 1) != 0; ++level) state = Function::combine(at(level, result), state);
+    at(level, result) = state;
+  }
+  /// Puts the states of `count` parts, those of all results, at an address.
+  CK_DEVICE void fold(uint32 count, Unit<1>* to) const {
+#pragma unroll 1
+    for (uint32 result = threadIdx.x; result < results; result += kThreads) {
+      State all = Function::identity();
+#pragma unroll 1
+      for (uint32 level = 0; count >> level != 0; ++level) {
+        if ((count >> level & 1) != 0) all = Function::combine(at(level, result), all);
+      }
+      to[result].state[0] = all;
+    }
+  }
+};
+
+/// Leaves states of `parts` parts of some results in `stage`, in shared memory: returns how many of
+/// each. fill(first, count) leaves some of them: of more than `round`, a power of two, so many are
+/// combined each time. `room` has room for parts of them, `behind` for what waits. By the whole
+/// block.
+template <typename PartOf, typename Fill>
+CK_DEVICE uint32 stage_parts(Unit<1>* stage, Offset parts, uint32 round, uint32 results,
+                             Unit<1>* room, Unit<1>* behind, const PartOf& part_of,
+                             const Fill& fill) {
+  const Waiting waiting = {behind, results};
+  uint32 rounds = 0;
+#pragma unroll 1
+  for (Offset first = 0;; first += round) {
+    const Offset left = parts - first;
+    const uint32 count = left < round ? static_cast<uint32>(left) : round;
+    const States<1> found = {stage, count, results};
+    fill(first, count);
+    if (parts <= round) return count;
+    __syncthreads();
+    fold_parts(
+        parts_of(count), results, room, part_of,
+        [&](uint32 part, uint32 result) { return found.part(part, result); },
+        [&](uint32 result, const Unit<1>& one) { waiting.push(rounds, result, one.state[0]); });
+    __syncthreads();
+    ++rounds;
+    if (left <= round) {
+      waiting.fold(rounds, stage);
+      return 1;
+    }
+  }
+}
+
+/// Counts this block in. Returns whether it is the last of the counter's `blocks` blocks: then what
+/// the others wrote can be read. By the whole block.
+CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
+  __syncthreads();
+  bool last = false;
+  if (threadIdx.x == 0) {
+    last = increment_acquire_release(reinterpret_cast<uint32*>(workspace) + counter, blocks - 1) ==
+           blocks - 1;
+  }
+  return __syncthreads_or(last) != 0;
+}
+
+/// Combines `count` states that a block has found of each unit, in shared memory, which read(part,
+/// unit) combines kSteps of, and those of blocks that share its units: the blocks of a column of
+/// the grid. One of these calls write(unit, states). `room` has room for parts of what the block
+/// has found, `shared` for parts of what all have. By the whole block.
+template <int kCount, typename PartOf, typename Read, typename Write>
+CK_DEVICE void finish(const ReduceArguments& a, uint32 count, uint32 units, Unit<kCount>* room,
+                      char* shared, const PartOf& part_of, const Read& read, const Write& write) {
+  const uint32 splits = gridDim.y;
+  __syncthreads();
+  if (splits == 1) {
+    fold_parts(parts_of(count), units, room, part_of, read, write);
+    return;
+  }
+  const States<kCount> all = {reinterpret_cast<Unit<kCount>*>(a.workspace + kCounters / 2) +
+                                  static_cast<uint64>(blockIdx.x) * splits * units,
+                              splits, units};
+  Unit<kCount>* const own = all.first + blockIdx.y * units;
+  const auto put = [&](uint32 unit, const Unit<kCount>& folded) { own[unit] = folded; };
+  fold_parts(parts_of(count), units, room, part_of, read, put);
+  if (!arrives_last(a.workspace, blockIdx.x, splits)) return;
+  const auto read_all = [&](uint32 part, uint32 unit) { return all.part(part, unit); };
+  Unit<kCount>* const all_room = reinterpret_cast<Unit<kCount>*>(shared);
+  fold_parts(parts_of(splits), units, all_room, part_of, read_all, write);
+}
+
+/// The same, of states that lie one behind the other.
+template <int kCount, typename PartOf, typename Write>
+CK_DEVICE void finish(const ReduceArguments& a, const States<kCount>& found, Unit<kCount>* room,
+                      char* shared, const PartOf& part_of, const Write& write) {
+  const auto read = [&](uint32 part, uint32 unit) { return found.part(part, unit); };
+  finish(a, found.count, found.units, room, shared, part_of, read, write);
+}
+
+}  // namespace ck
