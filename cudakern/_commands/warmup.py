@@ -42,7 +42,7 @@ _RARE_INDEX_TYPES = {"ck::uint32", "ck::uint64"}
 _COMMON_RANKS = {"2", "4"}
 _COMMON_FUNCTIONS = {"sum", "max", "argmax", "average"}
 _COMMON_KINDS = {DataType.FLOAT32, DataType.FLOAT16, DataType.INT32, DataType.INT64}
-_COMMON_VARIANTS = {"stream", "warps", "tiles", "vectors"}
+_COMMON_VARIANTS = {"blocks", "warps", "lanes", "tiles", "columns"}
 #: Advice if no GPU is visible, as in the build of an image.
 ELSEWHERE = "there is no GPU here; for one elsewhere: python -m cudakern warmup --arch sm_90"
 

@@ -211,10 +211,10 @@ COLUMNS = BudgetedKernel(nonzero("columns", 4, 8, wide=False))
 STRIDED = BudgetedKernel(nonzero("strided", 2, 8, wide=True, rank=8))
 REDUCED = reduce_kernel("strided", "SUM", "FLOAT32", wide=True, rank=3, width=4)
 _NO_LOADS, _LOADS = "@exists ld.global.nc", "static constexpr int kLoads = "
-_STREAM, _STAGE = "constexpr int kLoads = {};\n  constexpr uint32 kI", "kStageBytes / {} / kThreads"
-_FOLD = "state[0] = fold_lanes(state[0], 32);"
-_ATOMIC = "atomicAdd(static_cast<float*>(a.out) + row, state[0]);"
-_TABLE = "state[kItems]; volatile int t[9]; t[q % 9] = t[q % 8];"
+_ROWS, _STAGE = "constexpr int kLoads = {};\n  const uint32 t", "CK_STAGE_BYTES / {} / kThreads"
+_FOLD = "if (a.length > kChunk) state = fold_lanes(state, lane);"
+_ATOMIC = "atomicAdd(static_cast<float*>(a.out) + row, state);"
+_TABLE = "state[kUnits]; volatile int t[9]; t[lane % 9] = t[lane % 8];"
 _INC = "atom.{}.gpu.global.inc"
 #: A kernel, a text of its source and what replaces it, and the fault that this makes.
 WORSE = [
@@ -227,13 +227,13 @@ WORSE = [
     (STREAM, "st.relaxed", "st.release", "a fence: MEMBAR|16-byte NA loads"),
     (STRIDED, "__stcs(address, value)", "*address = value", "no 16-byte store"),
     (
-        reduce_kernel("stream", "SUM", "FLOAT32", rank=1),
-        _STREAM.format(8),
-        _STREAM.format(4),
+        reduce_kernel("blocks", "SUM", "INT32", rank=1),
+        _ROWS.format(8),
+        _ROWS.format(4),
         "16-byte loads",
     ),
     (
-        reduce_kernel("tiles", "SUM", "FLOAT16", width=16),
+        reduce_kernel("tiles", "SUM", "FLOAT16"),
         _STAGE.format(16),
         _STAGE.format(32),
         "16-byte loads",
@@ -245,8 +245,8 @@ WORSE = [
         "atomic operations|takes subnormal numbers for zero: REDG",
     ),
     (REDUCED, _INC.format("acq_rel"), _INC.format("relaxed"), "fences"),
-    (REDUCED, "tile * width + q;", "tile * width + q % a.units;", "a division"),
-    (REDUCED, "state[kItems];", _TABLE, "of no use here: LDL|of no use here: STL"),
+    (REDUCED, "(warp >> a.team_shift);", "(warp >> a.team_shift) % a.rows;", "a division"),
+    (REDUCED, "state[kUnits];", _TABLE, "of no use here: LDL|of no use here: STL"),
 ]
 
 
@@ -291,17 +291,17 @@ FLOATING = re.compile(r"(?:@!?U?P\d+ )?((?:FFMA|FMUL|FADD|MUFU)\S*)")
 FLOATING_PTX = re.compile(r"\s((?!ld|st|mov|set|cvt|sel|shfl)[a-z][a-z0-9.]*)\.f(?:32|64)\s")
 #: Kernels that multiply and add.
 FUSED = [
-    reduce_kernel("stream", "LOG_SUM_EXP", "FLOAT32", rank=1),
-    reduce_kernel("stream", "LOG_SUM_EXP", "FLOAT16", rank=1),
-    reduce_kernel("stream", "L2", "COMPLEX64", rank=1),
-    reduce_kernel("vectors", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
-    reduce_kernel("stream", "MULTIPLY", "COMPLEX64", rank=1),
+    reduce_kernel("blocks", "LOG_SUM_EXP", "FLOAT32", rank=1),
+    reduce_kernel("blocks", "LOG_SUM_EXP", "FLOAT16", rank=1),
+    reduce_kernel("blocks", "L2", "COMPLEX64", rank=1),
+    reduce_kernel("columns", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
+    reduce_kernel("blocks", "MULTIPLY", "COMPLEX64", rank=1),
 ]
 #: Kernels whose results have the same bits everywhere.
 REAL = ("ARGMAX", "ARGMIN", "AVERAGE", "L1", "L2", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
 COMPLEX = ("AVERAGE", "L2", "MULTIPLY", "SUM", "SUM_SQUARE")
 SAME = [
-    reduce_kernel("tiles", function, kind, width=DataType[kind].itemsize)
+    reduce_kernel("tiles", function, kind)
     for function, kind in [
         *covering(REAL, ["FLOAT32", "FLOAT64"]),
         *covering(COMPLEX, ["COMPLEX64", "COMPLEX128"]),
@@ -331,7 +331,7 @@ def code_of(cubin, kernels):
 @each("function", sample([function.name for function in ReduceFunction], 12, 10))
 def test_a_flush_of_subnormals_is_seen(compiled, function):
     kinds = ("FLOAT32",) if function == "LOG_SUM_EXP" else ("FLOAT32", "COMPLEX64")
-    kernels = [reduce_kernel("stream", function, kind, rank=1) for kind in kinds]
+    kernels = [reduce_kernel("blocks", function, kind, rank=1) for kind in kinds]
     found = [
         [flushes(*pair) for pair in zip(kernels, code_of(cubin, kernels), strict=True)]
         for cubin in (compiled("sm_90", kernels), compiled("sm_90", kernels, "-ftz=true"))
@@ -355,16 +355,17 @@ def test_no_compiler_has_a_choice_between_one_rounding_and_two(compiled, arch):
 
 
 def test_a_choice_is_seen(worse, compiled):
-    worse("fma(other * root, root, sum)", "other * root * root + sum")
+    worse("return rounded_product(a, b);", "return a * b;")
+    squares = [reduce_kernel("blocks", "SUM_SQUARE", "FLOAT32", rank=1)]
     free, bound = (
-        arithmetic(compiled("sm_90", FUSED[:1], *options), FUSED[:1])
+        arithmetic(compiled("sm_90", squares, *options), squares)
         for options in ((), ("-fmad=false",))
     )
     assert free != bound
 
 
 def test_operations_with_the_same_bits_everywhere_are_rounded_as_in_ieee_754(compiled):
-    operations = {"add", "fma.rn", "mul", "div.rn", "sqrt.rn", "abs", "neg"}
+    operations = {"add", "fma.rn", "mul", "mul.rn", "div.rn", "sqrt.rn", "abs", "neg"}
     assert set(FLOATING_PTX.findall(compiled("compute_90", SAME).decode())) == operations
     approximate = compiled("compute_90", FUSED[:1]).decode()
     assert "ex2.approx.ftz" in FLOATING_PTX.findall(approximate)
