@@ -1,6 +1,8 @@
 // Results that lie next to each other in x: a block is a grid of `width` units of them, vectors or
-// elements, by groups of threads. A thread reads neighbouring rows of a unit at a time, all in
-// flight, and leaves the states of a unit's results in shared memory; functions of any order once.
+// elements, by strips of threads. A thread reads neighbouring rows of a unit at a time, all in
+// flight, and leaves the states of the unit's results in shared memory: those of each time, or once.
+// In narrow arrays whose rows lie one behind the other, lanes of a warp read neighbouring rows: each
+// side of the warp reads every so many.
 #pragma once
 
 #include "reduce/bytes.cuh"
@@ -11,12 +13,14 @@ namespace ck {
 
 constexpr int kWidth = CK_WIDTH;                  // bytes of a unit
 constexpr int kResults = kWidth / sizeof(Input);  // of a unit
+constexpr int kMostWarps = kThreads / 32;
+constexpr int kTurnLevels = kResults * sizeof(State) <= 16 ? 3 : 1;  // of turns of a thread, once
 constexpr int kAlongRank = CK_RANK < 3 ? 1 : CK_RANK;
-constexpr int kRows = 8;  // of a thread in flight
+constexpr int kRows = CK_LOADS;  // of a thread in flight
 #if defined(CK_INTERLEAVED)
-constexpr bool kInterleaved = true;  // neighbouring lanes read neighbouring rows
+constexpr int kSides = CK_INTERLEAVED;  // of a warp that read neighbouring rows: so many, or more
 #else
-constexpr bool kInterleaved = false;  // a thread does
+constexpr int kSides = 1;  // each thread reads neighbouring rows
 #endif
 
 struct ColumnArguments : ReduceArguments {
@@ -26,9 +30,13 @@ struct ColumnArguments : ReduceArguments {
   Offset length;       ///< rows
   Offset share;        ///< of them for a block: as many as there are, or a power of two
   Offset step;         ///< bytes from one result of a unit to the next
-  uint32 width_shift;  ///< log2 of the units of a block
-  uint32 round;  ///< states of each that shared memory has room for: a power of two if not all
-  uint32 room;   ///< parts of these, of all levels
+  Divisor<uint32> width;    ///< units of a block
+  Divisor<uint32> results;  ///< of a block
+  uint32 strips;  ///< threads that read a unit's rows, or warps, if sides do
+  uint32 sides;   ///< of a warp: a power of two
+  uint32 turns;   ///< once: parts of a thread, next to each other: a power of two
+  uint32 round;   ///< states of each that shared memory has room for: a power of two if not all
+  uint32 room;    ///< parts of these, of all levels
 };
 
 /// A vector, or as many bytes as there are in an element; complex128 may lie on 8 bytes.
@@ -81,7 +89,7 @@ CK_DEVICE void take_units(typename F::State (&state)[kResults],
 /// functions of any order, or finds their states.
 template <bool kAll>
 CK_DEVICE void take_rows(State (&state)[kResults], const ColumnArguments& a, const char* x,
-                         Offset first, Offset end, uint32 step) {
+                         Offset first, Offset end, uint32 step, const Sides& by) {
   const auto exists = [=](uint32 k) { return kAll || first + k * step < end; };
   Packed<Bytes<kWidth>, Input> unit[kRows];
   Offset place[kRows];
@@ -98,8 +106,8 @@ CK_DEVICE void take_rows(State (&state)[kResults], const ColumnArguments& a, con
       unrolled<kRows>([&](uint32 k) {
         row[k] = exists(k) ? leaf<Function>(unit[k].piece[i]) : Function::identity();
       });
-      if constexpr (kInterleaved) {
-        state[i] = fold_warp(row, threadIdx.x % 32, 1u << a.width_shift);
+      if constexpr (kSides > 1) {
+        state[i] = fold_warp<kSides>(row, by, a.sides);
       } else {
         state[i] = fold_leaves<Function>(row);
       }
@@ -107,63 +115,85 @@ CK_DEVICE void take_rows(State (&state)[kResults], const ColumnArguments& a, con
   }
 }
 
-/// A strip of threads reads a unit's rows: a thread, or threads of neighbouring rows of a warp.
 CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
-  const uint32 width = 1u << a.width_shift, results = width * kResults;
-  const uint32 sides = kInterleaved ? 32u >> a.width_shift : 1, apart = sides * kRows;
-  const uint32 strips = (kThreads >> a.width_shift) / sides;
-  const uint32 q = threadIdx.x & (width - 1), row = threadIdx.x >> a.width_shift;
-  const uint32 side = row & (sides - 1), g = kInterleaved ? threadIdx.x / 32 : row;
+  const uint32 width = a.width.value, results = a.results.value, lane = threadIdx.x % 32;
+  const Division<uint32> place = divide(kSides > 1 ? lane : threadIdx.x, a.width);
+  const uint32 q = place.remainder, side = place.quotient & (a.sides - 1);
+  const uint32 strip = kSides > 1 ? threadIdx.x / 32 : place.quotient;
+  const uint32 step = kSides > 1 ? a.sides : 1, apart = step * kRows;
+  const bool reads = kSides > 1 ? place.quotient < a.sides : strip < a.strips;
+  const Sides by = {lane, side, width};
   Unit<1>* const stage = reinterpret_cast<Unit<1>*>(shared);
   const Offset unit = static_cast<Offset>(blockIdx.x) * width + q;
   const char* const x = at<char>(a.x, offsets_of(unit, a.kept).value[0]);
   const Offset from = blockIdx.y * a.share, left = a.length - from;
   const Offset rows = left < a.share ? left : a.share;
-  const Offset end = unit < a.units ? from + rows : from;  // there are no rows of other units
-  const uint32 shift = a.width_shift;
-  const auto part_of = [=](uint32 item) {
-    return Division<uint32>{(item >> shift) / kResults, item & (results - 1)};
-  };
+  // Threads of other units have no rows. Sides of no use read what others read.
+  const Offset end = (reads || kSides > 1) && unit < a.units ? from + rows : from;
   State state[kResults];
   unrolled<kResults>([&](uint32 i) { state[i] = Function::identity(); });
   const auto leave = [&](uint32 part) {
     unrolled<kResults>(
         [&](uint32 i) { stage[part * results + q * kResults + i].state[0] = state[i]; });
   };
+  const auto first_of = [&](Offset part) {
+    return from + part * apart + (kSides > 1 ? side : 0);
+  };
   const auto take = [&](Offset part) {
-    const Offset first = from + part * apart + side;
-    if (first + (kRows - 1) * sides < end) {
-      take_rows<true>(state, a, x, first, end, sides);
+    const Offset first = first_of(part);
+    if (from + part * apart + (apart - 1) < end) {
+      take_rows<true>(state, a, x, first, end, step, by);
     } else {
-      take_rows<false>(state, a, x, first, end, sides);
+      take_rows<false>(state, a, x, first, end, step, by);
+    }
+  };
+  const auto part_of = [&](uint32 item) { return divide(item, a.results); };
+  const auto write = [&](uint32 result, const Unit<1>& one) {
+    const Offset own = static_cast<Offset>(blockIdx.x) * width + result / kResults;
+    if (own < a.units) {
+      const Offset written = offsets_of(own, a.kept).value[1] + result % kResults * a.step;
+      store_result(a, at<Output>(a.out, written), one.state[0]);
     }
   };
   const Offset parts = (rows - 1) / apart + 1;
   Unit<1>* const room = stage + a.round * results;
-  uint32 states = static_cast<uint32>(kThreads) >> shift;
-  if constexpr (Function::kAnyOrder) {
+  if constexpr (Function::kAnyOrder || kOnce) {
+    if constexpr (kOnce) {
+      Pending<kTurnLevels> pending[kResults];
+      Offset first = first_of(strip * a.turns);
 #pragma unroll 1
-    for (Offset part = g; part < parts; part += strips) take(part);
-    leave(row);
+      for (uint32 turn = 0; turn < a.turns; ++turn, first += apart) {
+        take_rows<false>(state, a, x, first, end, step, by);
+        unrolled<kResults>([&](uint32 i) { state[i] = pending[i].push(turn, state[i]); });
+      }
+    } else {
+#pragma unroll 1
+      for (Offset part = strip; part < parts; part += a.strips) take(part);
+    }
+    if ((kSides == 1 || Function::kAnyOrder) && a.sides > 1) {
+      unrolled<kResults>([&](uint32 i) { state[i] = fold_lanes(state[i], by, a.sides); });
+    }
+    const uint32 sides = kSides > 1 ? 1 : a.sides, states = a.strips / sides;  // that are left
+    if (reads && side == 0) leave(strip / sides);
+    const States<1> found = {stage, states, results};
+    if constexpr (kOnce) {
+      finish(a, 1, results, room, shared, part_of,
+             [&](uint32, uint32 result) { return found.part<kMostWarps>(0, result); }, write);
+    } else {
+      finish(a, found, room, shared, part_of, write);
+    }
   } else {
     const auto fill = [&](Offset first, uint32 count) {
 #pragma unroll 1
-      for (uint32 k = g; k < count; k += strips) {
+      for (uint32 k = strip; k < count; k += a.strips) {
         take(first + k);
-        if (side == 0) leave(k);
+        if (reads && side == 0) leave(k);
       }
     };
-    states =
+    const uint32 states =
         stage_parts(stage, parts, a.round, results, room, room + a.room * results, part_of, fill);
+    finish(a, States<1>{stage, states, results}, room, shared, part_of, write);
   }
-  const States<1> found = {stage, states, results};
-  finish(a, found, room, shared, part_of, [&](uint32 result, const Unit<1>& one) {
-    const Offset own = static_cast<Offset>(blockIdx.x) * width + result / kResults;
-    if (own < a.units) {
-      const Offset place = offsets_of(own, a.kept).value[1] + result % kResults * a.step;
-      store_result(a, at<Output>(a.out, place), one.state[0]);
-    }
-  });
 }
 
 }  // namespace ck

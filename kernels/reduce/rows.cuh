@@ -31,6 +31,7 @@ template <int kLoads>
 class RowReader {
  public:
   static constexpr Offset kChunk = 32 * kLoads;  // vectors
+  static constexpr Offset kItemsOfChunk = kChunk * kItems;
 
   CK_DEVICE RowReader(const Input* row, Offset length, uint32 lane)
       : row_(row),
@@ -39,6 +40,10 @@ class RowReader {
         length_(length),
         lane_(lane) {}
 
+  /// The state of a chunk, wherever it lies.
+  CK_DEVICE State fold_chunk(Offset chunk) const {
+    return phase_ == 0 ? fold_ends<true>(chunk) : fold_ends<false>(chunk);
+  }
   /// Combines chunks from `chunk` on, every so many, before `end`: put(chunk, state) gets each.
   template <typename Put>
   CK_DEVICE void fold_chunks(Offset chunk, Offset every, Offset end, const Put& put) const {
@@ -51,6 +56,8 @@ class RowReader {
 
  private:
   using Vectors = uint4[kLoads + 1];  // the last one is lane 0's, behind the chunk
+
+  static constexpr int kLevels = kItems <= 2 ? 1 : kItems <= 4 ? 2 : kItems <= 8 ? 3 : 4;
 
   template <bool kAligned, typename Put>
   CK_DEVICE void fold_all(Offset chunk, Offset every, Offset end, const Put& put) const {
@@ -99,10 +106,10 @@ class RowReader {
       if (__all_sync(kAllLanes, holds && !(alike.terms != first))) {
         alike.terms = first;
         unrolled<kLoads>([&](uint32 k) { state[k] = fold_part(item + k * kItems, alike); });
-        one = fold_warp(state, lane_, 1, alike);
+        one = fold_warp(state, Lanes{lane_}, 32, alike);
       } else {
         unrolled<kLoads>([&](uint32 k) { state[k] = fold_part(item + k * kItems, Combine{}); });
-        one = fold_warp(state, lane_);
+        one = fold_warp(state, Lanes{lane_});
       }
       load_next();
       return one;
@@ -110,7 +117,7 @@ class RowReader {
       State state[kLoads];
       fold_vectors<kAligned>(state, vector);
       load_next();
-      return fold_warp(state, lane_);
+      return fold_warp(state, Lanes{lane_});
     }
   }
   CK_DEVICE static void put_leaves(State* state, const uint4& vector) {
@@ -145,12 +152,12 @@ class RowReader {
     }
     // Elements that do not lie in a whole vector, or not together in two, are read one by one.
     const Offset last = length_ / kItems;
-    put_state(state, first, last);
+    if (last * kItems != length_) put_state(state, first, last);
     if (!kAligned) {
       if (last > 0) put_state(state, first, last - 1);
       put_state(state, first, 0);
     }
-    return fold_warp(state, lane_);
+    return fold_warp(state, Lanes{lane_});
   }
   /// Reads the elements of a lane's state one by one, if it has it.
   CK_DEVICE void put_state(State (&state)[kLoads], Offset first, Offset number) const {
@@ -174,33 +181,45 @@ class RowReader {
         put_leaves(item, vector[k]);
         state[k] = ck::fold(item);
       });
-    } else {
-      State item[kLoads + 1][kItems];
-      unrolled<kLoads + 1>([&](uint32 k) { put_leaves(item[k], vector[k]); });
-      fold_shifted<kItems>(item, phase_ / sizeof(Input));
-      unrolled<kLoads>([&](uint32 k) { state[k] = item[k][0]; });
+    } else {  // from the last one on, of which each lane has the states that it hands over
+      constexpr int kTogether = 2;
+      const uint32 shift = phase_ / sizeof(Input);
+      State first[kLevels], last[1][kItems];
+      put_leaves(last[0], vector[kLoads]);
+      fold_shifted<kItems>(last, first, shift);
+      unrolled<kLoads / kTogether>([&](uint32 i) {
+        const uint32 k = kLoads - (i + 1) * kTogether;
+        State item[kTogether][kItems];
+        unrolled<kTogether>([&](uint32 j) { put_leaves(item[j], vector[k + j]); });
+        fold_shifted<kItems>(item, first, shift);
+        unrolled<kTogether>([&](uint32 j) { state[k + j] = item[j][0]; });
+      });
     }
   }
-  /// Combines neighbours, of which the first ones are number `shift` of each lane.
-  template <uint32 kCount>
-  CK_DEVICE void fold_shifted(State (&item)[kLoads + 1][kItems], uint32 shift) const {
+  /// Combines neighbours, of which the first ones are number `shift` of each lane. `first` has the
+  /// first states of the vector behind, of each level; then those of the first one here.
+  template <uint32 kCount, int kLevel = 0, int kVectors>
+  CK_DEVICE void fold_shifted(State (&item)[kVectors][kItems], State (&first)[kLevels],
+                              uint32 shift) const {
     if constexpr (kCount > 1) {
+      const State own = item[0][0];
       if (shift % 2 == 0) {
-        unrolled<kLoads + 1>([&](uint32 k) {
+        unrolled<kVectors>([&](uint32 k) {
           unrolled<kCount / 2>([&](uint32 i) {
             item[k][i] = Function::combine(item[k][2 * i], item[k][2 * i + 1]);
           });
         });
       } else {
-        unrolled<kLoads>([&](uint32 k) {
-          const State given = lane_ == 0 ? item[k + 1][0] : item[k][0];
+        unrolled<kVectors>([&](uint32 k) {
+          const State behind = k + 1 < kVectors ? item[k + 1 < kVectors ? k + 1 : 0][0] : first[kLevel];
+          const State given = lane_ == 0 ? behind : item[k][0];
           const State next = exchanged(
               given, [=](uint32 word) { return __shfl_sync(kAllLanes, word, lane_ + 1); });
           combine_behind<kCount>(item[k], next);
         });
-        combine_behind<kCount>(item[kLoads], item[kLoads][0]);
       }
-      fold_shifted<kCount / 2>(item, shift / 2);
+      first[kLevel] = own;
+      fold_shifted<kCount / 2, kLevel + 1>(item, first, shift / 2);
     }
   }
   template <uint32 kCount>
@@ -287,7 +306,7 @@ CK_DEVICE State take_row(const Input* x, Offset count, Offset place, uint32 lane
   take_range<kTeam>(state, x, count, place);
 #pragma unroll
   for (int c = 1; c < kChains; ++c) state[0] = Function::combine(state[0], state[c]);
-  return fold_lanes(state[0], lane);
+  return fold_lanes(state[0], Lanes{lane});
 }
 
 /// A row by each warp.
@@ -302,12 +321,12 @@ CK_DEVICE void reduce_rows_by_warps(const RowArguments<kRank>& a) {
   if constexpr (Function::kAnyOrder) {
     state = take_row<32>(x, a.length, 0, lane);
   } else {
-    constexpr Offset kChunk = CK_LOADS * 32 * kItems;
+    constexpr Offset kChunk = RowReader<CK_LOADS>::kItemsOfChunk;
     RowReader<CK_LOADS>(x, a.length, lane)
         .fold_chunks(0, 1, (a.length - 1) / kChunk + 1, [&](Offset chunk, const State& one) {
           if (lane == chunk) state = one;
         });
-    if (a.length > kChunk) state = fold_lanes(state, lane);
+    if (a.length > kChunk) state = fold_lanes(state, Lanes{lane});
   }
   if (lane == 0) store_result(a, at<Output>(a.out, offset.value[1]), state);
 }
@@ -327,12 +346,16 @@ CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared)
   if constexpr (Function::kAnyOrder) {
     const State state = take_row<kThreads>(x + from, count, from, lane);
     if (lane == 0) stage[warp].state[0] = state;
-  } else {
-    constexpr Offset kChunk = CK_LOADS * 32 * kItems;
+  } else if constexpr (kOnce) {
     const RowReader<CK_LOADS> row(x, a.length, lane);
+    const State state = row.fold_chunk(from / row.kItemsOfChunk + warp);
+    if (lane == 0) stage[warp].state[0] = state;
+  } else {
+    const RowReader<CK_LOADS> row(x, a.length, lane);
+    constexpr Offset kChunk = row.kItemsOfChunk;
     const auto fill = [&](Offset first, uint32 chunks) {
       const Offset begin = from / kChunk + first;
-      row.fold_chunks(begin + warp, kWarps, begin + chunks, [&](Offset chunk, const State& state) {
+      row.fold_chunks(begin + warp, blockDim.x / 32, begin + chunks, [&](Offset chunk, const State& state) {
         if (lane == 0) stage[chunk - begin].state[0] = state;
       });
     };

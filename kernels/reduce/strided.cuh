@@ -47,7 +47,7 @@ CK_DEVICE State take_chunk(const State& before, const StridedArguments& a, const
       });
       state[k] = fold(item);
     });
-    return fold_warp(state, lane);
+    return fold_warp(state, Lanes{lane});
   }
 }
 
@@ -72,7 +72,7 @@ CK_DEVICE void reduce_strided(const StridedArguments& a, char* shared) {
     for (Offset first = from + member * kChunk; first < end; first += team * kChunk) {
       state = take_chunk(state, a, x, first, end, lane);
     }
-    state = fold_lanes(state, lane);
+    state = fold_lanes(state, Lanes{lane});
     if (lane == 0 && team > 1) stage[warp].state[0] = state;
   } else {
     const Offset chunks = (end - from - 1) / kChunk + 1;
@@ -82,7 +82,7 @@ CK_DEVICE void reduce_strided(const StridedArguments& a, char* shared) {
         const State one = take_chunk(state, a, x, from + k * kChunk, end, lane);
         if (lane == k) state = one;
       }
-      state = fold_lanes(state, lane);
+      state = fold_lanes(state, Lanes{lane});
     } else {
       const auto fill = [&](Offset first, uint32 count) {
 #pragma unroll 1

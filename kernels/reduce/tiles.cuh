@@ -1,5 +1,5 @@
-// Many short reductions next to each other, or few columns: a block reads a tile, of whole slabs or
-// of rows of one, into shared memory, and combines the elements of each column there.
+// Many short reductions next to each other: a block reads a tile of whole slabs into shared memory,
+// and combines the elements of each column there.
 #pragma once
 
 #include "common/division.cuh"
@@ -80,110 +80,82 @@ CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, ch
 }
 
 #if defined(CK_VARIANT_TILES)
-#if defined(CK_SHARED)
-constexpr bool kShared = true;  // a block takes some tiles of a slab's rows
-#else
-constexpr bool kShared = false;  // a tile of whole slabs
-#endif
-
 /// Both arrays are contiguous.
 struct TileArguments : ReduceArguments {
   Offset bytes;  ///< of x
   Offset slabs;
-  Offset rows;       ///< of a slab
-  uint32 tile_rows;  ///< of a slab in a tile: all of them, or a power of two
-  uint32 tile_slabs;
+  uint32 rows;        ///< of a slab
+  uint32 tile_slabs;  ///< slabs of a tile
   uint32 row_bytes;
   uint32 part;              ///< rows of a column that a thread combines: 8, 16, 32 or 64
   uint32 part_shift;        ///< log2 of them
-  uint32 turns;             ///< tiles of a block
   uint32 stage_bytes;       ///< of shared memory for a tile
-  uint32 room;              ///< parts of a column, of all levels
   Divisor<uint32> columns;  ///< of a slab
   Divisor<uint32> results;  ///< of a tile
 };
 
-/// The state of `count` neighbouring elements of a column, up to 64, `step` bytes apart; the first
-/// one has a place.
+/// Adds neighbouring elements of a column, `step` bytes apart, of which `left` are left: to a state
+/// of functions of any order, or finds their state. The first one has a place.
+template <bool kAll>
+CK_DEVICE void take_elements(State& state, const char* element, uint32 step, uint32 left,
+                             Offset place) {
+  State item[kSteps];
+  unrolled<kSteps>([&](uint32 k) {
+    const Input* const x = reinterpret_cast<const Input*>(element + k * step);
+    if constexpr (Function::kAnyOrder) {
+      if (kAll || k < left) take<Function>(state, *x, place + k);
+    } else {
+      item[k] = kAll || k < left ? leaf<Function>(*x) : Function::identity();
+    }
+  });
+  if constexpr (!Function::kAnyOrder) state = fold_leaves<Function>(item);
+}
+
+/// The state of `count` neighbouring elements of a column, up to 64.
 CK_DEVICE Unit<1> fold_column(const char* element, uint32 step, uint32 count, Offset place) {
-  State waiting[3], state = Function::identity();  // for the second half of 16, 32 and 64 elements
+  Pending<3> pending;
+  State state = Function::identity();
   uint32 groups = 0;
 #pragma unroll 1
   for (uint32 first = 0; first < count; first += kSteps, ++groups, element += kSteps * step) {
-    State item[kSteps];
-    unrolled<kSteps>([&](uint32 k) {
-      const Input* const x = reinterpret_cast<const Input*>(element + k * step);
-      if constexpr (Function::kAnyOrder) {
-        if (first + k < count) take<Function>(state, *x, place + first + k);
-      } else {
-        item[k] = first + k < count ? leaf<Function>(*x) : Function::identity();
-      }
-    });
-    if constexpr (!Function::kAnyOrder) {
-      state = fold_leaves<Function>(item);
-      if ((groups & 1) != 0) state = Function::combine(waiting[0], state);
-      if ((groups & 3) == 3) state = Function::combine(waiting[1], state);
-      if ((groups & 7) == 7) state = Function::combine(waiting[2], state);
-      if ((groups & 1) == 0) waiting[0] = state;
-      if ((groups & 3) == 1) waiting[1] = state;
-      if ((groups & 7) == 3) waiting[2] = state;
+    const uint32 left = count - first;
+    if (left >= kSteps) {
+      take_elements<true>(state, element, step, left, place + first);
+    } else {
+      take_elements<false>(state, element, step, left, place + first);
     }
+    if constexpr (!Function::kAnyOrder) state = pending.push(groups, state);
   }
-  if (Function::kAnyOrder || groups % 8 == 0) return {state};
-  state = (groups & 1) != 0 ? waiting[0] : Function::identity();
-  if ((groups & 2) != 0) state = Function::combine(waiting[1], state);
-  if ((groups & 4) != 0) state = Function::combine(waiting[2], state);
-  return {state};
+  return {Function::kAnyOrder || groups % 8 == 0 ? state : pending.all(groups)};
 }
 
-/// A tile of whole slabs, or some tiles of a slab's rows, by each block. Blocks may share a slab.
+/// A tile of whole slabs by each block.
 CK_DEVICE void reduce_tiles(const TileArguments& a, char* shared) {
   const Extent<Offset> x(a.x, a.bytes);
   const uint32 columns = a.columns.value, results = a.results.value;
-  const uint32 slab_bytes = a.tile_rows * a.row_bytes;
+  const uint32 slab_bytes = a.rows * a.row_bytes;
   const Offset slab = static_cast<Offset>(blockIdx.x) * a.tile_slabs, left = a.slabs - slab;
   const uint32 slabs = left < a.tile_slabs ? static_cast<uint32>(left) : a.tile_slabs;
   Output* const out = static_cast<Output*>(a.out) + slab * columns;
-  Unit<1>* const room = reinterpret_cast<Unit<1>*>(shared + a.stage_bytes);
-  const Waiting waiting = {room + a.room * results, results};
-  const auto part_of = [&](uint32 item) { return divide(item, a.results); };
-  const auto write = [&](uint32 result, const Unit<1>& one) {
-    if (result < slabs * columns) store_result(a, out + result, one.state[0]);
+  const Offset begin = x.begin + slab * slab_bytes;
+  stage_run(x, begin, slabs * slab_bytes, shared);
+  __syncthreads();
+  const char* const first = shared + phase_of(begin);
+  const auto read = [&](uint32 part, uint32 result) {
+    const Division<uint32> place = divide(result, a.columns);
+    const uint32 from = part * a.part, behind = a.rows - from;
+    const char* const element = first + place.quotient * slab_bytes + from * a.row_bytes +
+                                place.remainder * static_cast<uint32>(sizeof(Input));
+    const uint32 count = behind < a.part ? behind : a.part;
+    return fold_column(element, a.row_bytes, place.quotient < slabs ? count : 0, from);
   };
-  Offset row = kShared ? static_cast<Offset>(blockIdx.y) * a.turns * a.tile_rows : 0;
-  uint32 turn = 0;
-#pragma unroll 1
-  do {
-    const Offset rest = a.rows - row;
-    const uint32 rows = kShared && rest > a.tile_rows ? a.tile_rows : static_cast<uint32>(rest);
-    const Offset begin = x.begin + (slab * a.rows + row) * a.row_bytes;
-    if (turn > 0) __syncthreads();
-    stage_run(x, begin, slabs * rows * a.row_bytes, shared);
-    __syncthreads();
-    const char* const first = shared + phase_of(begin);
-    const auto read = [&](uint32 part, uint32 result) {
-      const Division<uint32> place = divide(result, a.columns);
-      const uint32 from = part * a.part, behind = rows - from;
-      const char* const element = first + place.quotient * slab_bytes + from * a.row_bytes +
-                                  place.remainder * static_cast<uint32>(sizeof(Input));
-      const uint32 count = behind < a.part ? behind : a.part;
-      return fold_column(element, a.row_bytes, place.quotient < slabs ? count : 0, row + from);
-    };
-    const uint32 parts = (rows + a.part - 1) >> a.part_shift;
-    if constexpr (kShared) {
-      fold_parts(parts, results, room, part_of, read, [&](uint32 result, const Unit<1>& one) {
-        waiting.push(turn, result, one.state[0]);
+  fold_parts(
+      (a.rows + a.part - 1) >> a.part_shift, results,
+      reinterpret_cast<Unit<1>*>(shared + a.stage_bytes),
+      [&](uint32 item) { return divide(item, a.results); }, read,
+      [&](uint32 result, const Unit<1>& one) {
+        if (result < slabs * columns) store_result(a, out + result, one.state[0]);
       });
-    } else {
-      fold_parts(parts, results, room, part_of, read, write);
-    }
-    row += a.tile_rows;
-  } while (++turn < a.turns && row < a.rows);
-  if constexpr (kShared) {
-    __syncthreads();
-    waiting.fold(turn, room);
-    finish(a, States<1>{room, 1, results}, room, shared, part_of, write);
-  }
 }
 #endif
 

@@ -42,7 +42,12 @@ constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
 constexpr uint32 kWarps = kThreads / 32;
 constexpr uint32 kStageStates = CK_STAGE_STATES;  // that warps leave in shared memory
 constexpr uint32 kStageParts = kStageStates / 7;  // room for parts of them, of all levels
-constexpr uint32 kSteps = 8;                      // states that a thread combines at a time
+constexpr int kSteps = 8;                         // states that a thread combines at a time
+#if defined(CK_ONCE)
+constexpr bool kOnce = true;  // each warp of a block reads elements once
+#else
+constexpr bool kOnce = false;
+#endif
 constexpr uint32 kItems = sizeof(Input) < 16 ? 16 / sizeof(Input) : 1;  // of a vector
 
 /// What the arguments of all variants begin with.
@@ -113,55 +118,85 @@ CK_DEVICE State combine_lanes(State own, State other, bool behind, const How& co
   }
 }
 
-/// The state of this lane and of its neighbour by a bit of their numbers.
-template <typename How = Combine>
-CK_DEVICE State fold_neighbours(State state, uint32 lane, uint32 bit, const How& combine = {}) {
-  const State other =
-      exchanged(state, [=](uint32 word) { return __shfl_xor_sync(kAllLanes, word, bit); });
-  return combine_lanes(state, other, (lane & bit) != 0, combine);
+/// The lanes of a warp, in their order.
+struct Lanes {
+  uint32 lane;
+
+  /// Whether a lane is behind its neighbour by a bit of their numbers.
+  CK_DEVICE bool is_behind(uint32 bit) const { return (lane & bit) != 0; }
+  /// What this neighbour has.
+  template <typename T>
+  CK_DEVICE T neighbour(const T& value, uint32 bit) const {
+    return exchanged(value, [=](uint32 word) { return __shfl_xor_sync(kAllLanes, word, bit); });
+  }
+};
+
+/// Sides of a warp: `width` lanes each. A lane's neighbours have its place in other sides.
+struct Sides {
+  uint32 lane;
+  uint32 side;
+  uint32 width;
+
+  CK_DEVICE bool is_behind(uint32 bit) const { return (side & bit) != 0; }
+  template <typename T>
+  CK_DEVICE T neighbour(const T& value, uint32 bit) const {
+    const uint32 from = is_behind(bit) ? lane - bit * width : lane + bit * width;
+    return exchanged(value, [=](uint32 word) { return __shfl_sync(kAllLanes, word, from); });
+  }
+};
+
+/// The state of this lane and of its neighbour by a bit.
+template <typename By, typename How = Combine>
+CK_DEVICE State fold_neighbours(State state, const By& by, uint32 bit, const How& combine = {}) {
+  return combine_lanes(state, by.neighbour(state, bit), by.is_behind(bit), combine);
 }
 
-/// The state of `lanes` lanes next to each other, a power of two, in all of them; by whole warps.
-CK_DEVICE State fold_lanes(State state, uint32 lane, uint32 lanes = 32) {
+/// The state of `count` lanes or sides next to each other, a power of two, in all of them; by whole
+/// warps.
+template <typename By>
+CK_DEVICE State fold_lanes(State state, const By& by, uint32 count = 32) {
 #pragma unroll
   for (uint32 bit = 1; bit < 32; bit *= 2) {
-    if (bit < lanes) state = fold_neighbours(state, lane, bit);
+    if (bit < count) state = fold_neighbours(state, by, bit);
   }
   return state;
 }
 
 /// One level over lanes: each lane keeps half of its states, of which it gets the neighbour's.
-template <int kHalf, int kCount, typename How = Combine>
-CK_DEVICE void exchange_halves(State (&state)[kCount], uint32 lane, uint32 bit,
+template <int kHalf, int kCount, typename By, typename How = Combine>
+CK_DEVICE void exchange_halves(State (&state)[kCount], const By& by, uint32 bit,
                                const How& combine = {}) {
-  const bool behind = (lane & bit) != 0;
+  const bool behind = by.is_behind(bit);
   unrolled<kHalf>([&](int k) {
     const State own = behind ? state[k + kHalf] : state[k];
     const State given = behind ? state[k] : state[k + kHalf];
-    const State other =
-        exchanged(given, [=](uint32 word) { return __shfl_xor_sync(kAllLanes, word, bit); });
-    state[k] = combine_lanes(own, other, behind, combine);
+    state[k] = combine_lanes(own, by.neighbour(given, bit), behind, combine);
   });
 }
 
-/// The state of states next to each other: of those of all lanes, every `width`-th of which belong
-/// together, and then of their next ones. In all of these lanes.
-template <int kCount, typename How = Combine>
-CK_DEVICE State fold_warp(State (&state)[kCount], uint32 lane, uint32 width = 1,
+/// The state of states next to each other: of the first ones of all lanes or sides, and then of
+/// their next ones. There are `count`, a power of two: kCount or more, or kSides. In all of them.
+template <int kSides = 32, int kCount, typename By, typename How = Combine>
+CK_DEVICE State fold_warp(State (&state)[kCount], const By& by, uint32 count = 32,
                           const How& combine = {}) {
   static_assert(kCount == 4 || kCount == 8, "two or three levels");
-  exchange_halves<kCount / 2>(state, lane, width, combine);
-  exchange_halves<kCount / 4>(state, lane, 2 * width, combine);
-  if constexpr (kCount == 8) exchange_halves<1>(state, lane, 4 * width, combine);
-  State one = state[0];
+  constexpr int kFirst = kSides < kCount ? kSides : kCount;  // sides that exchange halves
+  exchange_halves<kCount / 2>(state, by, 1, combine);
+  if constexpr (kFirst >= 4) exchange_halves<kCount / 4>(state, by, 2, combine);
+  if constexpr (kFirst == 8) exchange_halves<1>(state, by, 4, combine);
+  State left[kCount / kFirst];
+  unrolled<kCount / kFirst>([&](int k) { left[k] = state[k]; });
+  State one = left[0];
+  if constexpr (kFirst == kCount) {
 #pragma unroll
-  for (uint32 bit = kCount; bit < 32; bit *= 2) {
-    if (bit * width < 32) one = fold_neighbours(one, lane, bit * width, combine);
+    for (uint32 bit = kCount; bit < 32; bit *= 2) {
+      if (bit < count) one = fold_neighbours(one, by, bit, combine);
+    }
+  } else {
+    one = fold(left, combine);
   }
 #pragma unroll
-  for (uint32 bit = kCount / 2; bit > 0; bit /= 2) {
-    one = fold_neighbours(one, lane, bit * width, combine);
-  }
+  for (uint32 bit = kFirst / 2; bit > 0; bit /= 2) one = fold_neighbours(one, by, bit, combine);
   return one;
 }
 
@@ -180,14 +215,15 @@ struct States {
   uint32 count;
   uint32 units;
 
-  /// The states of kSteps neighbours, or as many as there are, from number `part * kSteps` on.
+  /// The states of kMost neighbours, or as many as there are, from number `part * kMost` on.
+  template <int kMost = kSteps>
   CK_DEVICE Unit<kCount> part(uint32 number, uint32 unit) const {
-    const Unit<kCount>* const own = first + (number * kSteps * units + unit);
-    const uint32 left = count - number * kSteps;
+    const Unit<kCount>* const own = first + (number * kMost * units + unit);
+    const uint32 left = count - number * kMost;
     Unit<kCount> folded;
     unrolled<kCount>([&](uint32 i) {
-      State state[kSteps];
-      unrolled<kSteps>([&](uint32 k) {
+      State state[kMost];
+      unrolled<kMost>([&](uint32 k) {
         state[k] = Function::identity();
         if (k < left) state[k] = own[k * units].state[i];
       });
@@ -207,8 +243,8 @@ template <int kCount, typename PartOf, typename Read, typename Put>
 CK_DEVICE void fold_level(const States<kCount>& parts, const PartOf& part_of, const Read& read,
                           const Put& put) {
 #pragma unroll 1
-  for (uint32 item = threadIdx.x; item < parts.count * parts.units; item += kThreads) {
-    const Division<uint32> part = part_of(item);
+  for (uint32 item = threadIdx.x; item < parts.count * parts.units; item += blockDim.x) {
+    const Division<uint32> part = parts.count == 1 ? Division<uint32>{0, item} : part_of(item);
     const Unit<kCount> folded = read(part.quotient, part.remainder);
     if (parts.count == 1) {
       put(part.remainder, folded);
@@ -234,6 +270,33 @@ CK_DEVICE void fold_parts(uint32 count, uint32 units, Unit<kCount>* room, const 
   }
 }
 
+/// The states of parts of the same size that a thread finds one behind the other, as far as they wait
+/// for as many parts behind them.
+template <int kLevels>
+struct Pending {
+  State waiting[kLevels];
+
+  /// Adds the state of a part: returns that of it and of all in front of it, if there are 2^k parts.
+  CK_DEVICE State push(uint32 number, State state) {
+    unrolled<kLevels>([&](uint32 level) {
+      const uint32 low = (2u << level) - 1;
+      if ((number & low) == low) state = Function::combine(waiting[level], state);
+    });
+    unrolled<kLevels>([&](uint32 level) {
+      if ((number & ((2u << level) - 1)) == (1u << level) - 1) waiting[level] = state;
+    });
+    return state;
+  }
+  /// The state of so many parts.
+  CK_DEVICE State all(uint32 parts) const {
+    State state = Function::identity();
+    unrolled<kLevels>([&](uint32 level) {
+      if ((parts >> level & 1) != 0) state = Function::combine(waiting[level], state);
+    });
+    return state;
+  }
+};
+
 /// Which part of a single unit an item is.
 CK_DEVICE Division<uint32> part_of_one(uint32 item) { return {item, 0}; }
 
@@ -257,7 +320,7 @@ struct Waiting {
   /// Puts the states of `count` parts, those of all results, at an address.
   CK_DEVICE void fold(uint32 count, Unit<1>* to) const {
 #pragma unroll 1
-    for (uint32 result = threadIdx.x; result < results; result += kThreads) {
+    for (uint32 result = threadIdx.x; result < results; result += blockDim.x) {
       State all = Function::identity();
 #pragma unroll 1
       for (uint32 level = 0; count >> level != 0; ++level) {

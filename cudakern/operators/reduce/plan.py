@@ -6,7 +6,7 @@ The division of work, like the result's bits, depends on shape and types alone, 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, prod
 from typing import TYPE_CHECKING, NamedTuple
@@ -171,100 +171,61 @@ def _plan_lanes(problem: ReduceProblem) -> Launch | None:
         return None
     lanes, wide = power_above(vectors), problem.is_wide
     threads = min(THREADS, max(WARP, power_above(rows * lanes)))
-    turns = min(tuning.LANE_TURNS, max(1, rows * lanes // (THREADS * tuning.BLOCKS)))
+    loads = min(tuning.LANE_ROWS, max(1, rows * lanes // (THREADS * tuning.BLOCKS)))
     rank = rank_of(problem.kept)
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest=problem.rest)
         .dimensions(rank, kept=problem.kept or POINT)
         .offset(rows=rows)
-        .uint32(vectors=vectors, lane_shift=lanes.bit_length() - 1, turns=turns)
+        .uint32(vectors=vectors, lane_shift=lanes.bit_length() - 1)
         .done()
     )
-    spec = problem.reduction.specialise("lanes", wide=wide, rank=rank)
-    blocks = -(-rows // (threads // lanes * turns))
+    spec = problem.reduction.specialise("lanes", wide=wide, rank=rank, loads=loads)
+    blocks = -(-rows // (threads // lanes * loads))
     return Launch(spec, (blocks, 1, 1), 0, 3, arguments, workspace=0, threads=threads)
 
 
 def _plan_tiles(problem: ReduceProblem) -> Launch | None:
-    """Return a plan for short rows, slabs of few rows next to each other, or few columns."""
+    """Return a plan for short rows, or slabs of few rows next to each other."""
     item, slab = problem.x.itemsize, problem.slab()
     if slab is None or not problem.is_aligned:
         return None
     slabs, rows, columns = slab
-    row_bytes, state = columns * item, problem.reduction.state_bytes(wide=problem.is_wide)
-    slab_bytes = rows * row_bytes
-    if columns == 1:
+    slab_bytes = rows * columns * item
+    if columns > 1:
+        whole = slab_bytes <= tuning.TILE_SLAB_BYTES and not problem.takes_vectors
+    else:
         whole = rows > 1 and slabs > 1 and slab_bytes <= tuning.TILE_ROW_BYTES
         whole = whole and alignment(problem.x.phase, slab_bytes) < VECTOR_BYTES
-        few = False
-    else:
-        whole = slab_bytes <= tuning.TILE_SLAB_BYTES and not problem.takes_vectors
-        few = row_bytes <= tuning.TILE_COLUMNS_BYTES and not problem.takes_vectors
-        few = few and columns * state <= tuning.TILE_COLUMNS_BYTES
-        few = few and not problem.reduction.is_any_order
-    if not (whole or few):
+    if not whole:
         return None
     # Shared memory holds a tile and the states of its parts.
+    wide, state = problem.is_wide, problem.reduction.state_bytes(wide=problem.is_wide)
     most = tuning.MOST_SHARED_BYTES * 7 * item // (7 * item + state)
-    most = min(tuning.STAGE_ROOM, most)
-    if whole:
-        return _plan_slabs(problem, slab, min(most, slabs * slab_bytes // tuning.BLOCKS))
-    tile_rows = power_above(most // row_bytes + 1) // 2
-    tiles = -(-rows // tile_rows)
-    most_splits = 1 if slabs > tuning.COUNTERS else shares.most_splits(columns * state)
-    turns = power_above(max(tiles * slabs // tuning.BLOCKS, -(-tiles // most_splits)))
-    return _launch_tiles(problem, slab, tile_rows, 1, turns)
-
-
-def _plan_slabs(problem: ReduceProblem, slab: tuple[int, int, int], most: int) -> Launch:
-    """Return a plan for tiles of whole slabs, of ``most`` bytes at most if one slab fits in."""
-    slabs, rows, columns = slab
-    item = problem.x.itemsize
-    slab_bytes = rows * columns * item
+    most = min(tuning.STAGE_ROOM, most, slabs * slab_bytes // tuning.BLOCKS)
     most = max(most, tuning.MIN_STAGE_BYTES)
     # Tiles start with sectors of x and of out, unless that takes too many slabs.
     of_sector = SECTOR_BYTES // gcd(SECTOR_BYTES, slab_bytes, columns * problem.out.itemsize)
     if of_sector * slab_bytes > most:
         of_sector = 1
     tile_slabs = min(slabs, max(of_sector, most // slab_bytes // of_sector * of_sector))
-    return _launch_tiles(problem, slab, rows, tile_slabs, 1)
-
-
-def _launch_tiles(
-    problem: ReduceProblem,
-    slab: tuple[int, int, int],
-    tile_rows: int,
-    tile_slabs: int,
-    turns: int,
-) -> Launch:
-    """Return a launch whose blocks take ``turns`` tiles of so many rows of so many slabs."""
-    slabs, rows, columns = slab
-    item, wide = problem.x.itemsize, problem.is_wide
-    splits = -(-rows // (tile_rows * turns))
-    results, state = tile_slabs * columns, problem.reduction.state_bytes(wide=wide)
-    stage = round_up(tile_slabs * tile_rows * columns * item + SECTOR_BYTES, SECTOR_BYTES)
-    stage += SECTOR_BYTES
-    few = -(-tile_rows * results // tuning.TILE_ITEMS)  # rows of a part, so that there are enough
+    results = tile_slabs * columns
+    stage = round_up(tile_slabs * slab_bytes + SECTOR_BYTES, SECTOR_BYTES) + SECTOR_BYTES
+    few = -(-rows * results // tuning.TILE_ITEMS)  # rows of a part, so that there are enough
     part = min(tuning.TILE_PART, max(tuning.STEPS, power_above(few + 1) // 2))
-    parts = -(-tile_rows // part)
-    room = room_of(parts * tuning.STEPS)
-    is_shared = turns * tile_rows < rows or turns > 1
-    states = results * (room + (max(1, levels_of(turns)) if is_shared else 0))
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest=problem.rest)
-        .offset(bytes=problem.x.size * item, slabs=slabs, rows=rows)
-        .uint32(tile_rows=tile_rows, tile_slabs=tile_slabs, row_bytes=columns * item)
-        .uint32(part=part, part_shift=part.bit_length() - 1, turns=turns, stage_bytes=stage)
-        .uint32(room=room)
+        .offset(bytes=problem.x.size * item, slabs=slabs)
+        .uint32(rows=rows, tile_slabs=tile_slabs, row_bytes=columns * item)
+        .uint32(part=part, part_shift=part.bit_length() - 1, stage_bytes=stage)
         .divisor(columns=columns, results=results, wide=False)
         .done()
     )
-    spec = problem.reduction.specialise("tiles", wide=wide, shared=is_shared)
-    blocks = -(-slabs // tile_slabs)
-    shared = max(stage + states * state, results * room_of(splits) * state)
-    return launch_of(spec, blocks, shared, arguments, splits, results * state)
+    spec = problem.reduction.specialise("tiles", wide=wide)
+    states = results * room_of(-(-rows // part) * tuning.STEPS)
+    return launch_of(spec, -(-slabs // tile_slabs), stage + states * state, arguments)
 
 
 def _plan_rows(problem: ReduceProblem) -> Launch | None:
@@ -275,12 +236,19 @@ def _plan_rows(problem: ReduceProblem) -> Launch | None:
         return None
     if row_bytes < tuning.MIN_ROW_BYTES and rows > 1:
         return None
-    chunk = tuning.BLOCK_LOADS * WARP * max(1, VECTOR_BYTES // item)
-    by_warps = length <= WARP * chunk and shares.warps_are_faster(rows, row_bytes)
+    any_order, rank = problem.reduction.is_any_order, rank_of(problem.kept)
     wide, state = problem.is_wide, problem.reduction.state_bytes(wide=problem.is_wide)
-    share = length if by_warps else shares.row_share(rows, length, item, chunk)
-    splits = -(-length // share)
-    rank = rank_of(problem.kept)
+    chunk = tuning.BLOCK_LOADS * WARP * max(1, VECTOR_BYTES // item)
+    by_warps = length <= WARP * chunk  # each lane has a state of a chunk
+    share = shares.row_share(rows, length, item, chunk)
+    teams = [
+        t for t in tuning.TEAM_COSTS if (t > 1 or by_warps) and (t in {1, WARPS} or not any_order)
+    ]
+    turn = tuning.WARP_TURN if any_order else chunk * item
+    team = WARPS if share < length else shares.row_team(rows, row_bytes, turn, teams)
+    splits = 1 if team == 1 else -(-length // share)
+    once = not any_order and team == WARPS and share <= WARPS * chunk
+    once = once and (splits == 1 or share == WARPS * chunk)
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest=problem.rest)
@@ -288,13 +256,16 @@ def _plan_rows(problem: ReduceProblem) -> Launch | None:
         .offset(rows=rows, length=length, share=share)
         .done()
     )
-    spec = problem.reduction.specialise("warps" if by_warps else "blocks", wide=wide, rank=rank)
-    if by_warps:
+    variant = "warps" if team == 1 else "blocks"
+    spec = problem.reduction.specialise(variant, wide=wide, rank=rank, once=once)
+    if team == 1:
         threads = WARP * min(WARPS, rows)
         blocks = -(-rows // (threads // WARP))
         return Launch(spec, (blocks, 1, 1), 0, 3, arguments, workspace=0, threads=threads)
-    shared = staged_bytes(splits, share, chunk, state)
-    return launch_of(spec, rows, shared, arguments, splits, state)
+    launch = launch_of(
+        spec, rows, staged_bytes(splits, share, chunk, state), arguments, splits, state
+    )
+    return replace(launch, threads=WARP * team)
 
 
 class _PeriodThreads(NamedTuple):
@@ -383,15 +354,13 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
     packed = (not along or (len(along) == 1 and len(kept) <= 1)) and (
         along and along[0].strides[0] == units * width_bytes
     )
-    short = width_bytes == problem.x.itemsize and length <= tuning.COLUMN_SHORT
-    threads = tuning.COLUMN_THREADS if short else THREADS
     grid = shares.column_grid(
-        units, length, width_bytes, state, threads,
+        units, length, width_bytes, items, state,
         any_order=reduction.is_any_order, packed=bool(packed),
     )  # fmt: skip
     spec = reduction.specialise(
-        "columns", wide=wide, rank=rank, width=width_bytes, threads=threads,
-        interleaved=grid.interleaved,
+        "columns", wide=wide, rank=rank, width=width_bytes, threads=grid.most_threads,
+        loads=grid.rows, interleaved=grid.exchanging, once=grid.turns > 0,
     )  # fmt: skip
     splits, room = -(-length // grid.share), room_of(grid.round)
     arguments = (
@@ -400,12 +369,14 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
         .dimensions(rank, kept=kept or POINT)
         .dimensions(1 if rank < 3 else rank, along=along or POINT)  # noqa: PLR2004
         .offset(units=units, length=length, share=grid.share, step=step)
-        .uint32(width_shift=grid.width.bit_length() - 1, round=grid.round, room=room)
+        .divisor(width=grid.width, results=grid.width * items, wide=False)
+        .uint32(strips=grid.strips, sides=grid.sides, turns=grid.turns, round=grid.round, room=room)
         .done()
     )
-    levels = levels_of(-(-min(grid.share, length) // (grid.rows * grid.round)))
+    levels = levels_of(-(-min(grid.share, length) // (grid.part * grid.round)))
     shared = max(grid.round + room + levels, room_of(splits)) * grid.width * state
-    return launch_of(spec, -(-units // grid.width), shared, arguments, splits, grid.width * state)
+    launch = launch_of(spec, -(-units // grid.width), shared, arguments, splits, grid.width * state)
+    return replace(launch, threads=grid.threads)
 
 
 def _plan_strided(problem: ReduceProblem) -> Launch:
@@ -424,10 +395,11 @@ def _plan_strided(problem: ReduceProblem) -> Launch:
             along = merge((*outer, vector))
     length = prod(d.size for d in along)
     state, chunk = reduction.state_bytes(wide=wide), tuning.STRIDED_UNITS * WARP
-    by_warps = length <= WARP * chunk and shares.warps_are_faster(rows, length * width)
-    team = 1 if by_warps else WARPS
-    share = length if team == 1 else shares.row_share(rows, length, width, chunk)
-    splits = -(-length // share)
+    share = shares.row_share(rows, length, width, chunk)
+    teams = [t for t in (1, WARPS) if t > 1 or length <= WARP * chunk]
+    turn = tuning.WARP_TURN
+    team = WARPS if share < length else shares.row_team(rows, length * width, turn, teams)
+    splits = 1 if team == 1 else -(-length // share)
     rank = rank_of(problem.kept) if len(along) <= 1 else max(3, rank_of(problem.kept, along))
     arguments = (
         ArgumentPacker(wide=wide)

@@ -177,10 +177,14 @@ class Reduction:
         rank: int = 0,
         width: int = 0,
         threads: int = THREADS,
-        interleaved: bool = False,
-        shared: bool = False,
+        loads: int = 0,
+        interleaved: int = 1,
+        once: bool = False,
     ) -> KernelSpec:
-        """Return a variant's kernel; ``width`` is in bytes."""
+        """Return a variant's kernel; ``width`` is in bytes.
+
+        ``interleaved`` lanes exchange what they find of neighbouring rows.
+        """
         bits, state = 64 if wide else 32, self.state_bytes(wide=wide)
         kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
         defines = [
@@ -190,7 +194,7 @@ class Reduction:
             ("CK_OUTPUT_T", result[1]),
             ("CK_OFFSET_T", f"ck::uint{bits}"),
             ("CK_STATE_BYTES", str(state)),
-            ("CK_LOADS", str(self._loads(variant))),
+            ("CK_LOADS", str(loads or self._loads(variant))),
             *((name, str(value)) for name, value in _MACROS.items()),
         ]
         if self.has_initial:
@@ -205,13 +209,15 @@ class Reduction:
         suffix += "_initial" if self.has_initial else ""
         suffix += "_state" if self.keeps_state else ""
         dtypes = f"{kind[0]}_{result[0]}{suffix}"
-        defines += [("CK_SHARED", "1")] if shared else []
+        defines += [("CK_ONCE", "1")] if once else []
         if variant == "periods":
             defines.append(("CK_PAD", str(column_pad(state, width // self.kind.itemsize))))
-        defines += [("CK_INTERLEAVED", "1")] if interleaved else []
+        defines += [("CK_INTERLEAVED", str(interleaved))] if interleaved > 1 else []
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
         shape += f"_t{threads}" if threads != THREADS else ""
-        shape += ("_i" if interleaved else "") + ("_s" if shared else "")
+        shape += f"_l{loads}" if loads else ""
+        shape += f"_i{interleaved}" if interleaved > 1 else ""
+        shape += "_1" if once else ""
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
         blocks = self._resident_blocks(variant, width, wide=wide)
         blocks = max(1, blocks * THREADS // threads)
@@ -241,9 +247,7 @@ class Reduction:
             return 2
         if variant == "columns" and width > self.kind.itemsize:
             return 2 if width >= tuning.MOST_RESULTS * self.kind.itemsize else 3
-        rows = variant in {"warps", "blocks"} and not self.is_any_order
-        many = rows and (self.kind.itemsize != 4 or self.number is DataType.FLOAT64)  # noqa: PLR2004
-        return 3 if self.is_pair or many else RESIDENT_BLOCKS
+        return 3 if self.is_pair else RESIDENT_BLOCKS
 
     def _struct(self, x: str, number: str, *, places: bool) -> str:
         """Return the function in device code, for types of x and of what is computed with."""
@@ -287,17 +291,17 @@ def specialisations() -> Iterator[KernelSpec]:
 def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
     """Yield a kernel of each variant, with 32-bit offsets."""
     item = reduction.kind.itemsize
-    for variant in ("warps", "blocks", "lanes"):
+    for variant in ("warps", "blocks"):
         yield reduction.specialise(variant, wide=False, rank=1)
+    yield reduction.specialise("lanes", wide=False, rank=1, loads=1)
     yield reduction.specialise("tiles", wide=False)
-    if not reduction.is_any_order:
-        yield reduction.specialise("tiles", wide=False, shared=True)
     if reduction.is_any_order:
         vector = reduction.column_bytes(wide=False)
         yield reduction.specialise("periods", wide=False, rank=1, width=vector)
-    yield reduction.specialise("columns", wide=False, rank=1, width=item)
+    yield reduction.specialise("columns", wide=False, rank=1, width=item, loads=tuning.COLUMN_ROWS)
     yield reduction.specialise("strided", wide=False, rank=1, width=item)
     yield reduction.specialise("strided", wide=False, rank=3, width=item)
     if item < VECTOR_BYTES:
         results = reduction.results_bytes(wide=False)
-        yield reduction.specialise("columns", wide=False, rank=1, width=results)
+        loads = tuning.COLUMN_ROWS
+        yield reduction.specialise("columns", wide=False, rank=1, width=results, loads=loads)

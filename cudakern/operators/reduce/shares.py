@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.engines.base import THREADS
 from cudakern.operators.reduce import tuning
-from cudakern.values.layout import WORD_BYTES
+from cudakern.values.layout import MULTIPROCESSORS, VECTOR_BYTES, WORD_BYTES, round_up
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 WARP = 32
+WARPS = THREADS // WARP
 
 
 def row_share(rows: int, length: int, unit_bytes: int, chunk: int) -> int:
     """Return the units of a row for a block: all, or a power of two; a warp takes ``chunk``."""
-    if rows >= tuning.FULL or length * unit_bytes <= tuning.MIN_SHARE_BYTES:
+    row_bytes = length * unit_bytes
+    if row_bytes <= tuning.MIN_SHARE_BYTES or rows > tuning.COUNTERS:
         return length
+    if rows >= tuning.FULL:  # the last rows must not be left alone
+        most = max(1, row_bytes // tuning.TAIL_SHARE_BYTES)
+
+        def cost(splits: int) -> float:
+            return -(-rows * splits // tuning.BLOCKS) / splits + tuning.TAIL_COST * splits
+
+        splits = min((s for s in tuning.TAIL_SPLITS if s <= most), key=cost)
+        return min(length, 1 << (-(-length // splits) - 1).bit_length())
     least = max(chunk, tuning.MIN_SHARE_BYTES // unit_bytes, length * rows // tuning.BLOCKS)
     least = max(least, -(-length // tuning.MOST_SPLITS))
     share: int = 1 << (least - 1).bit_length()
     return min(length, share)
+
+
+def row_team(rows: int, row_bytes: int, turn: int, teams: Sequence[int]) -> int:
+    """Return how many warps read a row, so that all rows take the fewest turns of a warp.
+
+    A row that a warp has in flight at once is for a warp: others had nothing to do.
+    """
+    if row_bytes <= tuning.WARP_TURN:
+        return 1
+
+    def cost(warps: int) -> float:
+        turns = -(-row_bytes // (turn * warps))
+        waves = -(-rows * warps // (tuning.BLOCKS * WARPS))
+        return turns * waves * tuning.TEAM_COSTS[warps]
+
+    return min(teams, key=cost)
 
 
 def period_splits(columns: int, nbytes: int) -> int:
@@ -46,64 +75,91 @@ def most_splits(states_bytes: int) -> int:
 class ColumnGrid(NamedTuple):
     """How the threads of a block lie over units of results and rows of them."""
 
-    width: int  # units of a block: a power of two
-    share: int  # rows of a block: all, or a power of two
-    round: int  # states of a unit that shared memory has room for: a power of two if not all
-    interleaved: bool  # whether neighbouring lanes read neighbouring rows
+    width: int  # units of a block
+    strips: int  # threads that read a unit's rows, or warps, if sides of them do
+    sides: int  # of a warp, if they combine what they find
+    exchanging: int  # sides that exchange what they find of each row; 1 if threads read neighbours
+    rows: int  # of a thread in flight
+    most_threads: int  # of a block of the kernel
+    share: int = 0  # rows of a block: all, or a power of two
+    round: int = 0  # states of a unit that shared memory has room for: a power of two if not all
+    turns: int = 0  # times that a thread reads neighbouring rows, if it leaves a state once
 
     @property
-    def rows(self) -> int:
+    def part(self) -> int:
         """Rows whose states a thread, or the threads of a warp, combine at a time."""
-        return tuning.COLUMN_ROWS * (WARP // self.width if self.interleaved else 1)
+        return self.rows * (self.sides if self.exchanging > 1 else 1)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        lanes = WARP if self.exchanging > 1 else self.width
+        return round_up(self.strips * lanes, WARP)
 
 
 def column_grid(
-    units: int, length: int, unit_bytes: int, state_bytes: int, threads: int,
+    units: int, length: int, unit_bytes: int, items: int, state_bytes: int,
     *, any_order: bool, packed: bool,
 ) -> ColumnGrid:  # fmt: skip
-    """Return the grid for so many units, whose states have ``state_bytes``.
+    """Return the grid for so many units of ``items`` elements, whose states have ``state_bytes``.
 
     ``packed`` says whether rows of all units lie one behind the other.
     """
+    vectors, short = items > 1, items == 1 and length <= tuning.COLUMN_SHORT
+    grid = _column_threads(units, length, unit_bytes, items, state_bytes, any_order, packed)
+    share, blocks = length, -(-units // grid.width)
+    full = tuning.BLOCKS if vectors else tuning.FULL
+    if blocks < (tuning.FULL // 8 if short else full):
+        even = length * blocks // (tuning.BLOCKS * (2 if vectors and grid.exchanging > 1 else 1))
+        fair = max(grid.strips * grid.part, even)
+        fair = max(fair, tuning.MIN_SHARE_BYTES // (unit_bytes * grid.width))
+        fair = max(fair, -(-length // most_splits(grid.width * state_bytes)))
+        share = min(length, 1 << (fair - 1).bit_length())
+    reach = grid.strips * grid.part  # rows of a block at a time
+    states = grid.strips // (1 if grid.exchanging > 1 else grid.sides)  # that are left once
+    most_turns = tuning.COLUMN_TURNS if state_bytes <= VECTOR_BYTES else 2
+    most_turns = most_turns if grid.strips & (grid.strips - 1) == 0 else 1
+    can_be_once = not any_order and states <= grid.most_threads // WARP
+    splits = -(-length // (reach * most_turns))
+    if can_be_once and blocks <= tuning.COUNTERS and splits <= tuning.COLUMN_SPLITS:
+        share = min(share, reach * most_turns)
+    turns = 1 << (-(-share // reach) - 1).bit_length()
+    if can_be_once and turns <= most_turns:
+        return grid._replace(share=share, round=states, turns=turns)
+    if any_order:
+        return grid._replace(share=share, round=states)
+    parts, most = -(-share // grid.part), tuning.COLUMN_STAGE_BYTES // (grid.width * state_bytes)
+    held = parts if parts <= most else 1 << (most.bit_length() - 1)
+    sides = grid.sides if grid.exchanging > 1 else 1
+    return grid._replace(share=share, round=held, sides=sides)
+
+
+def _column_threads(
+    units: int, length: int, unit_bytes: int, items: int, state_bytes: int,
+    any_order: bool, packed: bool,  # noqa: FBT001
+) -> ColumnGrid:  # fmt: skip
+    """Return how threads lie over units and rows, without the shares of blocks."""
+    vectors, short = items > 1, items == 1 and length <= tuning.COLUMN_SHORT
+    if packed and units <= WARP // 2 and units * unit_bytes <= tuning.COLUMN_INTERLEAVED_BYTES:
+        sides = 1 << (WARP // units).bit_length() - 1
+        return ColumnGrid(units, WARPS, sides, min(8, sides), tuning.COLUMN_ROWS, THREADS)
+    most_rows = tuning.COLUMN_ROWS * (2 if state_bytes <= WORD_BYTES // 2 and not any_order else 1)
+    if not (vectors or short or any_order) and WARP // 2 < units < 2 * WARP:
+        return ColumnGrid(units, THREADS // units, 1, 1, most_rows, THREADS)
+    threads = tuning.COLUMN_THREADS if short else THREADS
     power = 1 << (units - 1).bit_length()  # of two, at least the units
-    vectors, short = unit_bytes > WORD_BYTES, length <= tuning.COLUMN_SHORT
-    width, full = tuning.COLUMN_WIDTH, tuning.BLOCKS if vectors else tuning.FULL
+    width = tuning.COLUMN_WIDTH
     if short or vectors:  # narrow blocks rather than shares
+        full = tuning.BLOCKS if vectors else MULTIPROCESSORS
         least = tuning.COLUMN_VECTOR_BYTES if vectors else tuning.COLUMN_LEAST_BYTES
         while width > max(1, least // unit_bytes) and -(-units // width) < full:
             width //= 2
     while width < power and 2 * length <= threads // width * tuning.COLUMN_ROWS:
-        width *= 2  # there are too few rows for all groups
+        width *= 2  # there are too few rows for all strips
     width = min(width, power, threads)
     while not any_order and width > 1 and width * state_bytes > tuning.COLUMN_STAGE_BYTES:
         width //= 2
-    interleaved = packed and vectors and units == power == width <= WARP // 8
-    grid = ColumnGrid(width, length, threads // width, interleaved)
-    share, blocks = length, -(-units // width)
-    if blocks < (tuning.FULL // 8 if short and not vectors else full):
-        turn = threads // width * tuning.COLUMN_ROWS
-        even = length * blocks // (2 * tuning.BLOCKS if interleaved else tuning.BLOCKS)
-        fair = max(turn, even, tuning.MIN_SHARE_BYTES // (unit_bytes * width))
-        fair = max(fair, -(-length // most_splits(width * state_bytes)))
-        share = min(length, 1 << (fair - 1).bit_length())
-    if any_order:
-        return grid._replace(share=share)
-    most = tuning.COLUMN_STAGE_BYTES // (width * state_bytes)
-    if blocks <= tuning.COUNTERS and -(-length // (grid.rows * most)) <= most_splits(
-        width * state_bytes
-    ):
-        share = min(share, grid.rows << (most.bit_length() - 1))  # without a second round
-    parts = -(-share // grid.rows)
-    held = parts if parts <= most else 1 << (most.bit_length() - 1)
-    return grid._replace(share=share, round=held)
-
-
-def warps_are_faster(rows: int, row_bytes: int) -> bool:
-    """Return whether all rows take fewer turns with a warp each than with a block each.
-
-    A row that a warp reads in one turn is for a warp: other warps of a block had nothing to do.
-    """
-    if row_bytes <= tuning.WARP_TURN:
-        return True
-    by_warps = -(-rows * 32 // (tuning.BLOCKS * THREADS)) * -(-row_bytes // tuning.WARP_TURN)
-    return by_warps < -(-rows // tuning.BLOCKS) * -(-row_bytes // tuning.BLOCK_TURN)
+    strips = threads // width
+    many = strips * tuning.COLUMN_ROWS < length and (not short or length <= strips * most_rows)
+    rows = most_rows if many and not vectors else tuning.COLUMN_ROWS
+    return ColumnGrid(width, strips, max(1, WARP // width), 1, rows, threads)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cudakern.engines.base import THREADS
 from cudakern.values.layout import MULTIPROCESSORS, SECTOR_BYTES
 
 # Unit; reason; where the number comes from: an estimate, a limit of hardware or kernels, or what
@@ -26,10 +25,9 @@ BLOCK_LOADS = 4  # the same, if a block has a row; measured
 STRIDED_UNITS = 8  # units of a lane in flight; estimate
 #
 # Which variant
-LANE_TURNS = 2  # rows that a lane reads at a time, if there are many; measured
+LANE_ROWS = 2  # rows that a lane reads at a time, if there are many; measured
 TILE_ROW_BYTES = 4096  # bytes of a misaligned row read as a tile at most; estimate
 TILE_SLAB_BYTES = 16 * 1024  # bytes of a slab of several columns read as a tile at most; estimate
-TILE_COLUMNS_BYTES = 256  # bytes of a row of columns, and of their states, at most; estimate
 TILE_ITEMS = 128  # parts of a tile's columns at least, if there are as many of 8 rows; estimate
 TILE_PART = 64  # rows that a thread combines at most; limit
 MIN_STAGE_BYTES = 4 * 1024  # bytes of a tile at least, if there are few tiles; estimate
@@ -41,8 +39,11 @@ FULL = 2 * MULTIPROCESSORS  # blocks that reach the rate of memory; measured
 MIN_SHARE_BYTES = 16 * 1024  # bytes of x in a share at least: a turn; estimate
 MOST_SPLITS = 2048  # blocks that share a result at most; limit
 MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
-BLOCK_TURN = THREADS * 8 * 16  # bytes of a block in flight: 8 vectors a thread; limit
-WARP_TURN = BLOCK_TURN * 32 // THREADS  # bytes of a warp in flight; limit
+WARP_TURN = 32 * 8 * 16  # bytes of a warp in flight: 8 vectors a lane; limit
+TEAM_COSTS = {1: 1, 8: 1.05, 4: 1.1, 2: 1.1}  # turns of so many warps for a row; estimate
+TAIL_SPLITS = (1, 2, 4)  # blocks for each of many long rows; estimate
+TAIL_SHARE_BYTES = 64 * 1024  # bytes of a row for each of them at least; estimate
+TAIL_COST = 0.02  # turns of a row that each of them costs; estimate
 #
 # Columns
 COLUMN_ROWS = 8  # rows that a thread combines at a time; limit
@@ -50,6 +51,9 @@ COLUMN_THREADS = 512  # threads of a block of elements, of few rows; measured
 COLUMN_WIDTH = 32  # units of a block: a line of elements, at least; measured
 COLUMN_LEAST_BYTES = 32  # bytes of a row of a block at least: a sector; measured
 COLUMN_VECTOR_BYTES = 128  # the same, of vectors: a line; measured
+COLUMN_TURNS = 8  # times that a thread reads rows, and leaves a state once; limit
+COLUMN_SPLITS = 32  # blocks that share results so that each thread leaves a state once; estimate
+COLUMN_INTERLEAVED_BYTES = 64  # bytes of rows whose neighbours are read together; estimate
 COLUMN_SHORT = 1000  # rows that few blocks need not share; measured
 COLUMN_STAGE_BYTES = 32 * 1024  # bytes of states that a block leaves at most; limit
 #
