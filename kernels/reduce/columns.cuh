@@ -13,7 +13,6 @@ namespace ck {
 
 constexpr int kWidth = CK_WIDTH;                  // bytes of a unit
 constexpr int kResults = kWidth / sizeof(Input);  // of a unit
-constexpr int kMostWarps = kThreads / 32;
 constexpr int kTurnLevels = kResults * sizeof(State) <= 16 ? 3 : 1;  // of turns of a thread, once
 constexpr int kAlongRank = CK_RANK < 3 ? 1 : CK_RANK;
 constexpr int kRows = CK_LOADS;  // of a thread in flight
@@ -34,28 +33,38 @@ struct ColumnArguments : ReduceArguments {
   Divisor<uint32> results;  ///< of a block
   uint32 strips;  ///< threads that read a unit's rows, or warps, if sides do
   uint32 sides;   ///< of a warp: a power of two
+  uint32 strip_shift;  ///< log2 of strips that leave a state together, once
+  uint32 states;       ///< of each result that are left, once
   uint32 turns;   ///< once: parts of a thread, next to each other: a power of two
   uint32 round;   ///< states of each that shared memory has room for: a power of two if not all
   uint32 room;    ///< parts of these, of all levels
 };
 
-/// A vector, or as many bytes as there are in an element; complex128 may lie on 8 bytes.
+/// A vector, or as many bytes as there are in an element; complex128 may lie on 8 bytes. What does
+/// not exist changes no state, if there are such elements.
 template <int kWidth, bool kAlways>
 CK_DEVICE Packed<Bytes<kWidth>, Input> load_unit(bool exists, const char* address) {
   Packed<Bytes<kWidth>, Input> unit;
+  unit.vector = absent_vector<Bytes<kWidth>>();
   if constexpr (kWidth == 16 && sizeof(Input) == 16) {
     Packed<Bytes<kWidth>, uint64> halves;
-    halves.piece[0] = exists ? load(reinterpret_cast<const uint64*>(address)) : 0;
-    halves.piece[1] = exists ? load(reinterpret_cast<const uint64*>(address) + 1) : 0;
+    halves.vector = unit.vector;
+    if (exists) halves.piece[0] = load(reinterpret_cast<const uint64*>(address));
+    if (exists) halves.piece[1] = load(reinterpret_cast<const uint64*>(address) + 1);
     unit.vector = halves.vector;
   } else if constexpr (kWidth == 16 && kAlways) {
     unit.vector = load_once(reinterpret_cast<const uint4*>(address));
   } else if constexpr (kWidth == 16) {
-    unit.vector = load_if<true>(exists, reinterpret_cast<const uint4*>(address));
-  } else {
-    unit.vector = exists ? load(reinterpret_cast<const Bytes<kWidth>*>(address)) : 0;
+    unit.vector = load_if<true>(exists, reinterpret_cast<const uint4*>(address), unit.vector);
+  } else if (exists) {
+    unit.vector = load(reinterpret_cast<const Bytes<kWidth>*>(address));
   }
   return unit;
+}
+
+/// The state of an element that may not exist, as load_unit gives it.
+CK_DEVICE State leaf_of(bool exists, Input x) {
+  return Function::kHasAbsent || exists ? leaf<Function>(x) : Function::identity();
 }
 
 /// Adds an element of a unit. The places of single elements ascend in one dimension alone.
@@ -93,18 +102,28 @@ CK_DEVICE void take_rows(State (&state)[kResults], const ColumnArguments& a, con
   const auto exists = [=](uint32 k) { return kAll || first + k * step < end; };
   Packed<Bytes<kWidth>, Input> unit[kRows];
   Offset place[kRows];
-  unrolled<kRows>([&](uint32 k) {
-    const Offsets<Offset, 2> offset = offsets_of(first + k * step, a.along);
-    unit[k] = load_unit<kWidth, kAll>(exists(k), at<char>(x, offset.value[0]));
-    place[k] = offset.value[1];
-  });
+  if constexpr (kAlongRank == 1) {  // one multiplication a row
+    const auto& along = a.along[0];
+    const char* const row = at<char>(x, first * along.stride[0]);
+    const int64 apart = signed_offset(step * along.stride[0]);
+    unrolled<kRows>([&](uint32 k) {
+      unit[k] = load_unit<kWidth, kAll>(exists(k), row + k * apart);
+      place[k] = (first + k * step) * along.stride[1];
+    });
+  } else {
+    unrolled<kRows>([&](uint32 k) {
+      const Offsets<Offset, 2> offset = offsets_of(first + k * step, a.along);
+      unit[k] = load_unit<kWidth, kAll>(exists(k), at<char>(x, offset.value[0]));
+      place[k] = offset.value[1];
+    });
+  }
   if constexpr (Function::kAnyOrder) {
     take_units<Function>(state, unit, place, exists);
   } else {
     unrolled<kResults>([&](uint32 i) {
       State row[kRows];
       unrolled<kRows>([&](uint32 k) {
-        row[k] = exists(k) ? leaf<Function>(unit[k].piece[i]) : Function::identity();
+        row[k] = leaf_of(exists(k), unit[k].piece[i]);
       });
       if constexpr (kSides > 1) {
         state[i] = fold_warp<kSides>(row, by, a.sides);
@@ -170,18 +189,21 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
 #pragma unroll 1
       for (Offset part = strip; part < parts; part += a.strips) take(part);
     }
-    if ((kSides == 1 || Function::kAnyOrder) && a.sides > 1) {
+    if constexpr (kSides == 1) {
+      if (a.sides > 1) {  // and have all lanes
+#pragma unroll
+        for (uint32 bit = 1; bit < 32; bit *= 2) {
+          if (bit < width) continue;
+          unrolled<kResults>(
+              [&](uint32 i) { state[i] = fold_neighbours(state[i], Lanes{lane}, bit); });
+        }
+      }
+    } else if constexpr (Function::kAnyOrder) {
       unrolled<kResults>([&](uint32 i) { state[i] = fold_lanes(state[i], by, a.sides); });
     }
-    const uint32 sides = kSides > 1 ? 1 : a.sides, states = a.strips / sides;  // that are left
-    if (reads && side == 0) leave(strip / sides);
-    const States<1> found = {stage, states, results};
-    if constexpr (kOnce) {
-      finish(a, 1, results, room, shared, part_of,
-             [&](uint32, uint32 result) { return found.part<kMostWarps>(0, result); }, write);
-    } else {
-      finish(a, found, room, shared, part_of, write);
-    }
+    if (reads && side == 0) leave(strip >> a.strip_shift);
+    const States<1> found = {stage, a.states, results};
+    finish(a, found, room, shared, part_of, write);
   } else {
     const auto fill = [&](Offset first, uint32 count) {
 #pragma unroll 1

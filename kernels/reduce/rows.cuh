@@ -18,6 +18,12 @@
 
 namespace ck {
 
+#if defined(CK_ON_VECTORS)
+constexpr bool kOnVectors = true;  // all rows start on vectors
+#else
+constexpr bool kOnVectors = false;
+#endif
+
 template <int kRank>
 struct RowArguments : ReduceArguments {
   Dimension<Offset, 2> kept[kRank];  ///< with strides of x and out
@@ -35,14 +41,15 @@ class RowReader {
 
   CK_DEVICE RowReader(const Input* row, Offset length, uint32 lane)
       : row_(row),
-        phase_(static_cast<uint32>(reinterpret_cast<uint64>(row)) % 16),
+        phase_(kOnVectors ? 0 : static_cast<uint32>(reinterpret_cast<uint64>(row)) % 16),
         vectors_(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(row) - phase_)),
         length_(length),
         lane_(lane) {}
 
   /// The state of a chunk, wherever it lies.
   CK_DEVICE State fold_chunk(Offset chunk) const {
-    return phase_ == 0 ? fold_ends<true>(chunk) : fold_ends<false>(chunk);
+    if (kOnVectors || phase_ == 0) return fold_ends<true>(chunk);
+    return fold_ends<false>(chunk);
   }
   /// Combines chunks from `chunk` on, every so many, before `end`: put(chunk, state) gets each.
   template <typename Put>
@@ -336,7 +343,7 @@ template <int kRank>
 CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared) {
   Unit<1>* const stage = reinterpret_cast<Unit<1>*>(shared);
   Unit<1>* const room = stage + kStageStates;
-  const uint32 lane = threadIdx.x % 32, warp = warp_number();
+  const uint32 lane = threadIdx.x % 32, warp = kOnce ? threadIdx.x / 32 : warp_number();
   const Offsets<Offset, 2> offset = offsets_of(static_cast<Offset>(blockIdx.x), a.kept);
   const Input* const x = at<Input>(a.x, offset.value[0]);
   Output* const out = at<Output>(a.out, offset.value[1]);

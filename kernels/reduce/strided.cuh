@@ -43,7 +43,7 @@ CK_DEVICE State take_chunk(const State& before, const StridedArguments& a, const
     unrolled<kUnits>([&](uint32 k) {
       State item[kResults];
       unrolled<kResults>([&](uint32 i) {
-        item[i] = exists(k) ? leaf<Function>(unit[k].piece[i]) : Function::identity();
+        item[i] = leaf_of(exists(k), unit[k].piece[i]);
       });
       state[k] = fold(item);
     });

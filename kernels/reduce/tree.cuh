@@ -42,11 +42,18 @@ constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
 constexpr uint32 kWarps = kThreads / 32;
 constexpr uint32 kStageStates = CK_STAGE_STATES;  // that warps leave in shared memory
 constexpr uint32 kStageParts = kStageStates / 7;  // room for parts of them, of all levels
-constexpr int kSteps = 8;                         // states that a thread combines at a time
+constexpr int kSteps = 8;  // states that a thread combines at a time
 #if defined(CK_ONCE)
-constexpr bool kOnce = true;  // each warp of a block reads elements once
+constexpr bool kOnce = true;  // each thread leaves a state once
+constexpr int kLeft = CK_ONCE;  // states of a result that a block leaves: a power of two
 #else
 constexpr bool kOnce = false;
+constexpr int kLeft = kSteps;
+#endif
+#if defined(CK_ALONE)
+constexpr bool kAlone = true;  // blocks share no results
+#else
+constexpr bool kAlone = false;
 #endif
 constexpr uint32 kItems = sizeof(Input) < 16 ? 16 / sizeof(Input) : 1;  // of a vector
 
@@ -92,10 +99,11 @@ CK_DEVICE typename F::State fold_leaves(typename F::State (&state)[kCount]) {
   return fold(state);
 }
 
-/// A vector of elements that change no state.
-CK_DEVICE uint4 absent_vector() {
-  Packed<uint4, Input> items;
-  unrolled<Packed<uint4, Input>::kPieces>(
+/// A vector, or so many bytes, of elements that change no state.
+template <typename V = uint4>
+CK_DEVICE V absent_vector() {
+  Packed<V, Input> items;
+  unrolled<Packed<V, Input>::kPieces>(
       [&](uint32 i) { items.piece[i] = absent<Function, Input>(); });
   return items.vector;
 }
@@ -215,17 +223,26 @@ struct States {
   uint32 count;
   uint32 units;
 
-  /// The states of kMost neighbours, or as many as there are, from number `part * kMost` on.
-  template <int kMost = kSteps>
-  CK_DEVICE Unit<kCount> part(uint32 number, uint32 unit) const {
-    const Unit<kCount>* const own = first + (number * kMost * units + unit);
-    const uint32 left = count - number * kMost;
+  /// The states of all, which are kLeft.
+  CK_DEVICE Unit<kCount> all(uint32 unit) const {
     Unit<kCount> folded;
     unrolled<kCount>([&](uint32 i) {
-      State state[kMost];
-      unrolled<kMost>([&](uint32 k) {
-        state[k] = Function::identity();
-        if (k < left) state[k] = own[k * units].state[i];
+      State state[kLeft];
+      unrolled<kLeft>([&](uint32 k) { state[k] = first[k * units + unit].state[i]; });
+      folded.state[i] = fold(state);
+    });
+    return folded;
+  }
+  /// The states of kSteps neighbours, or as many as there are, from number `part * kSteps` on.
+  CK_DEVICE Unit<kCount> part(uint32 number, uint32 unit) const {
+    const Unit<kCount>* const own = first + (number * kSteps * units + unit);
+    const uint32 left = count - number * kSteps;
+    Unit<kCount> folded;
+    unrolled<kCount>([&](uint32 i) {
+      State state[kSteps];
+      unrolled<kSteps>([&](uint32 k) {
+        const State one = own[k < left ? k * units : 0].state[i];  // without a branch
+        state[k] = k < left ? one : Function::identity();
       });
       folded.state[i] = fold(state);
     });
@@ -381,7 +398,7 @@ CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
 template <int kCount, typename PartOf, typename Read, typename Write>
 CK_DEVICE void finish(const ReduceArguments& a, uint32 count, uint32 units, Unit<kCount>* room,
                       char* shared, const PartOf& part_of, const Read& read, const Write& write) {
-  const uint32 splits = gridDim.y;
+  const uint32 splits = kAlone ? 1 : gridDim.y;
   __syncthreads();
   if (splits == 1) {
     fold_parts(parts_of(count), units, room, part_of, read, write);
@@ -403,8 +420,10 @@ CK_DEVICE void finish(const ReduceArguments& a, uint32 count, uint32 units, Unit
 template <int kCount, typename PartOf, typename Write>
 CK_DEVICE void finish(const ReduceArguments& a, const States<kCount>& found, Unit<kCount>* room,
                       char* shared, const PartOf& part_of, const Write& write) {
-  const auto read = [&](uint32 part, uint32 unit) { return found.part(part, unit); };
-  finish(a, found.count, found.units, room, shared, part_of, read, write);
+  const auto read = [&](uint32 part, uint32 unit) {
+    return kOnce ? found.all(unit) : found.part(part, unit);
+  };
+  finish(a, kOnce ? 1 : found.count, found.units, room, shared, part_of, read, write);
 }
 
 }  // namespace ck

@@ -257,7 +257,12 @@ def _plan_rows(problem: ReduceProblem) -> Launch | None:
         .done()
     )
     variant = "warps" if team == 1 else "blocks"
-    spec = problem.reduction.specialise(variant, wide=wide, rank=rank, once=once)
+    starts = alignment(problem.x.phase, *(d.strides[0] for d in problem.kept))
+    on_vectors = once and starts == VECTOR_BYTES
+    spec = problem.reduction.specialise(
+        variant, wide=wide, rank=rank, once=WARPS * once, alone=once and splits == 1,
+        on_vectors=on_vectors,
+    )  # fmt: skip
     if team == 1:
         threads = WARP * min(WARPS, rows)
         blocks = -(-rows // (threads // WARP))
@@ -358,11 +363,12 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
         units, length, width_bytes, items, state,
         any_order=reduction.is_any_order, packed=bool(packed),
     )  # fmt: skip
+    once, splits, room = grid.turns > 0, -(-length // grid.share), room_of(grid.round)
     spec = reduction.specialise(
         "columns", wide=wide, rank=rank, width=width_bytes, threads=grid.most_threads,
-        loads=grid.rows, interleaved=grid.exchanging, once=grid.turns > 0,
+        loads=grid.rows, interleaved=grid.exchanging,
+        once=grid.states * once, alone=once and splits == 1,
     )  # fmt: skip
-    splits, room = -(-length // grid.share), room_of(grid.round)
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest=problem.rest)
@@ -370,7 +376,8 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
         .dimensions(1 if rank < 3 else rank, along=along or POINT)  # noqa: PLR2004
         .offset(units=units, length=length, share=grid.share, step=step)
         .divisor(width=grid.width, results=grid.width * items, wide=False)
-        .uint32(strips=grid.strips, sides=grid.sides, turns=grid.turns, round=grid.round, room=room)
+        .uint32(strips=grid.strips, sides=grid.sides, strip_shift=grid.strip_shift)
+        .uint32(states=grid.states, turns=grid.turns, round=grid.round, room=room)
         .done()
     )
     levels = levels_of(-(-min(grid.share, length) // (grid.part * grid.round)))

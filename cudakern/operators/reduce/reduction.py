@@ -179,11 +179,14 @@ class Reduction:
         threads: int = THREADS,
         loads: int = 0,
         interleaved: int = 1,
-        once: bool = False,
+        once: int = 0,
+        alone: bool = False,
+        on_vectors: bool = False,
     ) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes.
 
-        ``interleaved`` lanes exchange what they find of neighbouring rows.
+        ``interleaved`` lanes exchange what they find of neighbouring rows. Blocks leave ``once``
+        states of a result, once.
         """
         bits, state = 64 if wide else 32, self.state_bytes(wide=wide)
         kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
@@ -209,7 +212,9 @@ class Reduction:
         suffix += "_initial" if self.has_initial else ""
         suffix += "_state" if self.keeps_state else ""
         dtypes = f"{kind[0]}_{result[0]}{suffix}"
-        defines += [("CK_ONCE", "1")] if once else []
+        defines += [("CK_ONCE", str(once))] if once else []
+        defines += [("CK_ALONE", "1")] if alone else []
+        defines += [("CK_ON_VECTORS", "1")] if on_vectors else []
         if variant == "periods":
             defines.append(("CK_PAD", str(column_pad(state, width // self.kind.itemsize))))
         defines += [("CK_INTERLEAVED", str(interleaved))] if interleaved > 1 else []
@@ -217,7 +222,8 @@ class Reduction:
         shape += f"_t{threads}" if threads != THREADS else ""
         shape += f"_l{loads}" if loads else ""
         shape += f"_i{interleaved}" if interleaved > 1 else ""
-        shape += "_1" if once else ""
+        shape += f"_n{once}" if once else ""
+        shape += ("_a" if alone else "") + ("_v" if on_vectors else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
         blocks = self._resident_blocks(variant, width, wide=wide)
         blocks = max(1, blocks * THREADS // threads)

@@ -91,6 +91,16 @@ class ColumnGrid(NamedTuple):
         return self.rows * (self.sides if self.exchanging > 1 else 1)
 
     @property
+    def strip_shift(self) -> int:
+        """The logarithm of the strips that leave states together, if threads do it once."""
+        return 0 if self.exchanging > 1 else self.sides.bit_length() - 1
+
+    @property
+    def states(self) -> int:
+        """States of each result that a block leaves, if threads do it once."""
+        return self.strips >> self.strip_shift
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         lanes = WARP if self.exchanging > 1 else self.width
@@ -116,18 +126,17 @@ def column_grid(
         fair = max(fair, -(-length // most_splits(grid.width * state_bytes)))
         share = min(length, 1 << (fair - 1).bit_length())
     reach = grid.strips * grid.part  # rows of a block at a time
-    states = grid.strips // (1 if grid.exchanging > 1 else grid.sides)  # that are left once
     most_turns = tuning.COLUMN_TURNS if state_bytes <= VECTOR_BYTES else 2
     most_turns = most_turns if grid.strips & (grid.strips - 1) == 0 else 1
-    can_be_once = not any_order and states <= grid.most_threads // WARP
+    can_be_once = not any_order and grid.states in tuning.COLUMN_STATES
     splits = -(-length // (reach * most_turns))
     if can_be_once and blocks <= tuning.COUNTERS and splits <= tuning.COLUMN_SPLITS:
         share = min(share, reach * most_turns)
     turns = 1 << (-(-share // reach) - 1).bit_length()
     if can_be_once and turns <= most_turns:
-        return grid._replace(share=share, round=states, turns=turns)
+        return grid._replace(share=share, round=grid.states, turns=turns)
     if any_order:
-        return grid._replace(share=share, round=states)
+        return grid._replace(share=share, round=grid.states)
     parts, most = -(-share // grid.part), tuning.COLUMN_STAGE_BYTES // (grid.width * state_bytes)
     held = parts if parts <= most else 1 << (most.bit_length() - 1)
     sides = grid.sides if grid.exchanging > 1 else 1
