@@ -37,19 +37,27 @@ template <bool kIsRough>
 class Terms<float, kIsRough> {
  public:
   static constexpr float kMost = 1 << 27;
+  static constexpr float kNear = 16;  // maxima of less have a shift of 0
 
   Terms() = default;
+  CK_DEVICE static Terms near_zero() {
+    Terms terms;
+    terms.half_ = 0;
+    return terms;
+  }
   CK_DEVICE explicit Terms(float maximum) : half_(half_exponent(maximum)) {}
   /// A sum with the term of x. Rough ones take an exponential of the GPU, the others the steps of
-  /// expf: the exponent is floor(x / log(2)), clamped to those of floats.
+  /// expf: the exponent is floor(x / log(2)), clamped to those of floats. `kAlike`: the shift is
+  /// that of x, too, which is less than kMost; the bits are the same.
+  template <bool kAlike = false>
   CK_DEVICE float with(float sum, float x) const {
+    const float base = fma(half_, -2.0f, kIsRough ? kUnit : kBias);
     if constexpr (kIsRough) {
-      return sum + exp2_approximate(fma(x, kLog2E, fma(half_, -2.0f, kUnit)));
+      return sum + exp2_approximate(fma(x, kLog2E, base));
     } else {
-      const float clamped = saturated_fma(x, kLog2E / 252, fma(half_, -2.0f / 252, kLeast / 252));
-      const float biased = __fmaf_rd(clamped, 252, kBias - kLeast);
-      const float exponent = biased + fma(half_, 2.0f, -kBias);
-      const float rest = fma(x, kLog2ELow, fma(x, kLog2E, -exponent));
+      float biased = __fmaf_rd(x, kLog2E, base);
+      if (!kAlike) biased = fmin(fmax(biased, kBias - kLeast), kBias + kLargest);
+      const float rest = fma(x, kLog2ELow, fma(x, kLog2E, base - biased));
       return fma(exp2_approximate(rest), __uint_as_float(__float_as_uint(biased) << 23), sum);
     }
   }
@@ -74,6 +82,7 @@ class Terms<float, kIsRough> {
   static constexpr float kLog2E = 1.44269502f, kLog2ELow = 1.92596303e-8f;
   static constexpr float kUnit = 24, kOfUnit = 0x1p-24f;   // the exponent of a term of 1
   static constexpr float kLeast = 126 + kUnit;             // exponents are not below -kLeast
+  static constexpr float kLargest = 126 - kUnit;           // nor above this
   static constexpr float kBias = 0x1.8p23f + 127 + kUnit;  // the last bits are those of an exponent
 
   /// Half the exponent for a maximum: maximum / log(2) / 2, about, as a multiple of 32; clamped at
@@ -99,11 +108,18 @@ template <bool kIsRough>
 class Terms<double, kIsRough> {
  public:
   static constexpr double kMost = 1ll << 56;
+  static constexpr double kNear = 256;
 
   Terms() = default;
+  CK_DEVICE static Terms near_zero() {
+    Terms terms;
+    terms.shift_ = 0;
+    return terms;
+  }
   CK_DEVICE explicit Terms(double maximum) : shift_(shift_of(maximum)) {}
   /// A sum with the term of x, which is right to a unit in the last place if x - shift is at most
   /// 256, and does not show if that is below -kLowest.
+  template <bool kAlike = false>
   CK_DEVICE double with(double sum, double x) const {
     constexpr double kLog2E = 1.4426950408889634, kLog2 = 0.6931471805599453;
     constexpr double kLog2Low = 2.3190468138462996e-17;

@@ -269,12 +269,18 @@ struct LogSumExp : Defaults {
     Terms<T, kIsShortFloat<CK_OUTPUT_T>> terms;
     CK_DEVICE State operator()(State a, State b) const {
       const T maximum = higher_of(a.maximum, b.maximum);
-      return {maximum, terms.with(a.sum + b.sum, other_of(a.maximum, b.maximum, maximum))};
+      const T other = other_of(a.maximum, b.maximum, maximum);
+      return {maximum, terms.template with<true>(a.sum + b.sum, other)};
     }
   };
   /// The shift of the highest of some elements' states, and whether it is that of the lowest one.
   template <int kCount>
   CK_DEVICE static Alike alike(const State (&state)[kCount], bool& holds) {
+    T most = fabs(state[0].maximum);
+#pragma unroll
+    for (int k = 1; k < kCount; ++k) most = fmax(most, fabs(state[k].maximum));
+    holds = most < TermsOf::kNear;
+    if (holds) return {TermsOf::near_zero()};
     T high = state[0].maximum, low = high;
 #pragma unroll
     for (int k = 1; k < kCount; ++k) {
@@ -282,7 +288,7 @@ struct LogSumExp : Defaults {
       low = fmin(low, state[k].maximum);
     }
     const TermsOf of_high(high), of_low(low);
-    holds = !(of_high != of_low);
+    holds = !(of_high != of_low) && most < TermsOf::kMost;
     return {of_high};
   }
   CK_DEVICE static State combine(State a, State b) {

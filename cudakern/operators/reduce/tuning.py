@@ -26,7 +26,7 @@ STRIDED_UNITS = 8  # units of a lane in flight; estimate
 #
 # Which variant
 LANE_ROWS = 2  # rows that a lane reads at a time, if there are many; measured
-TILE_ROW_BYTES = 4096  # bytes of a misaligned row read as a tile at most; estimate
+TILE_ROW_BYTES = 2048  # bytes of a misaligned row read as a tile at most; measured
 TILE_SLAB_BYTES = 16 * 1024  # bytes of a slab of several columns read as a tile at most; estimate
 TILE_ITEMS = 128  # parts of a tile's columns at least, if there are as many of 8 rows; estimate
 TILE_PART = 64  # rows that a thread combines at most; limit
