@@ -17,9 +17,14 @@ constexpr int kTurnLevels = kResults * sizeof(State) <= 16 ? 3 : 1;  // of turns
 constexpr int kAlongRank = CK_RANK < 3 ? 1 : CK_RANK;
 constexpr int kRows = CK_LOADS;  // of a thread in flight
 #if defined(CK_INTERLEAVED)
-constexpr int kSides = CK_INTERLEAVED;  // of a warp that read neighbouring rows: so many, or more
+constexpr bool kInterleaved = true;  // sides of a warp read neighbouring rows: eight or more
 #else
-constexpr int kSides = 1;  // each thread reads neighbouring rows
+constexpr bool kInterleaved = false;  // each thread reads neighbouring rows
+#endif
+#if defined(CK_TURNS)
+constexpr bool kTurns = true;  // each thread reads neighbouring rows several times, once
+#else
+constexpr bool kTurns = false;
 #endif
 
 struct ColumnArguments : ReduceArguments {
@@ -33,6 +38,7 @@ struct ColumnArguments : ReduceArguments {
   Divisor<uint32> results;  ///< of a block
   uint32 strips;  ///< threads that read a unit's rows, or warps, if sides do
   uint32 sides;   ///< of a warp: a power of two
+  uint32 width_shift;  ///< log2 of the width, if it is a power of two
   uint32 strip_shift;  ///< log2 of strips that leave a state together, once
   uint32 states;       ///< of each result that are left, once
   uint32 turns;   ///< once: parts of a thread, next to each other: a power of two
@@ -125,8 +131,8 @@ CK_DEVICE void take_rows(State (&state)[kResults], const ColumnArguments& a, con
       unrolled<kRows>([&](uint32 k) {
         row[k] = leaf_of(exists(k), unit[k].piece[i]);
       });
-      if constexpr (kSides > 1) {
-        state[i] = fold_warp<kSides>(row, by, a.sides);
+      if constexpr (kInterleaved) {
+        state[i] = fold_warp(row, by, a.sides);
       } else {
         state[i] = fold_leaves<Function>(row);
       }
@@ -136,11 +142,16 @@ CK_DEVICE void take_rows(State (&state)[kResults], const ColumnArguments& a, con
 
 CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   const uint32 width = a.width.value, results = a.results.value, lane = threadIdx.x % 32;
-  const Division<uint32> place = divide(kSides > 1 ? lane : threadIdx.x, a.width);
+  Division<uint32> place;
+  if constexpr (kOnce && !kInterleaved) {  // the width is a power of two
+    place = {threadIdx.x >> a.width_shift, threadIdx.x & (width - 1)};
+  } else {
+    place = divide(kInterleaved ? lane : threadIdx.x, a.width);
+  }
   const uint32 q = place.remainder, side = place.quotient & (a.sides - 1);
-  const uint32 strip = kSides > 1 ? threadIdx.x / 32 : place.quotient;
-  const uint32 step = kSides > 1 ? a.sides : 1, apart = step * kRows;
-  const bool reads = kSides > 1 ? place.quotient < a.sides : strip < a.strips;
+  const uint32 strip = kInterleaved ? threadIdx.x / 32 : place.quotient;
+  const uint32 step = kInterleaved ? a.sides : 1, apart = step * kRows;
+  const bool reads = kInterleaved ? place.quotient < a.sides : strip < a.strips;
   const Sides by = {lane, side, width};
   Unit<1>* const stage = reinterpret_cast<Unit<1>*>(shared);
   const Offset unit = static_cast<Offset>(blockIdx.x) * width + q;
@@ -148,7 +159,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   const Offset from = blockIdx.y * a.share, left = a.length - from;
   const Offset rows = left < a.share ? left : a.share;
   // Threads of other units have no rows. Sides of no use read what others read.
-  const Offset end = (reads || kSides > 1) && unit < a.units ? from + rows : from;
+  const Offset end = (reads || kInterleaved) && unit < a.units ? from + rows : from;
   State state[kResults];
   unrolled<kResults>([&](uint32 i) { state[i] = Function::identity(); });
   const auto leave = [&](uint32 part) {
@@ -156,7 +167,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
         [&](uint32 i) { stage[part * results + q * kResults + i].state[0] = state[i]; });
   };
   const auto first_of = [&](Offset part) {
-    return from + part * apart + (kSides > 1 ? side : 0);
+    return from + part * apart + (kInterleaved ? side : 0);
   };
   const auto take = [&](Offset part) {
     const Offset first = first_of(part);
@@ -179,17 +190,23 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   if constexpr (Function::kAnyOrder || kOnce) {
     if constexpr (kOnce) {
       Pending<kTurnLevels> pending[kResults];
-      Offset first = first_of(strip * a.turns);
+      Offset first = first_of(strip * (kTurns ? a.turns : 1));
+      take_rows<false>(state, a, x, first, end, step, by);
+      if constexpr (kTurns) {
+        uint32 turn = 0;
 #pragma unroll 1
-      for (uint32 turn = 0; turn < a.turns; ++turn, first += apart) {
-        take_rows<false>(state, a, x, first, end, step, by);
-        unrolled<kResults>([&](uint32 i) { state[i] = pending[i].push(turn, state[i]); });
+        do {
+          unrolled<kResults>([&](uint32 i) { state[i] = pending[i].push(turn, state[i]); });
+          if (++turn == a.turns) break;
+          first += apart;
+          take_rows<false>(state, a, x, first, end, step, by);
+        } while (true);
       }
     } else {
 #pragma unroll 1
       for (Offset part = strip; part < parts; part += a.strips) take(part);
     }
-    if constexpr (kSides == 1) {
+    if constexpr (!kInterleaved) {
       if (a.sides > 1) {  // and have all lanes
 #pragma unroll
         for (uint32 bit = 1; bit < 32; bit *= 2) {

@@ -18,10 +18,10 @@
 
 namespace ck {
 
-#if defined(CK_ON_VECTORS)
-constexpr bool kOnVectors = true;  // all rows start on vectors
+#if defined(CK_WHOLE)
+constexpr bool kWhole = true;  // rows are whole chunks of whole vectors
 #else
-constexpr bool kOnVectors = false;
+constexpr bool kWhole = false;
 #endif
 
 template <int kRank>
@@ -41,15 +41,20 @@ class RowReader {
 
   CK_DEVICE RowReader(const Input* row, Offset length, uint32 lane)
       : row_(row),
-        phase_(kOnVectors ? 0 : static_cast<uint32>(reinterpret_cast<uint64>(row)) % 16),
+        phase_(kWhole ? 0 : static_cast<uint32>(reinterpret_cast<uint64>(row)) % 16),
         vectors_(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(row) - phase_)),
         length_(length),
         lane_(lane) {}
 
   /// The state of a chunk, wherever it lies.
   CK_DEVICE State fold_chunk(Offset chunk) const {
-    if (kOnVectors || phase_ == 0) return fold_ends<true>(chunk);
-    return fold_ends<false>(chunk);
+    if constexpr (kWhole) {
+      Vectors vector;
+      load_whole<true>(vector, vectors_ + chunk * kChunk + lane_);
+      return fold_whole<Function, true>(vector, [] {});
+    } else {
+      return phase_ == 0 ? fold_ends<true>(chunk) : fold_ends<false>(chunk);
+    }
   }
   /// Combines chunks from `chunk` on, every so many, before `end`: put(chunk, state) gets each.
   template <typename Put>
@@ -355,7 +360,9 @@ CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared)
     if (lane == 0) stage[warp].state[0] = state;
   } else if constexpr (kOnce) {
     const RowReader<CK_LOADS> row(x, a.length, lane);
-    const State state = row.fold_chunk(from / row.kItemsOfChunk + warp);
+    const Offset chunk = from / row.kItemsOfChunk + warp;
+    State state = Function::identity();
+    if (!kWhole || chunk * row.kItemsOfChunk < a.length) state = row.fold_chunk(chunk);
     if (lane == 0) stage[warp].state[0] = state;
   } else {
     const RowReader<CK_LOADS> row(x, a.length, lane);

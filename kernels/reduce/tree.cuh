@@ -183,28 +183,21 @@ CK_DEVICE void exchange_halves(State (&state)[kCount], const By& by, uint32 bit,
 }
 
 /// The state of states next to each other: of the first ones of all lanes or sides, and then of
-/// their next ones. There are `count`, a power of two: kCount or more, or kSides. In all of them.
-template <int kSides = 32, int kCount, typename By, typename How = Combine>
+/// their next ones. There are `count` lanes, a power of two, and at least kCount. In all of them.
+template <int kCount, typename By, typename How = Combine>
 CK_DEVICE State fold_warp(State (&state)[kCount], const By& by, uint32 count = 32,
                           const How& combine = {}) {
   static_assert(kCount == 4 || kCount == 8, "two or three levels");
-  constexpr int kFirst = kSides < kCount ? kSides : kCount;  // sides that exchange halves
   exchange_halves<kCount / 2>(state, by, 1, combine);
-  if constexpr (kFirst >= 4) exchange_halves<kCount / 4>(state, by, 2, combine);
-  if constexpr (kFirst == 8) exchange_halves<1>(state, by, 4, combine);
-  State left[kCount / kFirst];
-  unrolled<kCount / kFirst>([&](int k) { left[k] = state[k]; });
-  State one = left[0];
-  if constexpr (kFirst == kCount) {
+  exchange_halves<kCount / 4>(state, by, 2, combine);
+  if constexpr (kCount == 8) exchange_halves<1>(state, by, 4, combine);
+  State one = state[0];
 #pragma unroll
-    for (uint32 bit = kCount; bit < 32; bit *= 2) {
-      if (bit < count) one = fold_neighbours(one, by, bit, combine);
-    }
-  } else {
-    one = fold(left, combine);
+  for (uint32 bit = kCount; bit < 32; bit *= 2) {
+    if (bit < count) one = fold_neighbours(one, by, bit, combine);
   }
 #pragma unroll
-  for (uint32 bit = kFirst / 2; bit > 0; bit /= 2) one = fold_neighbours(one, by, bit, combine);
+  for (uint32 bit = kCount / 2; bit > 0; bit /= 2) one = fold_neighbours(one, by, bit, combine);
   return one;
 }
 

@@ -258,10 +258,10 @@ def _plan_rows(problem: ReduceProblem) -> Launch | None:
     )
     variant = "warps" if team == 1 else "blocks"
     starts = alignment(problem.x.phase, *(d.strides[0] for d in problem.kept))
-    on_vectors = once and starts == VECTOR_BYTES
+    whole = once and starts == VECTOR_BYTES and length % chunk == 0
     spec = problem.reduction.specialise(
         variant, wide=wide, rank=rank, once=WARPS * once, alone=once and splits == 1,
-        on_vectors=on_vectors,
+        whole=whole,
     )  # fmt: skip
     if team == 1:
         threads = WARP * min(WARPS, rows)
@@ -366,8 +366,8 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
     once, splits, room = grid.turns > 0, -(-length // grid.share), room_of(grid.round)
     spec = reduction.specialise(
         "columns", wide=wide, rank=rank, width=width_bytes, threads=grid.most_threads,
-        loads=grid.rows, interleaved=grid.exchanging,
-        once=grid.states * once, alone=once and splits == 1,
+        loads=grid.rows, interleaved=grid.interleaved, once=grid.states * once,
+        alone=once and splits == 1, turns=grid.turns > 1,
     )  # fmt: skip
     arguments = (
         ArgumentPacker(wide=wide)
@@ -376,7 +376,8 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
         .dimensions(1 if rank < 3 else rank, along=along or POINT)  # noqa: PLR2004
         .offset(units=units, length=length, share=grid.share, step=step)
         .divisor(width=grid.width, results=grid.width * items, wide=False)
-        .uint32(strips=grid.strips, sides=grid.sides, strip_shift=grid.strip_shift)
+        .uint32(strips=grid.strips, sides=grid.sides)
+        .uint32(width_shift=grid.width.bit_length() - 1, strip_shift=grid.strip_shift)
         .uint32(states=grid.states, turns=grid.turns, round=grid.round, room=room)
         .done()
     )

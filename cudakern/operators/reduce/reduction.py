@@ -178,15 +178,15 @@ class Reduction:
         width: int = 0,
         threads: int = THREADS,
         loads: int = 0,
-        interleaved: int = 1,
+        interleaved: bool = False,
         once: int = 0,
         alone: bool = False,
-        on_vectors: bool = False,
+        turns: bool = False,
+        whole: bool = False,
     ) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes.
 
-        ``interleaved`` lanes exchange what they find of neighbouring rows. Blocks leave ``once``
-        states of a result, once.
+        Blocks leave ``once`` states of a result, once.
         """
         bits, state = 64 if wide else 32, self.state_bytes(wide=wide)
         kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
@@ -214,16 +214,17 @@ class Reduction:
         dtypes = f"{kind[0]}_{result[0]}{suffix}"
         defines += [("CK_ONCE", str(once))] if once else []
         defines += [("CK_ALONE", "1")] if alone else []
-        defines += [("CK_ON_VECTORS", "1")] if on_vectors else []
+        defines += [("CK_WHOLE", "1")] if whole else []
         if variant == "periods":
             defines.append(("CK_PAD", str(column_pad(state, width // self.kind.itemsize))))
-        defines += [("CK_INTERLEAVED", str(interleaved))] if interleaved > 1 else []
+        defines += [("CK_INTERLEAVED", "1")] if interleaved else []
+        defines += [("CK_TURNS", "1")] if turns else []
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
         shape += f"_t{threads}" if threads != THREADS else ""
         shape += f"_l{loads}" if loads else ""
-        shape += f"_i{interleaved}" if interleaved > 1 else ""
+        shape += ("_i" if interleaved else "") + ("_k" if turns else "")
         shape += f"_n{once}" if once else ""
-        shape += ("_a" if alone else "") + ("_v" if on_vectors else "")
+        shape += ("_a" if alone else "") + ("_w" if whole else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
         blocks = self._resident_blocks(variant, width, wide=wide)
         blocks = max(1, blocks * THREADS // threads)

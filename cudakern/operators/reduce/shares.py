@@ -78,7 +78,7 @@ class ColumnGrid(NamedTuple):
     width: int  # units of a block
     strips: int  # threads that read a unit's rows, or warps, if sides of them do
     sides: int  # of a warp, if they combine what they find
-    exchanging: int  # sides that exchange what they find of each row; 1 if threads read neighbours
+    interleaved: bool  # whether sides of a warp read neighbouring rows; else each thread does
     rows: int  # of a thread in flight
     most_threads: int  # of a block of the kernel
     share: int = 0  # rows of a block: all, or a power of two
@@ -88,12 +88,12 @@ class ColumnGrid(NamedTuple):
     @property
     def part(self) -> int:
         """Rows whose states a thread, or the threads of a warp, combine at a time."""
-        return self.rows * (self.sides if self.exchanging > 1 else 1)
+        return self.rows * (self.sides if self.interleaved else 1)
 
     @property
     def strip_shift(self) -> int:
         """The logarithm of the strips that leave states together, if threads do it once."""
-        return 0 if self.exchanging > 1 else self.sides.bit_length() - 1
+        return 0 if self.interleaved else self.sides.bit_length() - 1
 
     @property
     def states(self) -> int:
@@ -103,7 +103,7 @@ class ColumnGrid(NamedTuple):
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        lanes = WARP if self.exchanging > 1 else self.width
+        lanes = WARP if self.interleaved else self.width
         return round_up(self.strips * lanes, WARP)
 
 
@@ -120,7 +120,7 @@ def column_grid(
     share, blocks = length, -(-units // grid.width)
     full = tuning.BLOCKS if vectors else tuning.FULL
     if blocks < (tuning.FULL // 8 if short else full):
-        even = length * blocks // (tuning.BLOCKS * (2 if vectors and grid.exchanging > 1 else 1))
+        even = length * blocks // (tuning.BLOCKS * (2 if vectors and grid.interleaved else 1))
         fair = max(grid.strips * grid.part, even)
         fair = max(fair, tuning.MIN_SHARE_BYTES // (unit_bytes * grid.width))
         fair = max(fair, -(-length // most_splits(grid.width * state_bytes)))
@@ -129,6 +129,7 @@ def column_grid(
     most_turns = tuning.COLUMN_TURNS if state_bytes <= VECTOR_BYTES else 2
     most_turns = most_turns if grid.strips & (grid.strips - 1) == 0 else 1
     can_be_once = not any_order and grid.states in tuning.COLUMN_STATES
+    can_be_once = can_be_once and (grid.interleaved or grid.width & (grid.width - 1) == 0)
     splits = -(-length // (reach * most_turns))
     if can_be_once and blocks <= tuning.COUNTERS and splits <= tuning.COLUMN_SPLITS:
         share = min(share, reach * most_turns)
@@ -139,7 +140,7 @@ def column_grid(
         return grid._replace(share=share, round=grid.states)
     parts, most = -(-share // grid.part), tuning.COLUMN_STAGE_BYTES // (grid.width * state_bytes)
     held = parts if parts <= most else 1 << (most.bit_length() - 1)
-    sides = grid.sides if grid.exchanging > 1 else 1
+    sides = grid.sides if grid.interleaved else 1
     return grid._replace(share=share, round=held, sides=sides)
 
 
@@ -149,19 +150,20 @@ def _column_threads(
 ) -> ColumnGrid:  # fmt: skip
     """Return how threads lie over units and rows, without the shares of blocks."""
     vectors, short = items > 1, items == 1 and length <= tuning.COLUMN_SHORT
-    if packed and units <= WARP // 2 and units * unit_bytes <= tuning.COLUMN_INTERLEAVED_BYTES:
+    if packed and units <= WARP // tuning.COLUMN_ROWS:
         sides = 1 << (WARP // units).bit_length() - 1
-        return ColumnGrid(units, WARPS, sides, min(8, sides), tuning.COLUMN_ROWS, THREADS)
+        return ColumnGrid(units, WARPS, sides, True, tuning.COLUMN_ROWS, THREADS)  # noqa: FBT003
     most_rows = tuning.COLUMN_ROWS * (2 if state_bytes <= WORD_BYTES // 2 and not any_order else 1)
-    if not (vectors or short or any_order) and WARP // 2 < units < 2 * WARP:
-        return ColumnGrid(units, THREADS // units, 1, 1, most_rows, THREADS)
+    if not (vectors or short or any_order) and WARP // 8 < units < 2 * WARP and units & (units - 1):
+        return ColumnGrid(units, THREADS // units, 1, False, most_rows, THREADS)  # noqa: FBT003
     threads = tuning.COLUMN_THREADS if short else THREADS
     power = 1 << (units - 1).bit_length()  # of two, at least the units
     width = tuning.COLUMN_WIDTH
     if short or vectors:  # narrow blocks rather than shares
         full = tuning.BLOCKS if vectors else MULTIPROCESSORS
         least = tuning.COLUMN_VECTOR_BYTES if vectors else tuning.COLUMN_LEAST_BYTES
-        while width > max(1, least // unit_bytes) and -(-units // width) < full:
+        least = min(least // unit_bytes, tuning.COLUMN_LEAST)
+        while width > least and -(-units // width) < full:
             width //= 2
     while width < power and 2 * length <= threads // width * tuning.COLUMN_ROWS:
         width *= 2  # there are too few rows for all strips
@@ -171,4 +173,4 @@ def _column_threads(
     strips = threads // width
     many = strips * tuning.COLUMN_ROWS < length and (not short or length <= strips * most_rows)
     rows = most_rows if many and not vectors else tuning.COLUMN_ROWS
-    return ColumnGrid(width, strips, max(1, WARP // width), 1, rows, threads)
+    return ColumnGrid(width, strips, max(1, WARP // width), False, rows, threads)  # noqa: FBT003

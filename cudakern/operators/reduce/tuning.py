@@ -51,10 +51,10 @@ COLUMN_THREADS = 512  # threads of a block of elements, of few rows; measured
 COLUMN_WIDTH = 32  # units of a block: a line of elements, at least; measured
 COLUMN_LEAST_BYTES = 32  # bytes of a row of a block at least: a sector; measured
 COLUMN_VECTOR_BYTES = 128  # the same, of vectors: a line; measured
+COLUMN_LEAST = 8  # units of a block at least; measured
 COLUMN_STATES = (1, 2, 4, 8, 16)  # states of a result that a block leaves, if once; limit
 COLUMN_TURNS = 8  # times that a thread reads rows, and leaves a state once; limit
 COLUMN_SPLITS = 32  # blocks that share results so that each thread leaves a state once; estimate
-COLUMN_INTERLEAVED_BYTES = 64  # bytes of rows whose neighbours are read together; estimate
 COLUMN_SHORT = 1000  # rows that few blocks need not share; measured
 COLUMN_STAGE_BYTES = 32 * 1024  # bytes of states that a block leaves at most; limit
 #
