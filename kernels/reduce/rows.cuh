@@ -18,10 +18,10 @@
 
 namespace ck {
 
-#if defined(CK_WHOLE)
-constexpr bool kWhole = true;  // rows are whole chunks of whole vectors
+#if defined(CK_ON_VECTORS)
+constexpr bool kOnVectors = true;  // all rows start on vectors
 #else
-constexpr bool kWhole = false;
+constexpr bool kOnVectors = false;
 #endif
 
 template <int kRank>
@@ -41,20 +41,15 @@ class RowReader {
 
   CK_DEVICE RowReader(const Input* row, Offset length, uint32 lane)
       : row_(row),
-        phase_(kWhole ? 0 : static_cast<uint32>(reinterpret_cast<uint64>(row)) % 16),
+        phase_(kOnVectors ? 0 : static_cast<uint32>(reinterpret_cast<uint64>(row)) % 16),
         vectors_(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(row) - phase_)),
         length_(length),
         lane_(lane) {}
 
   /// The state of a chunk, wherever it lies.
   CK_DEVICE State fold_chunk(Offset chunk) const {
-    if constexpr (kWhole) {
-      Vectors vector;
-      load_whole<true>(vector, vectors_ + chunk * kChunk + lane_);
-      return fold_whole<Function, true>(vector, [] {});
-    } else {
-      return phase_ == 0 ? fold_ends<true>(chunk) : fold_ends<false>(chunk);
-    }
+    if (kOnVectors || phase_ == 0) return fold_ends<true>(chunk);
+    return fold_ends<false>(chunk);
   }
   /// Combines chunks from `chunk` on, every so many, before `end`: put(chunk, state) gets each.
   template <typename Put>
@@ -360,9 +355,7 @@ CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared)
     if (lane == 0) stage[warp].state[0] = state;
   } else if constexpr (kOnce) {
     const RowReader<CK_LOADS> row(x, a.length, lane);
-    const Offset chunk = from / row.kItemsOfChunk + warp;
-    State state = Function::identity();
-    if (!kWhole || chunk * row.kItemsOfChunk < a.length) state = row.fold_chunk(chunk);
+    const State state = row.fold_chunk(from / row.kItemsOfChunk + warp);
     if (lane == 0) stage[warp].state[0] = state;
   } else {
     const RowReader<CK_LOADS> row(x, a.length, lane);
@@ -373,10 +366,10 @@ CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared)
         if (lane == 0) stage[chunk - begin].state[0] = state;
       });
     };
-    states = stage_parts(stage, (count - 1) / kChunk + 1, kStageStates, 1, room, room + kStageParts,
-                         part_of_one, fill);
+    states = stage_parts(stage, (count - 1) / kChunk + 1, kStageStates, 1, room, room + kWarps,
+                         PartOfOne{}, fill);
   }
-  finish(a, States<1>{stage, states, 1}, room, shared, part_of_one,
+  finish(a, States<1>{stage, states, 1}, room, shared, PartOfOne{},
          [&](uint32, const Unit<1>& one) { store_result(a, out, one.state[0]); });
 }
 

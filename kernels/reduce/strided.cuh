@@ -92,14 +92,14 @@ CK_DEVICE void reduce_strided(const StridedArguments& a, char* shared) {
         }
       };
       states =
-          stage_parts(stage, chunks, kStageStates, 1, room, room + kStageParts, part_of_one, fill);
+          stage_parts(stage, chunks, kStageStates, 1, room, room + kWarps, PartOfOne{}, fill);
     }
   }
   if (team == 1) {
     if (lane == 0) store_result(a, out, state);
     return;
   }
-  finish(a, States<1>{stage, states, 1}, room, shared, part_of_one,
+  finish(a, States<1>{stage, states, 1}, room, shared, PartOfOne{},
          [&](uint32, const Unit<1>& one) { store_result(a, out, one.state[0]); });
 }
 

@@ -41,7 +41,6 @@ namespace ck {
 constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
 constexpr uint32 kWarps = kThreads / 32;
 constexpr uint32 kStageStates = CK_STAGE_STATES;  // that warps leave in shared memory
-constexpr uint32 kStageParts = kStageStates / 7;  // room for parts of them, of all levels
 constexpr int kSteps = 8;  // states that a thread combines at a time
 #if defined(CK_ONCE)
 constexpr bool kOnce = true;  // each thread leaves a state once
@@ -263,6 +262,11 @@ CK_DEVICE void fold_level(const States<kCount>& parts, const PartOf& part_of, co
     }
   }
 }
+/// Which part an item is of the single result that a block has.
+struct PartOfOne {
+  CK_DEVICE Division<uint32> operator()(uint32 item) const { return {item, 0}; }
+};
+
 /// The same, of all levels: `count` parts, and then of kSteps of these. `room` has room for the
 /// states of all parts, and for a seventh of them.
 template <int kCount, typename PartOf, typename Read, typename Put>
@@ -307,8 +311,23 @@ struct Pending {
   }
 };
 
-/// Which part of a single unit an item is.
-CK_DEVICE Division<uint32> part_of_one(uint32 item) { return {item, 0}; }
+
+/// The same of a single result, by exchanges: there are no more parts than threads.
+template <typename Read, typename Put>
+CK_DEVICE void fold_parts(uint32 count, uint32, Unit<1>* room, const PartOfOne&, const Read& read,
+                          const Put& put) {
+  const Lanes lane = {threadIdx.x % 32};
+  const uint32 warp = threadIdx.x / 32;
+  Unit<1> one = {Function::identity()};
+  if (threadIdx.x < count) one = read(threadIdx.x, 0);
+  if (count > 1 && warp * 32 < count) one.state[0] = fold_lanes(one.state[0], lane);
+  if (count > 32) {
+    if (lane.lane == 0) room[warp] = one;
+    __syncthreads();
+    if (threadIdx.x == 0) one = States<1>{room, kWarps, 1}.part(0, 0);
+  }
+  if (threadIdx.x == 0) put(0, one);
+}
 
 /// States of parts of the same size, one behind the other, of some results: of all parts so far,
 /// the states that wait for as many parts behind them, by the logarithm of these. A thread has the

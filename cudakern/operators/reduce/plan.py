@@ -258,18 +258,16 @@ def _plan_rows(problem: ReduceProblem) -> Launch | None:
     )
     variant = "warps" if team == 1 else "blocks"
     starts = alignment(problem.x.phase, *(d.strides[0] for d in problem.kept))
-    whole = once and starts == VECTOR_BYTES and length % chunk == 0
+    on_vectors = once and starts == VECTOR_BYTES
     spec = problem.reduction.specialise(
         variant, wide=wide, rank=rank, once=WARPS * once, alone=once and splits == 1,
-        whole=whole,
+        on_vectors=on_vectors,
     )  # fmt: skip
     if team == 1:
         threads = WARP * min(WARPS, rows)
         blocks = -(-rows // (threads // WARP))
         return Launch(spec, (blocks, 1, 1), 0, 3, arguments, workspace=0, threads=threads)
-    launch = launch_of(
-        spec, rows, staged_bytes(splits, share, chunk, state), arguments, splits, state
-    )
+    launch = launch_of(spec, rows, staged_bytes(share, chunk, state), arguments, splits, state)
     return replace(launch, threads=WARP * team)
 
 
@@ -419,7 +417,7 @@ def _plan_strided(problem: ReduceProblem) -> Launch:
         .done()
     )
     spec = reduction.specialise("strided", wide=wide, rank=rank, width=width)
-    shared = staged_bytes(splits, share, chunk, state) if team > 1 else 0
+    shared = staged_bytes(share, chunk, state) if team > 1 else 0
     blocks = -(-rows // (WARPS // team))
     return launch_of(spec, blocks, shared, arguments, splits, state)
 
@@ -447,14 +445,10 @@ def levels_of(parts: int) -> int:
     return parts.bit_length() if parts > 1 else 0
 
 
-def staged_bytes(splits: int, length: int, chunk: int, state: int) -> int:
-    """Return the shared memory of a block that takes chunks of a row of ``length``.
-
-    So many blocks share a result.
-    """
+def staged_bytes(length: int, chunk: int, state: int) -> int:
+    """Return the shared memory of a block that takes chunks of a row of ``length``."""
     levels = levels_of(-(-length // (chunk * tuning.STAGE_STATES)))
-    own = tuning.STAGE_STATES + tuning.STAGE_STATES // 7 + levels
-    return max(own, room_of(splits)) * state
+    return (tuning.STAGE_STATES + WARPS + levels) * state
 
 
 def launch_of(

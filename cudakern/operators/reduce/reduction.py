@@ -182,7 +182,7 @@ class Reduction:
         once: int = 0,
         alone: bool = False,
         turns: bool = False,
-        whole: bool = False,
+        on_vectors: bool = False,
     ) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes.
 
@@ -214,7 +214,7 @@ class Reduction:
         dtypes = f"{kind[0]}_{result[0]}{suffix}"
         defines += [("CK_ONCE", str(once))] if once else []
         defines += [("CK_ALONE", "1")] if alone else []
-        defines += [("CK_WHOLE", "1")] if whole else []
+        defines += [("CK_ON_VECTORS", "1")] if on_vectors else []
         if variant == "periods":
             defines.append(("CK_PAD", str(column_pad(state, width // self.kind.itemsize))))
         defines += [("CK_INTERLEAVED", "1")] if interleaved else []
@@ -224,7 +224,7 @@ class Reduction:
         shape += f"_l{loads}" if loads else ""
         shape += ("_i" if interleaved else "") + ("_k" if turns else "")
         shape += f"_n{once}" if once else ""
-        shape += ("_a" if alone else "") + ("_w" if whole else "")
+        shape += ("_a" if alone else "") + ("_v" if on_vectors else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
         blocks = self._resident_blocks(variant, width, wide=wide)
         blocks = max(1, blocks * THREADS // threads)

@@ -153,10 +153,9 @@ def _column_threads(
     if packed and units <= WARP // tuning.COLUMN_ROWS:
         sides = 1 << (WARP // units).bit_length() - 1
         return ColumnGrid(units, WARPS, sides, True, tuning.COLUMN_ROWS, THREADS)  # noqa: FBT003
-    most_rows = tuning.COLUMN_ROWS * (2 if state_bytes <= WORD_BYTES // 2 and not any_order else 1)
+    most_rows = tuning.COLUMN_ROWS * (2 if unit_bytes <= WORD_BYTES // 2 and not any_order else 1)
     if not (vectors or short or any_order) and WARP // 8 < units < 2 * WARP and units & (units - 1):
         return ColumnGrid(units, THREADS // units, 1, False, most_rows, THREADS)  # noqa: FBT003
-    threads = tuning.COLUMN_THREADS if short else THREADS
     power = 1 << (units - 1).bit_length()  # of two, at least the units
     width = tuning.COLUMN_WIDTH
     if short or vectors:  # narrow blocks rather than shares
@@ -165,11 +164,13 @@ def _column_threads(
         least = min(least // unit_bytes, tuning.COLUMN_LEAST)
         while width > least and -(-units // width) < full:
             width //= 2
-    while width < power and 2 * length <= threads // width * tuning.COLUMN_ROWS:
+    while width < power and 2 * length <= THREADS // width * tuning.COLUMN_ROWS:
         width *= 2  # there are too few rows for all strips
-    width = min(width, power, threads)
+    width = min(width, power, THREADS)
     while not any_order and width > 1 and width * state_bytes > tuning.COLUMN_STAGE_BYTES:
         width //= 2
+    more = short and length > THREADS // width * most_rows
+    threads = tuning.COLUMN_THREADS if more else THREADS
     strips = threads // width
     many = strips * tuning.COLUMN_ROWS < length and (not short or length <= strips * most_rows)
     rows = most_rows if many and not vectors else tuning.COLUMN_ROWS
