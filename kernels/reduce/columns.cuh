@@ -21,11 +21,6 @@ constexpr bool kInterleaved = true;  // sides of a warp read neighbouring rows: 
 #else
 constexpr bool kInterleaved = false;  // each thread reads neighbouring rows
 #endif
-#if defined(CK_TURNS)
-constexpr bool kTurns = true;  // each thread reads neighbouring rows several times, once
-#else
-constexpr bool kTurns = false;
-#endif
 
 struct ColumnArguments : ReduceArguments {
   Dimension<Offset, 2> kept[CK_RANK];      ///< of units; with strides of x and out
@@ -190,17 +185,11 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   if constexpr (Function::kAnyOrder || kOnce) {
     if constexpr (kOnce) {
       Pending<kTurnLevels> pending[kResults];
-      Offset first = first_of(strip * (kTurns ? a.turns : 1));
-      take_rows<false>(state, a, x, first, end, step, by);
-      if constexpr (kTurns) {
-        uint32 turn = 0;
+      Offset first = first_of(strip * a.turns);
 #pragma unroll 1
-        do {
-          unrolled<kResults>([&](uint32 i) { state[i] = pending[i].push(turn, state[i]); });
-          if (++turn == a.turns) break;
-          first += apart;
-          take_rows<false>(state, a, x, first, end, step, by);
-        } while (true);
+      for (uint32 turn = 0; turn < a.turns; ++turn, first += apart) {
+        take_rows<false>(state, a, x, first, end, step, by);
+        unrolled<kResults>([&](uint32 i) { state[i] = pending[i].push(turn, state[i]); });
       }
     } else {
 #pragma unroll 1

@@ -241,11 +241,10 @@ def _plan_rows(problem: ReduceProblem) -> Launch | None:
     chunk = tuning.BLOCK_LOADS * WARP * max(1, VECTOR_BYTES // item)
     by_warps = length <= WARP * chunk  # each lane has a state of a chunk
     share = shares.row_share(rows, length, item, chunk)
-    teams = [
-        t for t in tuning.TEAM_COSTS if (t > 1 or by_warps) and (t in {1, WARPS} or not any_order)
-    ]
+    costs = tuning.BLOCK_COSTS if any_order else tuning.TEAM_COSTS
     turn = tuning.WARP_TURN if any_order else chunk * item
-    team = WARPS if share < length else shares.row_team(rows, row_bytes, turn, teams)
+    costs = {team: cost for team, cost in costs.items() if team > 1 or by_warps}
+    team = WARPS if share < length else shares.row_team(rows, row_bytes, turn, costs)
     splits = 1 if team == 1 else -(-length // share)
     once = not any_order and team == WARPS and share <= WARPS * chunk
     once = once and (splits == 1 or share == WARPS * chunk)
@@ -365,7 +364,7 @@ def _plan_columns(problem: ReduceProblem) -> Launch | None:
     spec = reduction.specialise(
         "columns", wide=wide, rank=rank, width=width_bytes, threads=grid.most_threads,
         loads=grid.rows, interleaved=grid.interleaved, once=grid.states * once,
-        alone=once and splits == 1, turns=grid.turns > 1,
+        alone=once and splits == 1,
     )  # fmt: skip
     arguments = (
         ArgumentPacker(wide=wide)
@@ -402,9 +401,9 @@ def _plan_strided(problem: ReduceProblem) -> Launch:
     length = prod(d.size for d in along)
     state, chunk = reduction.state_bytes(wide=wide), tuning.STRIDED_UNITS * WARP
     share = shares.row_share(rows, length, width, chunk)
-    teams = [t for t in (1, WARPS) if t > 1 or length <= WARP * chunk]
+    costs = {t: cost for t, cost in tuning.BLOCK_COSTS.items() if t > 1 or length <= WARP * chunk}
     turn = tuning.WARP_TURN
-    team = WARPS if share < length else shares.row_team(rows, length * width, turn, teams)
+    team = WARPS if share < length else shares.row_team(rows, length * width, turn, costs)
     splits = 1 if team == 1 else -(-length // share)
     rank = rank_of(problem.kept) if len(along) <= 1 else max(3, rank_of(problem.kept, along))
     arguments = (

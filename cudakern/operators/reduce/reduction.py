@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -181,7 +182,6 @@ class Reduction:
         interleaved: bool = False,
         once: int = 0,
         alone: bool = False,
-        turns: bool = False,
         on_vectors: bool = False,
     ) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes.
@@ -218,11 +218,10 @@ class Reduction:
         if variant == "periods":
             defines.append(("CK_PAD", str(column_pad(state, width // self.kind.itemsize))))
         defines += [("CK_INTERLEAVED", "1")] if interleaved else []
-        defines += [("CK_TURNS", "1")] if turns else []
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
         shape += f"_t{threads}" if threads != THREADS else ""
         shape += f"_l{loads}" if loads else ""
-        shape += ("_i" if interleaved else "") + ("_k" if turns else "")
+        shape += "_i" if interleaved else ""
         shape += f"_n{once}" if once else ""
         shape += ("_a" if alone else "") + ("_v" if on_vectors else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
@@ -297,18 +296,23 @@ def specialisations() -> Iterator[KernelSpec]:
 
 def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
     """Yield a kernel of each variant, with 32-bit offsets."""
-    item = reduction.kind.itemsize
+    ordered, item = not reduction.is_any_order, reduction.kind.itemsize
     for variant in ("warps", "blocks"):
         yield reduction.specialise(variant, wide=False, rank=1)
+    if ordered:
+        yield reduction.specialise(
+            "blocks", wide=False, rank=1, once=WARPS, alone=True, on_vectors=True
+        )
     yield reduction.specialise("lanes", wide=False, rank=1, loads=1)
     yield reduction.specialise("tiles", wide=False)
-    if reduction.is_any_order:
+    if not ordered:
         vector = reduction.column_bytes(wide=False)
         yield reduction.specialise("periods", wide=False, rank=1, width=vector)
-    yield reduction.specialise("columns", wide=False, rank=1, width=item, loads=tuning.COLUMN_ROWS)
+    once, rows = WARPS * ordered, tuning.COLUMN_ROWS
+    loads = rows * (2 if ordered and item <= tuning.COLUMN_TWICE_BYTES else 1)
+    columns = partial(reduction.specialise, "columns", wide=False, rank=1, once=once)
+    yield columns(width=item, loads=loads)
+    if item < VECTOR_BYTES:
+        yield columns(width=reduction.results_bytes(wide=False), loads=rows)
     yield reduction.specialise("strided", wide=False, rank=1, width=item)
     yield reduction.specialise("strided", wide=False, rank=3, width=item)
-    if item < VECTOR_BYTES:
-        results = reduction.results_bytes(wide=False)
-        loads = tuning.COLUMN_ROWS
-        yield reduction.specialise("columns", wide=False, rank=1, width=results, loads=loads)

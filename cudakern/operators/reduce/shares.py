@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.engines.base import THREADS
 from cudakern.operators.reduce import tuning
-from cudakern.values.layout import MULTIPROCESSORS, VECTOR_BYTES, WORD_BYTES, round_up
+from cudakern.values.layout import MULTIPROCESSORS, VECTOR_BYTES, round_up
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
 WARP = 32
 WARPS = THREADS // WARP
@@ -34,20 +34,21 @@ def row_share(rows: int, length: int, unit_bytes: int, chunk: int) -> int:
     return min(length, share)
 
 
-def row_team(rows: int, row_bytes: int, turn: int, teams: Sequence[int]) -> int:
+def row_team(rows: int, row_bytes: int, turn: int, costs: Mapping[int, float]) -> int:
     """Return how many warps read a row, so that all rows take the fewest turns of a warp.
 
-    A row that a warp has in flight at once is for a warp: others had nothing to do.
+    A row that a warp has in flight at once is for a warp: others had nothing to do. ``costs`` are
+    those of a turn, by warps.
     """
-    if row_bytes <= tuning.WARP_TURN:
+    if row_bytes <= tuning.WARP_TURN and 1 in costs:
         return 1
 
     def cost(warps: int) -> float:
         turns = -(-row_bytes // (turn * warps))
         waves = -(-rows * warps // (tuning.BLOCKS * WARPS))
-        return turns * waves * tuning.TEAM_COSTS[warps]
+        return turns * waves * costs[warps]
 
-    return min(teams, key=cost)
+    return min(costs, key=cost)
 
 
 def period_splits(columns: int, nbytes: int) -> int:
@@ -153,7 +154,8 @@ def _column_threads(
     if packed and units <= WARP // tuning.COLUMN_ROWS:
         sides = 1 << (WARP // units).bit_length() - 1
         return ColumnGrid(units, WARPS, sides, True, tuning.COLUMN_ROWS, THREADS)  # noqa: FBT003
-    most_rows = tuning.COLUMN_ROWS * (2 if unit_bytes <= WORD_BYTES // 2 and not any_order else 1)
+    twice = unit_bytes <= tuning.COLUMN_TWICE_BYTES and not any_order
+    most_rows = tuning.COLUMN_ROWS * (2 if twice else 1)
     if not (vectors or short or any_order) and WARP // 8 < units < 2 * WARP and units & (units - 1):
         return ColumnGrid(units, THREADS // units, 1, False, most_rows, THREADS)  # noqa: FBT003
     power = 1 << (units - 1).bit_length()  # of two, at least the units

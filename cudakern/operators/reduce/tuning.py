@@ -40,13 +40,15 @@ MIN_SHARE_BYTES = 16 * 1024  # bytes of x in a share at least: a turn; estimate
 MOST_SPLITS = 2048  # blocks that share a result at most; limit
 MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
 WARP_TURN = 32 * 8 * 16  # bytes of a warp in flight: 8 vectors a lane; limit
-TEAM_COSTS = {1: 1, 8: 1.05, 4: 1.1, 2: 1.1}  # turns of so many warps for a row; estimate
+TEAM_COSTS = {1: 1, 8: 1.05, 4: 1.1, 2: 1.1}  # of a turn of so many warps for a row; estimate
+BLOCK_COSTS = {8: 1, 1: 1}  # the same, of other rows and functions: blocks, if in doubt; estimate
 TAIL_SPLITS = (1, 2, 4)  # blocks for each of many long rows; estimate
 TAIL_SHARE_BYTES = 64 * 1024  # bytes of a row for each of them at least; estimate
 TAIL_COST = 0.02  # turns of a row that each of them costs; estimate
 #
 # Columns
 COLUMN_ROWS = 8  # rows that a thread combines at a time; limit
+COLUMN_TWICE_BYTES = 4  # bytes of an element of which it combines twice as many; limit
 COLUMN_THREADS = 512  # threads of a block of elements, of few rows; measured
 COLUMN_WIDTH = 32  # units of a block: a line of elements, at least; measured
 COLUMN_LEAST_BYTES = 32  # bytes of a row of a block at least: a sector; measured
