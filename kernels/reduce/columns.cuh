@@ -1,8 +1,8 @@
 // Results that lie next to each other in x: a block is a grid of `width` units of them, vectors or
 // elements, by strips of threads. A thread reads neighbouring rows of a unit at a time, all in
-// flight, and leaves the states of the unit's results in shared memory: those of each time, or once.
-// In narrow arrays whose rows lie one behind the other, lanes of a warp read neighbouring rows: each
-// side of the warp reads every so many.
+// flight, and leaves the states of the unit's results in shared memory: those of each time, or
+// once. In narrow arrays whose rows lie one behind the other, lanes of a warp read neighbouring
+// rows: each side of the warp reads every so many.
 #pragma once
 
 #include "reduce/bytes.cuh"
@@ -11,8 +11,8 @@
 #if defined(CK_WIDTH)
 namespace ck {
 
-constexpr int kWidth = CK_WIDTH;                  // bytes of a unit
-constexpr int kResults = kWidth / sizeof(Input);  // of a unit
+constexpr int kWidth = CK_WIDTH;                                     // bytes of a unit
+constexpr int kResults = kWidth / sizeof(Input);                     // of a unit
 constexpr int kTurnLevels = kResults * sizeof(State) <= 16 ? 3 : 1;  // of turns of a thread, once
 constexpr int kAlongRank = CK_RANK < 3 ? 1 : CK_RANK;
 constexpr int kRows = CK_LOADS;  // of a thread in flight
@@ -26,19 +26,19 @@ struct ColumnArguments : ReduceArguments {
   Dimension<Offset, 2> kept[CK_RANK];      ///< of units; with strides of x and out
   Dimension<Offset, 2> along[kAlongRank];  ///< what is reduced; with strides of x and of places
   Offset units;
-  Offset length;       ///< rows
-  Offset share;        ///< of them for a block: as many as there are, or a power of two
-  Offset step;         ///< bytes from one result of a unit to the next
+  Offset length;            ///< rows
+  Offset share;             ///< of them for a block: as many as there are, or a power of two
+  Offset step;              ///< bytes from one result of a unit to the next
   Divisor<uint32> width;    ///< units of a block
   Divisor<uint32> results;  ///< of a block
-  uint32 strips;  ///< threads that read a unit's rows, or warps, if sides do
-  uint32 sides;   ///< of a warp: a power of two
-  uint32 width_shift;  ///< log2 of the width, if it is a power of two
-  uint32 strip_shift;  ///< log2 of strips that leave a state together, once
-  uint32 states;       ///< of each result that are left, once
-  uint32 turns;   ///< once: parts of a thread, next to each other: a power of two
-  uint32 round;   ///< states of each that shared memory has room for: a power of two if not all
-  uint32 room;    ///< parts of these, of all levels
+  uint32 strips;            ///< threads that read a unit's rows, or warps, if sides do
+  uint32 sides;             ///< of a warp: a power of two
+  uint32 width_shift;       ///< log2 of the width, if it is a power of two
+  uint32 strip_shift;       ///< log2 of strips that leave a state together, once
+  uint32 states;            ///< of each result that are left, once
+  uint32 turns;             ///< once: parts of a thread, next to each other: a power of two
+  uint32 round;  ///< states of each that shared memory has room for: a power of two if not all
+  uint32 room;   ///< parts of these, of all levels
 };
 
 /// A vector, or as many bytes as there are in an element; complex128 may lie on 8 bytes. What does
@@ -123,9 +123,7 @@ CK_DEVICE void take_rows(State (&state)[kResults], const ColumnArguments& a, con
   } else {
     unrolled<kResults>([&](uint32 i) {
       State row[kRows];
-      unrolled<kRows>([&](uint32 k) {
-        row[k] = leaf_of(exists(k), unit[k].piece[i]);
-      });
+      unrolled<kRows>([&](uint32 k) { row[k] = leaf_of(exists(k), unit[k].piece[i]); });
       if constexpr (kInterleaved) {
         state[i] = fold_warp(row, by, a.sides);
       } else {
@@ -180,7 +178,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
       store_result(a, at<Output>(a.out, written), one.state[0]);
     }
   };
-  const Offset parts = (rows - 1) / apart + 1;
+  const Offset parts = ((rows - 1) >> (31 - __clz(apart))) + 1;  // which is a power of two
   Unit<1>* const room = stage + a.round * results;
   if constexpr (Function::kAnyOrder || kOnce) {
     if constexpr (kOnce) {

@@ -65,7 +65,8 @@ CK_DEVICE void reduce_rows_by_lanes(const LaneArguments<kRank>& a) {
       for (uint32 bit = 2; bit < 32; bit *= 2) {
         if (bit < lanes) one = fold_neighbours(one, lane, bit);
       }
-      if (number < kRows) write(first + number * teams, out[number == 0 ? 0 : kRows - 1], one);
+      const Offset place = number == 0 ? out[0] : out[kRows - 1];
+      if (number < kRows) write(first + number * teams, place, one);
       return;
     }
   }

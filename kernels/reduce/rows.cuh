@@ -48,6 +48,13 @@ class RowReader {
 
   /// The state of a chunk, wherever it lies.
   CK_DEVICE State fold_chunk(Offset chunk) const {
+    if constexpr (kOnVectors && Function::kHasShifts) {
+      if ((chunk + 1) * kItemsOfChunk <= length_) {
+        Vectors vector;
+        load_whole<true>(vector, vectors_ + chunk * kChunk + lane_);
+        return fold_whole<Function, true>(vector, [] {});
+      }
+    }
     if (kOnVectors || phase_ == 0) return fold_ends<true>(chunk);
     return fold_ends<false>(chunk);
   }
@@ -68,20 +75,18 @@ class RowReader {
 
   template <bool kAligned, typename Put>
   CK_DEVICE void fold_all(Offset chunk, Offset every, Offset end, const Put& put) const {
-    if (!kAligned && chunk == 0 && chunk < end) {
-      put(chunk, fold_ends<kAligned>(chunk));
-      chunk += every;
-    }
+    // Chunk 0 of a row that starts off a vector comes last, with what else is at an end of the row.
+    const bool first = !kAligned && chunk == 0;
+    if (first) chunk += every;
     // In chunks before this one, lanes have whole vectors, and lane 0 has the one behind them.
     const uint32 behind = kAligned ? 0 : kItems;
     Offset whole = length_ > behind ? (length_ - behind) / (kChunk * kItems) : 0;
     if (whole > end) whole = end;
-    constexpr int kUnroll = kAligned && !Function::kHasShifts ? 2 : 1;
     const uint4* own = vectors_ + chunk * kChunk + lane_;
     const uint64 step = static_cast<uint64>(every) * kChunk;
     Vectors ahead;
     if (chunk < whole) load_whole<kAligned>(ahead, own);
-#pragma unroll kUnroll
+#pragma unroll 1
     while (chunk < whole) {
       const Offset next = chunk + every;
       own += step;
@@ -92,7 +97,9 @@ class RowReader {
       chunk = next;
     }
 #pragma unroll 1
-    for (; chunk < end; chunk += every) put(chunk, fold_ends<kAligned>(chunk));
+    for (Offset at = first ? 0 : chunk; at < end; at = at < chunk ? chunk : at + every) {
+      put(at, fold_ends<kAligned>(at));
+    }
   }
   template <bool kAligned>
   CK_DEVICE void load_whole(Vectors& vector, const uint4* own) const {
@@ -218,7 +225,8 @@ class RowReader {
         });
       } else {
         unrolled<kVectors>([&](uint32 k) {
-          const State behind = k + 1 < kVectors ? item[k + 1 < kVectors ? k + 1 : 0][0] : first[kLevel];
+          const State behind =
+              k + 1 < kVectors ? item[k + 1 < kVectors ? k + 1 : 0][0] : first[kLevel];
           const State given = lane_ == 0 ? behind : item[k][0];
           const State next = exchanged(
               given, [=](uint32 word) { return __shfl_sync(kAllLanes, word, lane_ + 1); });
@@ -362,9 +370,10 @@ CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared)
     constexpr Offset kChunk = row.kItemsOfChunk;
     const auto fill = [&](Offset first, uint32 chunks) {
       const Offset begin = from / kChunk + first;
-      row.fold_chunks(begin + warp, blockDim.x / 32, begin + chunks, [&](Offset chunk, const State& state) {
-        if (lane == 0) stage[chunk - begin].state[0] = state;
-      });
+      row.fold_chunks(begin + warp, blockDim.x / 32, begin + chunks,
+                      [&](Offset chunk, const State& state) {
+                        if (lane == 0) stage[chunk - begin].state[0] = state;
+                      });
     };
     states = stage_parts(stage, (count - 1) / kChunk + 1, kStageStates, 1, room, room + kWarps,
                          PartOfOne{}, fill);

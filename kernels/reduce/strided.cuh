@@ -42,9 +42,7 @@ CK_DEVICE State take_chunk(const State& before, const StridedArguments& a, const
   } else {
     unrolled<kUnits>([&](uint32 k) {
       State item[kResults];
-      unrolled<kResults>([&](uint32 i) {
-        item[i] = leaf_of(exists(k), unit[k].piece[i]);
-      });
+      unrolled<kResults>([&](uint32 i) { item[i] = leaf_of(exists(k), unit[k].piece[i]); });
       state[k] = fold(item);
     });
     return fold_warp(state, Lanes{lane});
@@ -91,8 +89,7 @@ CK_DEVICE void reduce_strided(const StridedArguments& a, char* shared) {
           if (lane == 0) stage[k].state[0] = one;
         }
       };
-      states =
-          stage_parts(stage, chunks, kStageStates, 1, room, room + kWarps, PartOfOne{}, fill);
+      states = stage_parts(stage, chunks, kStageStates, 1, room, room + kWarps, PartOfOne{}, fill);
     }
   }
   if (team == 1) {

@@ -46,8 +46,8 @@ struct StageRange {
 };
 
 /// Copies the elements of a range's vectors that lie in x in part.
-CK_DEVICE void stage_parts(const Extent<Offset>& x, const StageRange& range, char* shared,
-                           uint32 vector) {
+CK_DEVICE void stage_pieces(const Extent<Offset>& x, const StageRange& range, char* shared,
+                            uint32 vector) {
   if (vector >= range.count || (vector >= range.from && vector < range.to)) return;
 #pragma unroll 1
   for (uint32 byte = 0; byte < 16; byte += sizeof(Input)) {
@@ -75,8 +75,8 @@ CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, ch
     if (vector >= range.from && vector < range.to) stage[vector] = value[k];
   });
   // The first vector lies in x in part, the last one, or both.
-  if (threadIdx.x == 0) stage_parts(x, range, shared, 0);
-  if (threadIdx.x == 32 && range.count > 1) stage_parts(x, range, shared, range.count - 1);
+  if (threadIdx.x == 0) stage_pieces(x, range, shared, 0);
+  if (threadIdx.x == 32 && range.count > 1) stage_pieces(x, range, shared, range.count - 1);
 }
 
 #if defined(CK_VARIANT_TILES)
@@ -149,13 +149,12 @@ CK_DEVICE void reduce_tiles(const TileArguments& a, char* shared) {
     const uint32 count = behind < a.part ? behind : a.part;
     return fold_column(element, a.row_bytes, place.quotient < slabs ? count : 0, from);
   };
-  fold_parts(
-      (a.rows + a.part - 1) >> a.part_shift, results,
-      reinterpret_cast<Unit<1>*>(shared + a.stage_bytes),
-      [&](uint32 item) { return divide(item, a.results); }, read,
-      [&](uint32 result, const Unit<1>& one) {
-        if (result < slabs * columns) store_result(a, out + result, one.state[0]);
-      });
+  fold_parts((a.rows + a.part - 1) >> a.part_shift, results,
+             reinterpret_cast<Unit<1>*>(shared + a.stage_bytes),
+             [&](uint32 item) { return divide(item, a.results); }, read,
+             [&](uint32 result, const Unit<1>& one) {
+               if (result < slabs * columns) store_result(a, out + result, one.state[0]);
+             });
 }
 #endif
 

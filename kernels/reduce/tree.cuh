@@ -41,9 +41,9 @@ namespace ck {
 constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
 constexpr uint32 kWarps = kThreads / 32;
 constexpr uint32 kStageStates = CK_STAGE_STATES;  // that warps leave in shared memory
-constexpr int kSteps = 8;  // states that a thread combines at a time
+constexpr int kSteps = 8;                         // states that a thread combines at a time
 #if defined(CK_ONCE)
-constexpr bool kOnce = true;  // each thread leaves a state once
+constexpr bool kOnce = true;    // each thread leaves a state once
 constexpr int kLeft = CK_ONCE;  // states of a result that a block leaves: a power of two
 #else
 constexpr bool kOnce = false;
@@ -262,11 +262,6 @@ CK_DEVICE void fold_level(const States<kCount>& parts, const PartOf& part_of, co
     }
   }
 }
-/// Which part an item is of the single result that a block has.
-struct PartOfOne {
-  CK_DEVICE Division<uint32> operator()(uint32 item) const { return {item, 0}; }
-};
-
 /// The same, of all levels: `count` parts, and then of kSteps of these. `room` has room for the
 /// states of all parts, and for a seventh of them.
 template <int kCount, typename PartOf, typename Read, typename Put>
@@ -284,13 +279,36 @@ CK_DEVICE void fold_parts(uint32 count, uint32 units, Unit<kCount>* room, const 
   }
 }
 
-/// The states of parts of the same size that a thread finds one behind the other, as far as they wait
-/// for as many parts behind them.
+/// Which part an item is of the single result that a block has.
+struct PartOfOne {
+  CK_DEVICE Division<uint32> operator()(uint32 item) const { return {item, 0}; }
+};
+
+/// The same of a single result, by exchanges: there are no more parts than threads.
+template <typename Read, typename Put>
+CK_DEVICE void fold_parts(uint32 count, uint32, Unit<1>* room, const PartOfOne&, const Read& read,
+                          const Put& put) {
+  const Lanes lane = {threadIdx.x % 32};
+  const uint32 warp = threadIdx.x / 32;
+  Unit<1> one = {Function::identity()};
+  if (threadIdx.x < count) one = read(threadIdx.x, 0);
+  if (count > 1 && warp * 32 < count) one.state[0] = fold_lanes(one.state[0], lane);
+  if (count > 32) {
+    if (lane.lane == 0) room[warp] = one;
+    __syncthreads();
+    if (threadIdx.x == 0) one = States<1>{room, kWarps, 1}.part(0, 0);
+  }
+  if (threadIdx.x == 0) put(0, one);
+}
+
+/// The states of parts of the same size that a thread finds one behind the other, as far as they
+/// wait for as many parts behind them.
 template <int kLevels>
 struct Pending {
   State waiting[kLevels];
 
-  /// Adds the state of a part: returns that of it and of all in front of it, if there are 2^k parts.
+  /// Adds the state of a part: returns that of it and of all in front of it, if there are 2^k
+  /// parts.
   CK_DEVICE State push(uint32 number, State state) {
     unrolled<kLevels>([&](uint32 level) {
       const uint32 low = (2u << level) - 1;
@@ -310,24 +328,6 @@ struct Pending {
     return state;
   }
 };
-
-
-/// The same of a single result, by exchanges: there are no more parts than threads.
-template <typename Read, typename Put>
-CK_DEVICE void fold_parts(uint32 count, uint32, Unit<1>* room, const PartOfOne&, const Read& read,
-                          const Put& put) {
-  const Lanes lane = {threadIdx.x % 32};
-  const uint32 warp = threadIdx.x / 32;
-  Unit<1> one = {Function::identity()};
-  if (threadIdx.x < count) one = read(threadIdx.x, 0);
-  if (count > 1 && warp * 32 < count) one.state[0] = fold_lanes(one.state[0], lane);
-  if (count > 32) {
-    if (lane.lane == 0) room[warp] = one;
-    __syncthreads();
-    if (threadIdx.x == 0) one = States<1>{room, kWarps, 1}.part(0, 0);
-  }
-  if (threadIdx.x == 0) put(0, one);
-}
 
 /// States of parts of the same size, one behind the other, of some results: of all parts so far,
 /// the states that wait for as many parts behind them, by the logarithm of these. A thread has the

@@ -116,9 +116,8 @@ class ReduceProblem:
     @cached_property
     def can_start_anywhere(self) -> bool:
         """Whether rows start where the kernels of rows can read them."""
-        return self.is_aligned and (
-            self.x.itemsize < VECTOR_BYTES or not self.reduction.is_any_order
-        )
+        has_vectors = self.x.itemsize < VECTOR_BYTES or not self.reduction.is_any_order
+        return self.is_aligned and has_vectors and self.reduction.reads_vectors
 
     @cached_property
     def takes_vectors(self) -> bool:
@@ -164,7 +163,8 @@ def _plan_lanes(problem: ReduceProblem) -> Launch | None:
     """Return a plan for short rows of whole vectors."""
     row_bytes, rows = problem.length * problem.x.itemsize, problem.results
     vectors = row_bytes // VECTOR_BYTES
-    if not (problem.is_contiguous and problem.in_order and 0 < vectors <= WARP):
+    readable = problem.is_contiguous and problem.in_order and problem.reduction.reads_vectors
+    if not (readable and 0 < vectors <= WARP):
         return None
     others = [d.strides[0] for d in problem.kept]
     if alignment(problem.x.phase, row_bytes, *others) != VECTOR_BYTES:
@@ -390,7 +390,8 @@ def _plan_strided(problem: ReduceProblem) -> Launch:
     item, along = problem.x.itemsize, problem.along
     width = item
     others = [d.strides[0] for d in (*problem.kept, *along[:-1])]
-    if along[-1].strides[0] == item < VECTOR_BYTES and problem.in_order:
+    beside = along[-1].strides[0] == item < VECTOR_BYTES
+    if beside and problem.in_order and reduction.reads_vectors:
         piece = along[-1].size * item
         if alignment(problem.x.phase, piece, *others) == VECTOR_BYTES:
             items = width_items = VECTOR_BYTES // item

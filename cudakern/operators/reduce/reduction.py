@@ -11,7 +11,7 @@ from cudakern.engines.base import RESIDENT_BLOCKS, THREADS, KernelSpec
 from cudakern.operators.reduce import tuning, types
 from cudakern.operators.reduce.types import ReduceFunction
 from cudakern.values.dtypes import DataType
-from cudakern.values.layout import VECTOR_BYTES
+from cudakern.values.layout import VECTOR_BYTES, WORD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +101,11 @@ class Reduction:
     def is_long(self) -> bool:
         """Whether the code for an element is long."""
         return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether kernels of rows take it: long code for each of many elements takes too long."""
+        return not self.is_long or self.kind.itemsize >= WORD_BYTES
 
     @property
     def is_any_order(self) -> bool:
@@ -248,6 +253,8 @@ class Reduction:
         converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
         if variant in {"blocks", "columns"} and (self.is_long or (converts and wide)):
             return 1
+        if variant in {"blocks", "warps"} and converts and not wide:
+            return 3
         large = self.has_places and self.state_bytes(wide=wide) >= VECTOR_BYTES
         if wide or self.is_long or variant == "periods" or (large and variant != "strided"):
             return 2
@@ -297,13 +304,11 @@ def specialisations() -> Iterator[KernelSpec]:
 def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
     """Yield a kernel of each variant, with 32-bit offsets."""
     ordered, item = not reduction.is_any_order, reduction.kind.itemsize
-    for variant in ("warps", "blocks"):
-        yield reduction.specialise(variant, wide=False, rank=1)
-    if ordered:
-        yield reduction.specialise(
-            "blocks", wide=False, rank=1, once=WARPS, alone=True, on_vectors=True
-        )
-    yield reduction.specialise("lanes", wide=False, rank=1, loads=1)
+    row = partial(reduction.specialise, wide=False, rank=1)
+    if reduction.reads_vectors:
+        yield from (row("warps"), row("blocks"), row("lanes", loads=1))
+        if ordered:
+            yield row("blocks", once=WARPS, alone=True, on_vectors=True)
     yield reduction.specialise("tiles", wide=False)
     if not ordered:
         vector = reduction.column_bytes(wide=False)

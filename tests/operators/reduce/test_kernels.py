@@ -89,7 +89,11 @@ def test_cases_are_of_every_variant(plans):
         for (shape, axis, view), function in product(CASES.values(), ("sum", "argmax")):
             ck.reduce(np.zeros(shape, np.float32)[view], function, axis)
     assert {plan.variant for plan in plans} == VARIANTS
-    assert {plan.variant for plan in plans if plan.workspace} == VARIANTS - {"lanes", "tiles", "warps"}
+    assert {plan.variant for plan in plans if plan.workspace} == VARIANTS - {
+        "lanes",
+        "tiles",
+        "warps",
+    }
 
 
 def test_more_blocks_than_one_has_threads_share_a_row(plans, monkeypatch):

@@ -131,6 +131,26 @@ def test_rows_and_columns_of_any_length(place, function, dtype):
             check(x, function, axis, options, place)
 
 
+WIDTHS = [1, 2, 4, 5, 7, 8, 9, 12, 16, 20, 31, 33, 48, 63, 64, 65, 130]
+OF_COLUMNS = [9, 129, 700, 1100, 3001, 9001]
+
+
+@each(
+    ("width", "n"),
+    [
+        (width, n)
+        for k, width in enumerate(WIDTHS)
+        for n in (OF_COLUMNS if is_thorough() else [OF_COLUMNS[k % len(OF_COLUMNS)]])
+    ],
+)
+def test_columns_of_any_width(place, width, n):
+    rng = np.random.default_rng(64)
+    for dtype in ["float32", "float16", *["float64", "complex128"] * is_thorough()]:
+        x = numbers(rng, (n, width), dtype, "sum", n)
+        for array in (put(x, place), shifted(x, place, min(x.itemsize, 8))):
+            check(array, "sum", 0, {}, place)
+
+
 #: Rows of blocks that share them, and of which few blocks have many parts.
 LONG = [((1, 300_000), 1), ((3, 70_001), 1), ((70_001, 3), 0), ((30_000, 33), 0), ((9000, 32), 0)]
 LONG += [((2, 9000, 17), 1), ((2_000_003,), 0), ((5, 400_000), 1)] * is_thorough()
