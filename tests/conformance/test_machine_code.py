@@ -16,7 +16,6 @@ from cudakern.operators.gather.plan import specialise as gather
 from cudakern.operators.nonzero.plan import specialise as nonzero
 from cudakern.operators.reduce.reduction import kernels_of, reductions
 from cudakern.operators.reduce.types import INITIAL_FUNCTIONS, ReduceFunction
-from cudakern.values.dtypes import DataType
 from perf.static import cubins
 from perf.static.budgets import resource_faults, rules_of, survey
 from perf.static.budgets_indexing import MAX_REGISTERS, max_registers

@@ -29,8 +29,9 @@ from tests.planted_faults import texts_of
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("sharing")]
 
 RNG = np.random.default_rng(8)
-COLUMNS = RNG.random((900, 33), np.float32)
+COLUMNS = RNG.random((2000, 33), np.float32)
 ROW = RNG.random(20_003, np.float32)
+LONG_ROW = RNG.random(2_200_000, np.float32)  # more states than a warp combines
 TRIPLES = RNG.random((900, 3), np.float32)
 SPARSE = (RNG.random((5000, 8)) < 0.3).astype(np.int32)
 TABLE = RNG.integers(0, 100, (20, 30, 2)).astype(np.uint8)
@@ -46,6 +47,7 @@ SEED = 0
 CALLS = {
     "columns": lambda: ck.reduce(COLUMNS, "sum", 0),
     "blocks": lambda: ck.reduce(ROW, "sum", 0),
+    "many blocks": lambda: ck.reduce(LONG_ROW, "sum", 0),
     "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
     "vectors": lambda: ck.reduce(WIDE, "sum", 0),
     "nonzero": lambda: ck.argwhere(SPARSE),
@@ -99,9 +101,10 @@ MUTATIONS = [
                               ("acq_rel.cta", False))),
         ("count_before_all_wrote", "columns", TREE, f"  {BARRIER}\n  bool last"),
         ("fold_by_who_comes_first", "blocks", TREE, " ==§\n           blocks - 1;§ 0;§"),
-        ("fold_of_a_block", "vectors", TREE, f"splits = gridDim.y;\n  {BARRIER}\n"),
-        ("fold_of_levels", "blocks", TREE, f"    {BARRIER}\n    fold_level("),
-        ("tiles", "tiles", "reduce/tiles.cuh", f"    {BARRIER}\n    const char* const first"),
+        ("fold_of_a_block", "vectors", TREE, f"gridDim.y;\n  {BARRIER}\n"),
+        ("fold_of_levels", "columns", TREE, f"    {BARRIER}\n    fold_level("),
+        ("fold_of_warps", "many blocks", TREE, f"room[warp] = one;\n    {BARRIER}\n"),
+        ("tiles", "tiles", "reduce/tiles.cuh", f"  {BARRIER}\n  const char* const first"),
         ("word_stored_weakly", "nonzero", PTX, "st.§relaxed.gpu.§§global.u64"),
         ("word_stored_for_the_block", "nonzero", PTX, "st.relaxed.§gpu§cta§.global.u64"),
         ("ticket_before_others_read_it", "nonzero", NONZERO, f"  {BARRIER}\n  // While"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import re
 from math import prod
 
 import numpy as np
@@ -89,8 +90,14 @@ def test_smaller_workloads_run_the_same_kernels(line):
     entry, is_small = launch(workload)
     assert entry.startswith(f"ck_{workload.operator}_")
     assert entry.endswith("_o64") == line.wide, entry
-    expected = [(entry.replace("_o64", "_o32"), is_small)] * 2
-    assert [launch(workload.shrink(elements)) for elements in (2**20, 2**18)] == expected
+    expected = {(_form(entry), is_small)}
+    small = [launch(workload.shrink(elements)) for elements in (2**20, 2**18)]
+    assert {(_form(entry), is_small) for entry, is_small in small} == expected
+
+
+def _form(entry):
+    """Return a kernel's name without what the number of elements decides: offsets and turns."""
+    return re.sub(r"_(o\d+|l[12]|n\d+|a|v)(?=_|$)", "", entry)
 
 
 @each("workload", WORKLOADS, ids=IDS)
