@@ -11,6 +11,12 @@
 #include "reduce/strided.cuh"
 #include "reduce/tiles.cuh"
 
+#if defined(CK_VARIANT_BLOCKS) && __CUDA_ARCH__ >= 1000 && CK_RESIDENT_BLOCKS > 3
+// Compilers keep more in registers for these GPUs, and would move the rest to memory.
+#undef CK_RESIDENT_BLOCKS
+#define CK_RESIDENT_BLOCKS 3
+#endif
+
 namespace ck {
 
 #if defined(CK_VARIANT_WARPS)

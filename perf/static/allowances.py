@@ -79,6 +79,7 @@ _PLACES = "8 elements, with their places"
 _STATES = "a state each for 16 bytes, some missing; L1 makes them positive"
 _LONGER = "loops are longer here"
 _REGISTERS = "few registers are missing here"
+_ANYWHERE = "8 elements, wherever a row starts"
 _ADDRESS = "outside of the loops, an address waits until they have ended"
 
 _ALL: Collection[str] = ()
@@ -86,9 +87,11 @@ _NEAREST = {"kClamp", "kWrap"}
 _ARG = {ReduceFunction.ARGMAX, ReduceFunction.ARGMIN}
 _EXP, _L1, _L2 = {ReduceFunction.LOG_SUM_EXP}, {ReduceFunction.L1}, {ReduceFunction.L2}
 _ROOTS = _L2 | {ReduceFunction.AVERAGE, ReduceFunction.LOG_SUM}
+_EXTREMES = _ARG | {ReduceFunction.MAX, ReduceFunction.MIN}
 _SUMS = _ROOTS | _L1 | {ReduceFunction.SUM, ReduceFunction.SUM_SQUARE}
 _BYTES = {DataType.INT8, DataType.UINT8, DataType.BOOL}
 _SHORTS = {DataType.INT16, DataType.UINT16}
+_INTEGERS = {kind for kind in DataType if kind.name.lstrip("U").startswith("INT")}
 _HALVES = {DataType.FLOAT16, DataType.BFLOAT16}
 _FLOAT64, _COMPLEX64 = {DataType.FLOAT64}, {DataType.COMPLEX64}
 _COMPLEX = {DataType.COMPLEX64, DataType.COMPLEX128}
@@ -117,22 +120,32 @@ ALLOWANCES = (
     Allowance(_BITS, NONZERO, {"columns"}, {1: 235, 2: 172, 4: 140, 8: 135}, wide=True),
     Allowance(_BITS, NONZERO, {"parts"}, 112, wide=False),
     Allowance(_BITS, NONZERO, {"parts"}, 172, wide=True),
-    Allowance(_DOUBLES, REDUCE, {"columns", "periods"}, 335, functions=_EXP, results=_FLOAT64),
-    Allowance(_DOUBLES, REDUCE, _ALL, 135, functions=_EXP, results=_FLOAT64),
-    Allowance(_ALIKE, REDUCE, {"blocks", "warps"}, 240, functions=_EXP, spilled={8}),
-    Allowance("an exponential for each element", REDUCE, _ALL, 215, functions=_EXP),
+    Allowance(_DOUBLES, REDUCE, _ALL, 640, functions=_EXP, results=_FLOAT64),
+    Allowance(f"8 elements; {_ALIKE}", REDUCE, _ALL, 365, functions=_EXP, kinds=_HALVES,
+              spilled={8}),
+    Allowance(_ALIKE, REDUCE, _ALL, 410, functions=_EXP),
     Allowance(_ONE_BY_ONE, REDUCE, {"tiles"}, 90),
     Allowance("a product of complex numbers for each element", REDUCE, _ALL, 95,
-              functions={ReduceFunction.MULTIPLY}, kinds=_COMPLEX),
-    Allowance("8 exponentials", REDUCE, _ALL, 90, functions=_EXP, kinds=_HALVES),
+              functions={ReduceFunction.MULTIPLY}, kinds=_COMPLEX, loads=6),
     Allowance(_PLACES, REDUCE, {"blocks"}, 80, functions=_ARG, kinds=_HALVES, wide=True),
-    Allowance(_PLACES, REDUCE, {"blocks", "warps"}, 70, functions=_ARG, kinds=_HALVES),
+    Allowance(_PLACES, REDUCE, {"blocks", "warps"}, 75, functions=_ARG, kinds=_HALVES),
     Allowance(_PLACES, REDUCE, {"columns"}, 85, functions=_ARG, kinds=_HALVES),
+    Allowance(_ANYWHERE, REDUCE, {"blocks", "warps"}, 90, kinds=_HALVES),
+    Allowance(f"{_ANYWHERE}, in float64", REDUCE, {"blocks", "warps"}, 95, kinds=_INTEGERS,
+              results=_FLOAT64),
+    Allowance("numbers are compared part by part", REDUCE, {"strided"}, 220,
+              functions=_EXTREMES, kinds=_COMPLEX64),
+    Allowance("the same", REDUCE, {"columns"}, 115, functions=_EXTREMES, kinds=_COMPLEX64, loads=6),
+    Allowance("a number for 16 bytes", REDUCE, {"strided"}, 140, functions=_SUMS,
+              kinds={DataType.COMPLEX128}),
+    Allowance("a number for 16 bytes", REDUCE, {"blocks", "warps"}, 95, functions=_SUMS,
+              kinds={DataType.COMPLEX128}),
     Allowance(_STATES, REDUCE, {"periods"}, 124, functions=_L1, kinds={DataType.INT8}),
     Allowance(_STATES, REDUCE, {"periods"}, 100, kinds=_BYTES),
-    Allowance("elements with their places", REDUCE, {"periods"}, 80, functions=_ARG),
+    Allowance("elements with their places", REDUCE, {"periods"}, 80, functions=_ARG, loads=5),
     Allowance(f"{_SEVERAL} beside the loads", REDUCE, {"columns"}, 115, ranks={3, 8}),
-    Allowance("a square root for each element", REDUCE, _ALL, 85, functions=_L1, kinds=_COMPLEX64),
+    Allowance("8 sums", REDUCE, {"columns"}, 70, kinds=_HALVES),
+    Allowance("a square root for each element", REDUCE, _ALL, 90, functions=_L1, kinds=_COMPLEX64),
 )  # fmt: skip
 #: Of NVRTC before a version, for some architectures: all that fit count, beside the first of
 #: `ALLOWANCES`.
@@ -165,9 +178,8 @@ EARLIER: dict[tuple[tuple[int, int], tuple[str, ...]], tuple[Allowance, ...]] = 
     ),
     ((13, 4), ("sm_120",)): (
         Allowance(_LONGER, REDUCE, {"columns"}, 109, functions=_ARG, kinds={DataType.COMPLEX128}),
-        Allowance(_LONGER, REDUCE, _ALL, 109, results={DataType.FLOAT64, DataType.COMPLEX128}),
-        Allowance(_LONGER, REDUCE, {"blocks", "warps"}, 302, functions=_EXP, results=_FLOAT64),
-        Allowance(_LONGER, REDUCE, {"columns", "periods"}, 690, functions=_EXP, results=_FLOAT64),
+        Allowance(_LONGER, REDUCE, _ALL, 235, results={DataType.FLOAT64, DataType.COMPLEX128}),
+        Allowance(_LONGER, REDUCE, _ALL, 1350, functions=_EXP, results=_FLOAT64),
     ),
     ((13, 1), ("sm_70", "sm_75")): (
         Allowance(_LONGER, "gather", {"packed"}, {8: 72}, wide=False),
@@ -194,5 +206,4 @@ def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple
         if allowance.fits(kernel)
     )
     counted = (first, *earlier) if first else earlier
-    spilling = (first, *earlier) if first and first.spilled else earlier
-    return max((a.instructions(kernel) for a in counted), default=MOST), spilling
+    return max((a.instructions(kernel) for a in counted), default=MOST), counted

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Bytes in flight that a multiprocessor of an H200 needs, where a thread promises loads.
 STREAMING_ARCH, MIN_BYTES_IN_FLIGHT = "sm_90", 48 * 1024
+#: GPUs for which blocks of rows ask for no more than so many at once: ``kernels/reduce.cu``.
+FEWER_FROM, FEWER = 100, 3
 
 
 def rules_of(kernel: BudgetedKernel) -> ModuleType:
@@ -36,9 +38,17 @@ def rules_of(kernel: BudgetedKernel) -> ModuleType:
     return budgets_reduce if kernel.operator == REDUCE else budgets_indexing
 
 
+def compiled_for(arch: str, kernel: BudgetedKernel) -> BudgetedKernel:
+    """Return a kernel with the resident blocks that its text asks for on a GPU."""
+    if kernel.variant != "blocks" or int(arch.removeprefix("sm_")) < FEWER_FROM:
+        return kernel
+    fewer = min(kernel.spec.resident_blocks, FEWER)
+    return replace(kernel, spec=replace(kernel.spec, resident_blocks=fewer))
+
+
 def faults(kernel: BudgetedKernel, figures: Figures, usage: Usage, listing: Listing) -> list[Fault]:
     """Return the budgets that a kernel breaks."""
-    rules = rules_of(kernel)
+    rules, kernel = rules_of(kernel), compiled_for(figures.arch, kernel)
     wrong = resource_faults(usage, rules.max_registers(kernel))
     wrong += rules.code_faults(kernel, listing.code)
     most, earlier = allowed(kernel, figures.arch, nvrtc.version())

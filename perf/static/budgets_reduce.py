@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from cudakern.operators.reduce.tuning import LANE_ROWS
 from cudakern.operators.reduce.types import ReduceFunction
 from cudakern.values.dtypes import DataType
 from cudakern.values.layout import VECTOR_BYTES
@@ -34,7 +35,7 @@ UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
 #: do, too. CUDA's code scales numbers before it flushes them, in so many additions at most.
 ROOTED = {ReduceFunction.AVERAGE, ReduceFunction.L2}
 ROOTED_COMPLEX = {ReduceFunction.L1, ReduceFunction.LOG_SUM}
-FLUSHING_ADDITIONS = 8
+FLUSHING_ADDITIONS = 9
 #: Functions without a division, unless numbers are complex.
 PLAIN = {*ReduceFunction} - ROOTED - {ReduceFunction.LOG_SUM, ReduceFunction.LOG_SUM_EXP}
 _LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
@@ -89,7 +90,8 @@ def _decides_elsewhere(kernel: BudgetedKernel) -> bool:
         (columns and (kernel.width != VECTOR_BYTES or kind is DataType.COMPLEX128))  # not of 16
         or (variant == "periods" and kind.itemsize == 1)  # arithmetic, beside 16 states
         or (variant == "tiles" and large)  # states of 16 bytes and more
-        or (variant in {"blocks", "lanes"} and reduction.is_long)
+        or reduction.is_long  # exponentials in float64, or 8 of 16 bytes
+        or (reduction.function is ReduceFunction.LOG_SUM_EXP and kind.itemsize == 2)  # noqa: PLR2004
     )
 
 
@@ -102,7 +104,9 @@ def loads_of(kernel: BudgetedKernel) -> int:
     converts = _is_integer(kind) and to_double
     if converts and variant in {"blocks", "warps", "columns", "periods"}:
         return LOADS_TO_CONVERT
-    if variant == "lanes" or (variant in {"blocks", "warps"} and not reduction.is_any_order):
+    if variant == "lanes":  # a row each, if there are few
+        return 0 if kernel.macros["CK_LOADS"] == "1" else LANE_ROWS
+    if variant in {"blocks", "warps"} and not reduction.is_any_order:
         return ROW_LOADS
     if variant not in {"columns", "periods"} or kind.itemsize != 2:  # noqa: PLR2004
         return LOADS
@@ -119,7 +123,7 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
         wrong.append(Fault(Kind.LOADS, loads, least))
     # Blocks that share results count themselves in, with a fence. Other atomic operations are
     # faults, above all those of floats.
-    shares = kernel.variant in SHARED or "CK_SHARED" in kernel.macros
+    shares = kernel.variant in SHARED and "CK_ALONE" not in kernel.macros
     arrivals = 1 if shares else 0
     atomics = [line for line in code if is_atomic(line)]
     counts = [matches(line, "ATOMG", "INC", "STRONG", "GPU") for line in atomics]

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.base import KernelSpec
 from cudakern.operators.operator import specialisations
-from cudakern.operators.reduce.reduction import (
-    Reduction,
-    kernels_of,
-    reductions,
-)
+from cudakern.operators.reduce import tuning
+from cudakern.operators.reduce.reduction import Reduction, kernels_of, reductions
 from cudakern.operators.reduce.types import ReduceFunction, result_type
 from cudakern.values.dtypes import DataType
 from perf.static.cubins import architectures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 NONZERO, REDUCE = "nonzero_coordinates", "reduce"
 #: Kernels that are compiled together.
 BATCH = 40
+#: Rows of a thread in flight, where a kernel's name has them.
+ROWS = {"lanes": tuning.LANE_ROWS, "columns": tuning.COLUMN_ROWS}
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,20 @@ def reduce_kernel(
     wide: bool = False,
     rank: int = 0,
     width: int = 0,
+    shape: Mapping[str, Any] = MappingProxyType({}),
     **options: Any,  # noqa: ANN401  of a Reduction
 ) -> BudgetedKernel:
-    """Return the kernel of a variant of reduce, by the names of function and data types."""
+    """Return the kernel of a variant of reduce, by the names of function and data types.
+
+    ``shape`` has other arguments of `Reduction.specialise`.
+    """
     which, x = ReduceFunction[function], DataType[kind]
     written = DataType[result] if result else result_type(which, x)
     reduction = Reduction(which, x, written, **options)
-    return BudgetedKernel(
-        reduction.specialise(variant, wide=wide, rank=rank, width=width), reduction
+    spec = reduction.specialise(
+        variant, wide=wide, rank=rank, width=width, loads=ROWS.get(variant, 0), **shape
     )
+    return BudgetedKernel(spec, reduction)
 
 
 #: Some of the kernels of reduce that are not listed; each has options that make it rare.
@@ -148,6 +153,13 @@ RARE = (
     reduce_kernel("columns", "SUM", "FLOAT16", rank=1, width=16, has_initial=True),
     reduce_kernel("strided", "MULTIPLY", "COMPLEX128", wide=True, rank=8, width=16,
                   has_initial=True),
+    reduce_kernel("lanes", "LOG_SUM_EXP", "FLOAT32", rank=1),
+    reduce_kernel("blocks", "SUM", "FLOAT16", rank=1, shape={"once": 8}),
+    reduce_kernel("columns", "SUM", "FLOAT32", rank=1, width=16,
+                  shape={"once": 8, "interleaved": True}),
+    reduce_kernel("columns", "SUM", "FLOAT16", rank=1, width=16, shape={"interleaved": True}),
+    reduce_kernel("columns", "SUM", "FLOAT32", rank=1, width=4,
+                  shape={"once": 16, "threads": 512, "alone": True}),
 )  # fmt: skip
 
 
