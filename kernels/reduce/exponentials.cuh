@@ -37,7 +37,8 @@ template <bool kIsRough>
 class Terms<float, kIsRough> {
  public:
   static constexpr float kMost = 1 << 27;
-  static constexpr float kNear = 16;  // maxima of less have a shift of 0
+  static constexpr float kNear = 16;       // maxima of less have a shift of 0
+  static constexpr float kNone = -104.5f;  // whose term is 0 then: the last bits of biased are 0
 
   Terms() = default;
   CK_DEVICE static Terms near_zero() {

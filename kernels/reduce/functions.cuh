@@ -273,6 +273,34 @@ struct LogSumExp : Defaults {
       return {maximum, terms.template with<true>(a.sum + b.sum, other)};
     }
   };
+  CK_DEVICE static Alike alike_near() { return {TermsOf::near_zero()}; }
+  /// Whether elements are near zero, or absent.
+  template <int kCount>
+  CK_DEVICE static bool are_near_or_absent(const State (&state)[kCount]) {
+    bool are = true;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      are = are && (fabs(state[k].maximum) < TermsOf::kNear || state[k].maximum == -infinity<T>());
+    }
+    return are;
+  }
+  /// A vector's elements; for those that are absent, elements whose terms are 0 beside near ones.
+  template <typename V>
+  CK_DEVICE static V without_absent(const V& vector) {
+    Packed<V, In> items;
+    items.vector = vector;
+    if constexpr (sizeof(T) == 4) {  // in double, those of absent ones are 0 themselves
+      unrolled<Packed<V, In>::kPieces>([&](uint32 i) {
+        items.piece[i] = convert<In>(fmax(convert<T>(items.piece[i]), TermsOf::kNone));
+      });
+    }
+    return items.vector;
+  }
+  /// The state of such elements as that of the elements themselves.
+  CK_DEVICE static State with_absent(State state) {
+    const bool is_absent = sizeof(T) == 4 && state.maximum < -TermsOf::kNear;
+    return {is_absent ? -infinity<T>() : state.maximum, state.sum};
+  }
   /// The shift of the highest of some elements' states, and whether it is that of the lowest one.
   template <int kCount>
   CK_DEVICE static Alike alike(const State (&state)[kCount], bool& holds) {

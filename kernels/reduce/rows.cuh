@@ -46,22 +46,16 @@ class RowReader {
         length_(length),
         lane_(lane) {}
 
-  /// The state of a chunk, wherever it lies.
+  /// The state of a chunk.
   CK_DEVICE State fold_chunk(Offset chunk) const {
-    if constexpr (kOnVectors && Function::kHasShifts) {
-      if ((chunk + 1) * kItemsOfChunk <= length_) {
-        Vectors vector;
-        load_whole<true>(vector, vectors_ + chunk * kChunk + lane_);
-        return fold_whole<Function, true>(vector, [] {});
-      }
-    }
-    if (kOnVectors || phase_ == 0) return fold_ends<true>(chunk);
-    return fold_ends<false>(chunk);
+    State state;
+    fold_chunks(chunk, 1, chunk + 1, [&](Offset, const State& one) { state = one; });
+    return state;
   }
   /// Combines chunks from `chunk` on, every so many, before `end`: put(chunk, state) gets each.
   template <typename Put>
   CK_DEVICE void fold_chunks(Offset chunk, Offset every, Offset end, const Put& put) const {
-    if (phase_ == 0) {
+    if (kOnVectors || phase_ == 0) {
       fold_all<true>(chunk, every, end, put);
     } else {
       fold_all<false>(chunk, every, end, put);
@@ -75,103 +69,124 @@ class RowReader {
 
   template <bool kAligned, typename Put>
   CK_DEVICE void fold_all(Offset chunk, Offset every, Offset end, const Put& put) const {
-    // Chunk 0 of a row that starts off a vector comes last, with what else is at an end of the row.
-    const bool first = !kAligned && chunk == 0;
-    if (first) chunk += every;
-    // In chunks before this one, lanes have whole vectors, and lane 0 has the one behind them.
-    const uint32 behind = kAligned ? 0 : kItems;
-    Offset whole = length_ > behind ? (length_ - behind) / (kChunk * kItems) : 0;
-    if (whole > end) whole = end;
-    const uint4* own = vectors_ + chunk * kChunk + lane_;
-    const uint64 step = static_cast<uint64>(every) * kChunk;
     Vectors ahead;
-    if (chunk < whole) load_whole<kAligned>(ahead, own);
+    if (chunk < end) load_chunk<kAligned>(ahead, chunk);
 #pragma unroll 1
-    while (chunk < whole) {
+    while (chunk < end) {
       const Offset next = chunk + every;
-      own += step;
       const auto load_next = [&] {
-        if (next < whole) load_whole<kAligned>(ahead, own);
+        if (next < end) load_chunk<kAligned>(ahead, next);
       };
-      put(chunk, fold_whole<Function, kAligned>(ahead, load_next));
+      put(chunk, fold_loaded<kAligned>(ahead, chunk, load_next));
       chunk = next;
     }
-#pragma unroll 1
-    for (Offset at = first ? 0 : chunk; at < end; at = at < chunk ? chunk : at + every) {
-      put(at, fold_ends<kAligned>(at));
-    }
+  }
+  /// Whether lanes have whole vectors of a chunk, and lane 0 the one behind them.
+  template <bool kAligned>
+  CK_DEVICE bool is_whole(Offset chunk) const {
+    return (kAligned || chunk != 0) &&
+           (chunk + 1) * kItemsOfChunk + (kAligned ? 0 : kItems) <= length_;
   }
   template <bool kAligned>
-  CK_DEVICE void load_whole(Vectors& vector, const uint4* own) const {
+  CK_DEVICE void load_chunk(Vectors& vector, Offset chunk) const {
+    if (!is_whole<kAligned>(chunk)) return load_end<kAligned>(vector, chunk);
+    const uint4* const own = vectors_ + chunk * kChunk + lane_;
     unrolled<kLoads>([&](uint32 k) { vector[k] = load_once(own + 32 * k); });
     if (!kAligned) vector[kLoads] = load_if<true>(lane_ == 0, own + kChunk);
   }
+  /// Loads a chunk at an end of the row.
+  template <bool kAligned>
+  CK_DEVICE void load_end(Vectors& vector, Offset chunk) const {
+    const Offset first = chunk * kChunk + lane_, bytes = length_ * sizeof(Input) + phase_;
+    const uint4 absent = absent_vector();
+    unrolled<kLoads + 1>([&](uint32 k) {
+      const Offset at = first + 32 * k;
+      const bool has = at < bytes / 16 && (kAligned || (at != 0 && (k < kLoads || lane_ == 0)));
+      if (k < kLoads || !kAligned) vector[k] = load_if<true>(has, vectors_ + at, absent);
+    });
+    if constexpr (Function::kHasAbsent) {
+      if (!kAligned) put_items(vector, first, 0);
+      if (bytes % 16 != 0) put_items(vector, first, bytes / 16);
+    }
+  }
+  /// Reads the elements of a vector that lies in the row in part, if it is one of this lane's.
+  CK_DEVICE void put_items(Vectors& vector, Offset first, Offset number) const {
+    const Offset apart = number - first;
+    if (apart % 32 != 0 || apart > (lane_ == 0 ? kChunk : kChunk - 32)) return;
+    Packed<uint4, Input> items;
+    items.vector = absent_vector();
+    unrolled<kItems>([&](uint32 i) {
+      const Offset at = number * kItems + i - phase_ / sizeof(Input);
+      if (at < length_) items.piece[i] = load(row_ + at);
+    });
+    unrolled<kLoads + 1>([&](uint32 k) {  // without a table of jumps
+      Packed<uint4, uint32> words, own;
+      words.vector = items.vector;
+      own.vector = vector[k];
+      unrolled<4>(
+          [&](uint32 i) { own.piece[i] = apart == 32 * k ? words.piece[i] : own.piece[i]; });
+      vector[k] = own.vector;
+    });
+  }
   /// The state of a chunk. The next one is loaded while states are exchanged, or behind that.
-  template <typename F, bool kAligned, typename LoadNext>
-  CK_DEVICE State fold_whole(const Vectors& vector, const LoadNext& load_next) const {
-    if constexpr (F::kHasShifts && kAligned) {
-      State item[kLoads * kItems];
-      unrolled<kLoads>([&](uint32 k) { put_leaves(item + k * kItems, vector[k]); });
-      bool holds;
-      typename F::Alike alike = F::alike(item, holds);
-      const auto first =
-          exchanged(alike.terms, [](uint32 word) { return __shfl_sync(kAllLanes, word, 0); });
-      State state[kLoads], one;
-      if (__all_sync(kAllLanes, holds && !(alike.terms != first))) {
-        alike.terms = first;
-        unrolled<kLoads>([&](uint32 k) { state[k] = fold_part(item + k * kItems, alike); });
-        one = fold_warp(state, Lanes{lane_}, 32, alike);
-      } else {
-        unrolled<kLoads>([&](uint32 k) { state[k] = fold_part(item + k * kItems, Combine{}); });
-        one = fold_warp(state, Lanes{lane_});
-      }
+  template <bool kAligned, typename LoadNext>
+  CK_DEVICE State fold_loaded(Vectors& vector, Offset chunk, const LoadNext& load_next) const {
+    if constexpr (Function::kHasShifts) {
+      const State one = fold_with_shifts<Function, kAligned>(vector);
       load_next();
       return one;
     } else {
       State state[kLoads];
-      fold_vectors<kAligned>(state, vector);
+      fold_vectors<kAligned, kLoads>(state, vector, Combine{});
+      if constexpr (!Function::kHasAbsent) {
+        if (!is_whole<kAligned>(chunk)) put_states<kAligned>(state, chunk);
+      }
       load_next();
       return fold_warp(state, Lanes{lane_});
     }
+  }
+  /// The same, of functions that take less for elements that all have one shift.
+  template <typename F, bool kAligned>
+  CK_DEVICE State fold_with_shifts(Vectors& vector) const {
+    constexpr int kVectors = kAligned ? kLoads : kLoads + 1;
+    State item[kVectors * kItems], state[kLoads];
+    unrolled<kVectors>([&](uint32 k) { put_leaves(item + k * kItems, vector[k]); });
+    bool holds;
+    typename F::Alike alike = F::alike(item, holds);
+    const auto first =
+        exchanged(alike.terms, [](uint32 word) { return __shfl_sync(kAllLanes, word, 0); });
+    holds = __all_sync(kAllLanes, holds && !(alike.terms != first));
+    alike.terms = first;
+    const bool has_absent = !holds && __all_sync(kAllLanes, F::are_near_or_absent(item));
+    if (has_absent) {
+      alike = F::alike_near();
+      unrolled<kVectors>([&](uint32 k) { vector[k] = F::without_absent(vector[k]); });
+    }
+    if (holds || has_absent) {
+      fold_vectors<kAligned, kLoads>(state, vector, alike);
+      const State one = fold_warp(state, Lanes{lane_}, 32, alike);
+      return has_absent ? F::with_absent(one) : one;
+    }
+    fold_vectors<kAligned, 1>(state, vector, Combine{});
+    return fold_warp(state, Lanes{lane_});
   }
   CK_DEVICE static void put_leaves(State* state, const uint4& vector) {
     Packed<uint4, Input> items;
     items.vector = vector;
     unrolled<kItems>([&](uint32 i) { state[i] = leaf<Function>(items.piece[i]); });
   }
-  template <typename How>
-  CK_DEVICE static State fold_part(const State* item, const How& combine) {
-    State state[kItems];
-    unrolled<kItems>([&](uint32 i) { state[i] = item[i]; });
-    return ck::fold(state, combine);
-  }
-  /// The state of a chunk at an end of the row.
+  /// Replaces states of a chunk at an end of the row that are not of whole vectors.
   template <bool kAligned>
-  CK_DEVICE State fold_ends(Offset chunk) const {
-    const Offset first = chunk * kChunk + lane_;
-    const uint4 absent = absent_vector();
-    const Offset end = (length_ * sizeof(Input) + phase_) / 16;
-    Vectors vector;
-    unrolled<kLoads + 1>([&](uint32 k) {
-      const Offset at = first + 32 * k;
-      const bool has = at < end && (kAligned || (at != 0 && (k < kLoads || lane_ == 0)));
-      if (k < kLoads || !kAligned) vector[k] = load_if<true>(has, vectors_ + at, absent);
+  CK_DEVICE void put_states(State (&state)[kLoads], Offset chunk) const {
+    const Offset first = chunk * kChunk + lane_, last = length_ / kItems;
+    unrolled<kLoads>([&](uint32 k) {
+      if ((first + 32 * k) * kItems >= length_) state[k] = Function::identity();
     });
-    State state[kLoads];
-    fold_vectors<kAligned>(state, vector);
-    if constexpr (!Function::kHasAbsent) {
-      unrolled<kLoads>([&](uint32 k) {
-        if ((first + 32 * k) * kItems >= length_) state[k] = Function::identity();
-      });
-    }
-    // Elements that do not lie in a whole vector, or not together in two, are read one by one.
-    const Offset last = length_ / kItems;
     if (last * kItems != length_) put_state(state, first, last);
     if (!kAligned) {
       if (last > 0) put_state(state, first, last - 1);
       put_state(state, first, 0);
     }
-    return fold_warp(state, Lanes{lane_});
   }
   /// Reads the elements of a lane's state one by one, if it has it.
   CK_DEVICE void put_state(State (&state)[kLoads], Offset first, Offset number) const {
@@ -186,42 +201,46 @@ class RowReader {
     unrolled<kLoads>([&](uint32 k) { state[k] = first + 32 * k == number ? one : state[k]; });
   }
 
-  /// The states of as many neighbouring elements as a vector has, for each load.
-  template <bool kAligned>
-  CK_DEVICE void fold_vectors(State (&state)[kLoads], const Vectors& vector) const {
-    if constexpr (kAligned) {
-      unrolled<kLoads>([&](uint32 k) {
-        State item[kItems];
-        put_leaves(item, vector[k]);
-        state[k] = ck::fold(item);
-      });
-    } else {  // from the last one on, of which each lane has the states that it hands over
-      constexpr int kTogether = 2;
-      const uint32 shift = phase_ / sizeof(Input);
-      State first[kLevels], last[1][kItems];
+  /// The states of as many neighbouring elements as a vector has, for each load: from the last ones
+  /// on, of which each lane has the states that it hands over. Vectors in front move up meanwhile.
+  template <bool kAligned, int kUnroll, typename How>
+  CK_DEVICE void fold_vectors(State (&state)[kLoads], Vectors& vector, const How& combine) const {
+    constexpr int kTogether = kAligned ? 1 : 2;
+    const uint32 shift = phase_ / sizeof(Input);
+    State first[kLevels];
+    if constexpr (!kAligned) {
+      State last[1][kItems];
       put_leaves(last[0], vector[kLoads]);
-      fold_shifted<kItems>(last, first, shift);
-      unrolled<kLoads / kTogether>([&](uint32 i) {
-        const uint32 k = kLoads - (i + 1) * kTogether;
-        State item[kTogether][kItems];
-        unrolled<kTogether>([&](uint32 j) { put_leaves(item[j], vector[k + j]); });
-        fold_shifted<kItems>(item, first, shift);
-        unrolled<kTogether>([&](uint32 j) { state[k + j] = item[j][0]; });
+      fold_shifted<kItems>(last, first, shift, combine);
+    }
+    unrolled<kLoads>([&](uint32 k) { state[k] = Function::identity(); });
+#pragma unroll kUnroll
+    for (int turn = 0; turn < kLoads / kTogether; ++turn) {
+      State item[kTogether][kItems];
+      unrolled<kTogether>([&](uint32 j) { put_leaves(item[j], vector[kLoads - kTogether + j]); });
+      if constexpr (kAligned) {
+        item[0][0] = ck::fold(item[0], combine);
+      } else {
+        fold_shifted<kItems>(item, first, shift, combine);
+      }
+      unrolled<kLoads - kTogether>([&](uint32 k) {
+        vector[kLoads - 1 - k] = vector[kLoads - 1 - k - kTogether];
+        state[kLoads - 1 - k] = state[kLoads - 1 - k - kTogether];
       });
+      unrolled<kTogether>([&](uint32 j) { state[j] = item[j][0]; });
     }
   }
   /// Combines neighbours, of which the first ones are number `shift` of each lane. `first` has the
   /// first states of the vector behind, of each level; then those of the first one here.
-  template <uint32 kCount, int kLevel = 0, int kVectors>
+  template <uint32 kCount, int kLevel = 0, int kVectors, typename How>
   CK_DEVICE void fold_shifted(State (&item)[kVectors][kItems], State (&first)[kLevels],
-                              uint32 shift) const {
+                              uint32 shift, const How& combine) const {
     if constexpr (kCount > 1) {
       const State own = item[0][0];
       if (shift % 2 == 0) {
         unrolled<kVectors>([&](uint32 k) {
-          unrolled<kCount / 2>([&](uint32 i) {
-            item[k][i] = Function::combine(item[k][2 * i], item[k][2 * i + 1]);
-          });
+          unrolled<kCount / 2>(
+              [&](uint32 i) { item[k][i] = combine(item[k][2 * i], item[k][2 * i + 1]); });
         });
       } else {
         unrolled<kVectors>([&](uint32 k) {
@@ -230,18 +249,19 @@ class RowReader {
           const State given = lane_ == 0 ? behind : item[k][0];
           const State next = exchanged(
               given, [=](uint32 word) { return __shfl_sync(kAllLanes, word, lane_ + 1); });
-          combine_behind<kCount>(item[k], next);
+          combine_behind<kCount>(item[k], next, combine);
         });
       }
       first[kLevel] = own;
-      fold_shifted<kCount / 2, kLevel + 1>(item, first, shift / 2);
+      fold_shifted<kCount / 2, kLevel + 1>(item, first, shift / 2, combine);
     }
   }
-  template <uint32 kCount>
-  CK_DEVICE static void combine_behind(State (&item)[kItems], const State& next) {
+  template <uint32 kCount, typename How>
+  CK_DEVICE static void combine_behind(State (&item)[kItems], const State& next,
+                                       const How& combine) {
     unrolled<kCount / 2>([&](uint32 i) {
       const State& second = 2 * i + 2 < kCount ? item[2 * i + 2 < kCount ? 2 * i + 2 : 0] : next;
-      item[i] = Function::combine(item[2 * i + 1], second);
+      item[i] = combine(item[2 * i + 1], second);
     });
   }
 

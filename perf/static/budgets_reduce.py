@@ -102,7 +102,9 @@ def loads_of(kernel: BudgetedKernel) -> int:
     if variant == "strided" or _decides_elsewhere(kernel):
         return 0
     converts = _is_integer(kind) and to_double
-    if converts and variant in {"blocks", "warps", "columns", "periods"}:
+    if converts and variant in {"blocks", "warps"}:
+        return 0
+    if converts and variant in {"columns", "periods"}:
         return LOADS_TO_CONVERT
     if variant == "lanes":  # a row each, if there are few
         return 0 if kernel.macros["CK_LOADS"] == "1" else LANE_ROWS

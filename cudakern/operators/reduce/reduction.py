@@ -254,7 +254,7 @@ class Reduction:
         if variant in {"blocks", "columns"} and (self.is_long or (converts and wide)):
             return 1
         if variant in {"blocks", "warps"} and converts and not wide:
-            return 2 if variant == "blocks" else 3
+            return 2
         large = self.has_places and self.state_bytes(wide=wide) >= VECTOR_BYTES
         if wide or self.is_long or variant == "periods" or (large and variant != "strided"):
             return 2

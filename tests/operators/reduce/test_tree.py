@@ -330,6 +330,31 @@ def test_a_row_may_start_anywhere(place, dtype, n):
     check_row(row, "sum", options, place, arrays)
 
 
+@each("dtype", ["float32", "float16", *["float64", "bfloat16"] * is_thorough()])
+def test_absent_elements_change_no_bits_of_log_sum_exp(place, dtype):
+    """Those of the other ones; -inf at the end is the identity, wherever it lies in a vector."""
+    rng = np.random.default_rng(65)
+    for options in {"dtype": "float32"}, {"dtype": dtype}:
+        for n, more, size in (
+            (1000, 24, 1),
+            (700, 3000, 5),
+            (5, 2000, 1),
+            (1, 129, 9),
+            (0, 1025, 1),
+        ):
+            row = (rng.standard_normal(n) * size).astype(dtype)
+            row[n // 3 : n // 2] = -INF
+            longer = np.concatenate([row, np.full(more, -INF)]).astype(dtype)
+            alone = reduced(put(longer[: max(1, n)], place), "log_sum_exp", 0, options, place)
+            batch = np.stack([longer[::-1], longer, longer[::-1]])
+            kept = [longer, *(shifted(longer, place, k * row.itemsize) for k in (1, 3))]
+            arrays = [(put(x, place) if isinstance(x, np.ndarray) else x, 0, ()) for x in kept]
+            arrays += [(put(batch, place), 1, 1), (put(batch.T.copy(), place), 0, 1)]
+            for x, axis, at in arrays:
+                found = reduced(x, "log_sum_exp", axis, options, place)[at]
+                assert same_numbers(found, alone).all(), (options, n, found, alone)
+
+
 AXES = [None, 0, (0, 1), (0, 2), (1, 3), (2, 3), (3, 1, 0), (0, 3), (1, 2)]
 VIEWS = {
     "as it is": lambda x: x,
