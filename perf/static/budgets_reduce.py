@@ -99,16 +99,14 @@ def loads_of(kernel: BudgetedKernel) -> int:
     """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
     reduction, variant = _reduction_of(kernel), kernel.variant
     kind, to_double = reduction.kind, reduction.accumulator is DataType.FLOAT64
-    if variant == "strided" or _decides_elsewhere(kernel):
-        return 0
-    converts = _is_integer(kind) and to_double
-    if converts and variant in {"blocks", "warps"}:
+    converts, rows = _is_integer(kind) and to_double, variant in {"blocks", "warps"}
+    if variant == "strided" or (converts and rows) or _decides_elsewhere(kernel):
         return 0
     if converts and variant in {"columns", "periods"}:
         return LOADS_TO_CONVERT
     if variant == "lanes":  # a row each, if there are few
         return 0 if kernel.macros["CK_LOADS"] == "1" else LANE_ROWS
-    if variant in {"blocks", "warps"} and not reduction.is_any_order:
+    if rows and not reduction.is_any_order:
         return ROW_LOADS
     if variant not in {"columns", "periods"} or kind.itemsize != 2:  # noqa: PLR2004
         return LOADS

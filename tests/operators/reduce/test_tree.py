@@ -330,6 +330,10 @@ def test_a_row_may_start_anywhere(place, dtype, n):
     check_row(row, "sum", options, place, arrays)
 
 
+#: Elements, those behind them that are absent, and the size of the others.
+MASKED = [(1000, 24, 1), (700, 3000, 5), (5, 2000, 1), (1, 129, 9), (0, 1025, 1)]
+
+
 @each("dtype", ["float32", "float16", *["float64", "bfloat16"] * is_thorough()])
 def test_absent_elements_change_no_bits_of_log_sum_exp(place, dtype):
     """Those of the other ones; -inf at the end is the identity, wherever it lies in a vector."""
