@@ -243,9 +243,10 @@ def _plan_rows(problem: ReduceProblem) -> Launch | None:
     share = shares.row_share(rows, length, item, chunk)
     costs = tuning.BLOCK_COSTS if any_order else tuning.TEAM_COSTS
     turn = tuning.WARP_TURN if any_order else chunk * item
-    costs = {team: cost for team, cost in costs.items() if team > 1 or by_warps}
-    team = WARPS if share < length else shares.row_team(rows, row_bytes, turn, costs)
-    splits = 1 if team == 1 else -(-length // share)
+    team = WARPS
+    if share == length:
+        team = shares.row_team(rows, row_bytes, turn, costs, by_warps=by_warps)
+    splits = -(-length // share)
     once = not any_order and team == WARPS and share <= WARPS * chunk
     once = once and (splits == 1 or share == WARPS * chunk)
     arguments = (
@@ -394,18 +395,21 @@ def _plan_strided(problem: ReduceProblem) -> Launch:
     if beside and problem.in_order and reduction.reads_vectors:
         piece = along[-1].size * item
         if alignment(problem.x.phase, piece, *others) == VECTOR_BYTES:
-            items = width_items = VECTOR_BYTES // item
+            items = VECTOR_BYTES // item
             width = VECTOR_BYTES
             *outer, inner = along
-            vector = Dimension(inner.size // items, tuple(s * width_items for s in inner.strides))
+            vector = Dimension(inner.size // items, tuple(s * items for s in inner.strides))
             along = merge((*outer, vector))
     length = prod(d.size for d in along)
     state, chunk = reduction.state_bytes(wide=wide), tuning.STRIDED_UNITS * WARP
     share = shares.row_share(rows, length, width, chunk)
-    costs = {t: cost for t, cost in tuning.BLOCK_COSTS.items() if t > 1 or length <= WARP * chunk}
-    turn = tuning.WARP_TURN
-    team = WARPS if share < length else shares.row_team(rows, length * width, turn, costs)
-    splits = 1 if team == 1 else -(-length // share)
+    team = WARPS
+    if share == length:
+        team = shares.row_team(
+            rows, length * width, tuning.WARP_TURN, tuning.BLOCK_COSTS,
+            by_warps=length <= WARP * chunk,
+        )  # fmt: skip
+    splits = -(-length // share)
     rank = rank_of(problem.kept) if len(along) <= 1 else max(3, rank_of(problem.kept, along))
     arguments = (
         ArgumentPacker(wide=wide)

@@ -34,13 +34,15 @@ def row_share(rows: int, length: int, unit_bytes: int, chunk: int) -> int:
     return min(length, share)
 
 
-def row_team(rows: int, row_bytes: int, turn: int, costs: Mapping[int, float]) -> int:
+def row_team(
+    rows: int, row_bytes: int, turn: int, costs: Mapping[int, float], *, by_warps: bool
+) -> int:
     """Return how many warps read a row, so that all rows take the fewest turns of a warp.
 
     A row that a warp has in flight at once is for a warp: others had nothing to do. ``costs`` are
-    those of a turn, by warps.
+    those of a turn, by warps; ``by_warps`` says whether one warp may read a row.
     """
-    if row_bytes <= tuning.WARP_TURN and 1 in costs:
+    if row_bytes <= tuning.WARP_TURN and by_warps:
         return 1
 
     def cost(warps: int) -> float:
@@ -48,7 +50,7 @@ def row_team(rows: int, row_bytes: int, turn: int, costs: Mapping[int, float]) -
         waves = -(-rows * warps // (tuning.BLOCKS * WARPS))
         return turns * waves * costs[warps]
 
-    return min(costs, key=cost)
+    return min((team for team in costs if team > 1 or by_warps), key=cost)
 
 
 def period_splits(columns: int, nbytes: int) -> int:
