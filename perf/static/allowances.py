@@ -79,6 +79,7 @@ _PLACES = "8 elements, with their places"
 _STATES = "a state each for 16 bytes, some missing; L1 makes them positive"
 _LONGER = "loops are longer here"
 _REGISTERS = "few registers are missing here"
+_BY_PARTS = "complex numbers are compared part by part"
 _ANYWHERE = "8 elements, wherever a row starts"
 _ADDRESS = "outside of the loops, an address waits until they have ended"
 
@@ -133,9 +134,9 @@ ALLOWANCES = (
     Allowance(_ANYWHERE, REDUCE, {"blocks", "warps"}, 90, kinds=_HALVES, spilled={8}),
     Allowance(f"{_ANYWHERE}, in float64", REDUCE, {"blocks", "warps"}, 95, kinds=_INTEGERS,
               results=_FLOAT64),
-    Allowance("numbers are compared part by part", REDUCE, {"strided"}, 220,
+    Allowance(_BY_PARTS, REDUCE, {"strided"}, 220,
               functions=_EXTREMES, kinds=_COMPLEX64),
-    Allowance("the same", REDUCE, {"columns"}, 115, functions=_EXTREMES, kinds=_COMPLEX64, loads=6),
+    Allowance(_BY_PARTS, REDUCE, {"columns"}, 115, functions=_EXTREMES, kinds=_COMPLEX64, loads=6),
     Allowance("a number for 16 bytes", REDUCE, {"strided"}, 140, functions=_SUMS,
               kinds={DataType.COMPLEX128}),
     Allowance("a number for 16 bytes", REDUCE, {"blocks", "warps"}, 95, functions=_SUMS,

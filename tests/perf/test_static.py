@@ -134,7 +134,8 @@ def test_an_allowance_fits_a_kernel_and_says_why():
 def test_the_first_allowance_that_fits_counts():
     filled = BudgetedKernel(gather("packed", 1, "int32", "fill", wide=False))
     assert allowances.allowed(SUM, "sm_90", "99.0") == (62, ())
-    assert allowances.allowed(filled, "sm_90", "99.0")[0] == 235
+    most, counted = allowances.allowed(filled, "sm_90", "99.0")
+    assert (most, len(counted)) == (235, 1)
     of_int16 = reduce_kernel("blocks", "L2", "INT16", rank=1)  # for an earlier compiler
     most, counted = allowances.allowed(of_int16, "sm_120", "13.2.86")
     assert (most, [a.most for a in counted]) == (235, [95, 235])

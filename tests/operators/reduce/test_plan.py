@@ -204,7 +204,7 @@ def test_places_follow_an_x_that_is_walked_in_another_order():
 
 def test_listed_kernels_have_names_of_their_own_and_are_those_that_are_planned():
     listed = {spec.entry: spec for spec in specialisations()}
-    assert len(listed) == len(list(specialisations()))
+    assert len(listed) == len(list(specialisations())) == 178 * 8 + 167 - 7 * 4
     planned = [plan_reduce(pinned).kernel for _, pinned, *_ in PINNED]
     assert all(listed.get(spec.entry, spec) == spec for spec in planned)
     rare = [spec.entry for spec in planned if spec.entry not in listed]
