@@ -83,6 +83,7 @@ PINNED = [  # x, kernel without function and types, blocks apart, blocks that sh
     ("rows of a vocabulary", problem((8, 129_280), (1,)), "blocks_r1", 8, 32),
     ("16384 columns", columns((4096, 16384)), "columns_r1_w16", 512, 2),
     ("600,000 columns", columns((64, 600_000)), "columns_r1_w16", 4688, 1),
+    ("many columns", columns((500, 300_000)), "columns_r1_w16", 2344, 1),
     ("2 columns", columns((2**20, 2)), "columns_r1_w4_i", 1, 512),
     ("3 MiB of 2 columns", columns((393_216, 2)), "columns_r1_w4_i", 1, 192),
     ("a row more", columns((393_217, 2)), "columns_r1_w4_i", 1, 193),
