@@ -146,7 +146,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   const uint32 step = kInterleaved ? a.sides : 1, apart = step * kRows;
   const bool reads = kInterleaved ? place.quotient < a.sides : strip < a.strips;
   const Sides by = {lane, side, width};
-  Unit<1>* const stage = reinterpret_cast<Unit<1>*>(shared);
+  Slot* const stage = reinterpret_cast<Slot*>(shared);
   const Offset unit = static_cast<Offset>(blockIdx.x) * width + q;
   const char* const x = at<char>(a.x, offsets_of(unit, a.kept).value[0]);
   const Offset from = blockIdx.y * a.share, left = a.length - from;
@@ -157,29 +157,29 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   unrolled<kResults>([&](uint32 i) { state[i] = Function::identity(); });
   const auto leave = [&](uint32 part) {
     unrolled<kResults>(
-        [&](uint32 i) { stage[part * results + q * kResults + i].state[0] = state[i]; });
+        [&](uint32 i) { stage[part * results + q * kResults + i].state = state[i]; });
   };
   const auto first_of = [&](Offset part) {
     return from + part * apart + (kInterleaved ? side : 0);
   };
   const auto take = [&](Offset part) {
     const Offset first = first_of(part);
-    if (from + part * apart + (apart - 1) < end) {
+    if (!Function::kIsLong && from + part * apart + (apart - 1) < end) {
       take_rows<true>(state, a, x, first, end, step, by);
     } else {
       take_rows<false>(state, a, x, first, end, step, by);
     }
   };
   const auto part_of = [&](uint32 item) { return divide(item, a.results); };
-  const auto write = [&](uint32 result, const Unit<1>& one) {
+  const auto write = [&](uint32 result, const State& one) {
     const Offset own = static_cast<Offset>(blockIdx.x) * width + result / kResults;
     if (own < a.units) {
       const Offset written = offsets_of(own, a.kept).value[1] + result % kResults * a.step;
-      store_result(a, at<Output>(a.out, written), one.state[0]);
+      store_result(a, at<Output>(a.out, written), one);
     }
   };
   const Offset parts = ((rows - 1) >> (31 - __clz(apart))) + 1;  // which is a power of two
-  Unit<1>* const room = stage + a.round * results;
+  Slot* const room = stage + a.round * results;
   if constexpr (Function::kAnyOrder || kOnce) {
     if constexpr (kOnce) {
       Pending<kTurnLevels> pending[kResults];
@@ -195,7 +195,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
     }
     if constexpr (!kInterleaved) {
       if (a.sides > 1) {  // and have all lanes
-#pragma unroll
+#pragma unroll kUnrolledLevels
         for (uint32 bit = 1; bit < 32; bit *= 2) {
           if (bit < width) continue;
           unrolled<kResults>(
@@ -206,8 +206,8 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
       unrolled<kResults>([&](uint32 i) { state[i] = fold_lanes(state[i], by, a.sides); });
     }
     if (reads && side == 0) leave(strip >> a.strip_shift);
-    const States<1> found = {stage, a.states, results};
-    finish(a, found, room, shared, part_of, write);
+    const States found = {stage, a.states, results};
+    finish(a, found, room, part_of, write);
   } else {
     const auto fill = [&](Offset first, uint32 count) {
 #pragma unroll 1
@@ -218,7 +218,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
     };
     const uint32 states =
         stage_parts(stage, parts, a.round, results, room, room + a.room * results, part_of, fill);
-    finish(a, States<1>{stage, states, results}, room, shared, part_of, write);
+    finish(a, States{stage, states, results}, room, part_of, write);
   }
 }
 

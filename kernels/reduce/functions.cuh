@@ -12,9 +12,10 @@
 //                            those that the state has
 //   kCommutes                whether combine(a, b) has the bits of combine(b, a)
 //   kHasAbsent               whether absent() is an element whose state changes no other
-//   kHasShifts               whether states have shifts, so that combining some takes less if a
-//   bound
-//                            of them is alike
+//   kHasShifts               whether states have shifts, so that combining some takes less if
+//                            theirs are alike
+//   kIsLong                  whether combine takes many instructions: what is not on the way of most
+//                            elements is in the code once, in loops
 //   kIsPlace                 whether a state has a place
 //   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many
 //   kAddsWords               whether add_word(sum, word) adds four bytes to an integer
@@ -100,6 +101,7 @@ struct Defaults {
   static constexpr bool kAnyOrder = true;
   static constexpr bool kCommutes = true;
   static constexpr bool kHasShifts = false;
+  static constexpr bool kIsLong = false;
   static constexpr bool kHasAbsent = false;
   static constexpr bool kIsPlace = false;
   static constexpr bool kTakesBytes = false;
@@ -250,6 +252,7 @@ template <typename In, typename T>
 struct LogSumExp : Defaults {
   static constexpr bool kAnyOrder = false;
   static constexpr bool kHasShifts = !kIsComplex<In>;
+  static constexpr bool kIsLong = true;
   static constexpr bool kHasAbsent = kIsFloat<In> || kIsShortFloat<In>;
   struct State {
     T maximum;

@@ -211,23 +211,25 @@ CK_DEVICE void reduce_periods(const PeriodArguments& a, char* shared) {
   unrolled<kResults>([&](uint32 i) { stage.at(threadIdx.x, i) = state[i]; });
   const uint32 states = a.groups * (a.period != 0 ? a.period : 1);  // of a column
   const auto read = [&](uint32 part, uint32 column) {
-    Unit<1> one = {Function::identity()};
+    State one = Function::identity();
     unrolled<kSteps>([&](uint32 k) {
       const uint32 m = part * kSteps + k;
       if (m < states && column < share.width) {
-        one.state[0] =
-            Function::combine(one.state[0], staged_state<Function>(stage, a, share, m, column));
+        one = Function::combine(one, staged_state<Function>(stage, a, share, m, column));
       }
     });
     return one;
   };
+  const auto part_of = [&](uint32 item) { return divide(item, a.folded); };
   Output* const out = static_cast<Output*>(a.out) + share.slab * a.columns + share.first_column;
-  finish(
-      a, states, a.width, reinterpret_cast<Unit<1>*>(stage.states + ColumnStage::kStates), shared,
-      [&](uint32 item) { return divide(item, a.folded); }, read,
-      [&](uint32 column, const Unit<1>& one) {
-        if (column < share.width) store_result(a, out + column, one.state[0]);
-      });
+  const auto write = [&](uint32 column, const State& one) {
+    if (column < share.width) store_result(a, out + column, one);
+  };
+  Slot* const room = reinterpret_cast<Slot*>(stage.states + ColumnStage::kStates);
+  const Shared<decltype(part_of), decltype(write)> all(a, a.width, part_of, write);
+  __syncthreads();
+  fold_parts(parts_of(states), a.width, room, part_of, read, all);
+  all.fold(reinterpret_cast<Slot*>(shared));
 }
 
 }  // namespace ck

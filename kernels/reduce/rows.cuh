@@ -48,9 +48,7 @@ class RowReader {
 
   /// The state of a chunk.
   CK_DEVICE State fold_chunk(Offset chunk) const {
-    State state;
-    fold_chunks(chunk, 1, chunk + 1, [&](Offset, const State& one) { state = one; });
-    return state;
+    return kOnVectors || phase_ == 0 ? fold_one<true>(chunk) : fold_one<false>(chunk);
   }
   /// Combines chunks from `chunk` on, every so many, before `end`: put(chunk, state) gets each.
   template <typename Put>
@@ -67,18 +65,44 @@ class RowReader {
 
   static constexpr int kLevels = kItems <= 2 ? 1 : kItems <= 4 ? 2 : kItems <= 8 ? 3 : 4;
 
+  template <bool kAligned>
+  CK_DEVICE State fold_one(Offset chunk) const {
+    Vectors vector;
+    load_chunk<kAligned>(vector, chunk);
+    if constexpr (Function::kHasShifts) {
+      return fold_with_shifts<Function, kAligned>(vector);
+    } else {
+      State state[kLoads];
+      fold_loaded<kAligned>(state, vector, chunk);
+      return fold_warp(state, Lanes{lane_});
+    }
+  }
   template <bool kAligned, typename Put>
   CK_DEVICE void fold_all(Offset chunk, Offset every, Offset end, const Put& put) const {
-    Vectors ahead;
-    if (chunk < end) load_chunk<kAligned>(ahead, chunk);
+    if constexpr (Function::kHasShifts) {
 #pragma unroll 1
-    while (chunk < end) {
-      const Offset next = chunk + every;
-      const auto load_next = [&] {
-        if (next < end) load_chunk<kAligned>(ahead, next);
-      };
-      put(chunk, fold_loaded<kAligned>(ahead, chunk, load_next));
-      chunk = next;
+      for (; chunk < end; chunk += every) put(chunk, fold_one<kAligned>(chunk));
+    } else {
+      Vectors vector;
+      State state[kLoads];
+      Offset folded = end;  // the chunk whose states wait, if there is one
+#pragma unroll 1
+      for (;;) {
+        if (chunk < end) load_chunk<kAligned>(vector, chunk);
+        if (folded < end) put(folded, fold_warp(state, Lanes{lane_}));  // while vectors arrive
+        if (chunk >= end) break;
+        fold_loaded<kAligned>(state, vector, chunk);
+        folded = chunk;
+        chunk += every;
+      }
+    }
+  }
+  /// The states of a chunk's loads.
+  template <bool kAligned>
+  CK_DEVICE void fold_loaded(State (&state)[kLoads], Vectors& vector, Offset chunk) const {
+    fold_vectors<kAligned, kLoads>(state, vector, Combine{});
+    if constexpr (!Function::kHasAbsent) {
+      if (!is_whole<kAligned>(chunk)) put_states<kAligned>(state, chunk);
     }
   }
   /// Whether lanes have whole vectors of a chunk, and lane 0 the one behind them.
@@ -105,8 +129,10 @@ class RowReader {
       if (k < kLoads || !kAligned) vector[k] = load_if<true>(has, vectors_ + at, absent);
     });
     if constexpr (Function::kHasAbsent) {
-      if (!kAligned) put_items(vector, first, 0);
-      if (bytes % 16 != 0) put_items(vector, first, bytes / 16);
+#pragma unroll 1
+      for (int end = kAligned ? 1 : 0; end < 2; ++end) {
+        if (end == 0 || bytes % 16 != 0) put_items(vector, first, end == 0 ? 0 : bytes / 16);
+      }
     }
   }
   /// Reads the elements of a vector that lies in the row in part, if it is one of this lane's.
@@ -128,24 +154,7 @@ class RowReader {
       vector[k] = own.vector;
     });
   }
-  /// The state of a chunk. The next one is loaded while states are exchanged, or behind that.
-  template <bool kAligned, typename LoadNext>
-  CK_DEVICE State fold_loaded(Vectors& vector, Offset chunk, const LoadNext& load_next) const {
-    if constexpr (Function::kHasShifts) {
-      const State one = fold_with_shifts<Function, kAligned>(vector);
-      load_next();
-      return one;
-    } else {
-      State state[kLoads];
-      fold_vectors<kAligned, kLoads>(state, vector, Combine{});
-      if constexpr (!Function::kHasAbsent) {
-        if (!is_whole<kAligned>(chunk)) put_states<kAligned>(state, chunk);
-      }
-      load_next();
-      return fold_warp(state, Lanes{lane_});
-    }
-  }
-  /// The same, of functions that take less for elements that all have one shift.
+  /// The state of a chunk, of functions that take less for elements that all have one shift.
   template <typename F, bool kAligned>
   CK_DEVICE State fold_with_shifts(Vectors& vector) const {
     constexpr int kVectors = kAligned ? kLoads : kLoads + 1;
@@ -168,7 +177,7 @@ class RowReader {
       return has_absent ? F::with_absent(one) : one;
     }
     fold_vectors<kAligned, 1>(state, vector, Combine{});
-    return fold_warp(state, Lanes{lane_});
+    return fold_warp_by_turns(state, Lanes{lane_});
   }
   CK_DEVICE static void put_leaves(State* state, const uint4& vector) {
     Packed<uint4, Input> items;
@@ -182,10 +191,10 @@ class RowReader {
     unrolled<kLoads>([&](uint32 k) {
       if ((first + 32 * k) * kItems >= length_) state[k] = Function::identity();
     });
-    if (last * kItems != length_) put_state(state, first, last);
-    if (!kAligned) {
-      if (last > 0) put_state(state, first, last - 1);
-      put_state(state, first, 0);
+#pragma unroll 1
+    for (int end = kAligned ? 2 : 0; end < 3; ++end) {
+      const Offset number = end == 0 ? 0 : last - 2 + end;
+      if (end == 2 ? last * kItems != length_ : number < last) put_state(state, first, number);
     }
   }
   /// Reads the elements of a lane's state one by one, if it has it.
@@ -369,8 +378,8 @@ CK_DEVICE void reduce_rows_by_warps(const RowArguments<kRank>& a) {
 /// A row, or a share of it, by each block; shares are numbered along the grid's second dimension.
 template <int kRank>
 CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared) {
-  Unit<1>* const stage = reinterpret_cast<Unit<1>*>(shared);
-  Unit<1>* const room = stage + kStageStates;
+  Slot* const stage = reinterpret_cast<Slot*>(shared);
+  Slot* const room = stage + kStageStates;
   const uint32 lane = threadIdx.x % 32, warp = kOnce ? threadIdx.x / 32 : warp_number();
   const Offsets<Offset, 2> offset = offsets_of(static_cast<Offset>(blockIdx.x), a.kept);
   const Input* const x = at<Input>(a.x, offset.value[0]);
@@ -380,11 +389,11 @@ CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared)
   uint32 states = kWarps;
   if constexpr (Function::kAnyOrder) {
     const State state = take_row<kThreads>(x + from, count, from, lane);
-    if (lane == 0) stage[warp].state[0] = state;
+    if (lane == 0) stage[warp].state = state;
   } else if constexpr (kOnce) {
     const RowReader<CK_LOADS> row(x, a.length, lane);
     const State state = row.fold_chunk(from / row.kItemsOfChunk + warp);
-    if (lane == 0) stage[warp].state[0] = state;
+    if (lane == 0) stage[warp].state = state;
   } else {
     const RowReader<CK_LOADS> row(x, a.length, lane);
     constexpr Offset kChunk = row.kItemsOfChunk;
@@ -392,14 +401,14 @@ CK_DEVICE void reduce_rows_by_blocks(const RowArguments<kRank>& a, char* shared)
       const Offset begin = from / kChunk + first;
       row.fold_chunks(begin + warp, blockDim.x / 32, begin + chunks,
                       [&](Offset chunk, const State& state) {
-                        if (lane == 0) stage[chunk - begin].state[0] = state;
+                        if (lane == 0) stage[chunk - begin].state = state;
                       });
     };
     states = stage_parts(stage, (count - 1) / kChunk + 1, kStageStates, 1, room, room + kWarps,
                          PartOfOne{}, fill);
   }
-  finish(a, States<1>{stage, states, 1}, room, shared, PartOfOne{},
-         [&](uint32, const Unit<1>& one) { store_result(a, out, one.state[0]); });
+  finish(a, States{stage, states, 1}, room, PartOfOne{},
+         [&](uint32, const State& one) { store_result(a, out, one); });
 }
 
 }  // namespace ck

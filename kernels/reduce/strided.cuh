@@ -51,8 +51,8 @@ CK_DEVICE State take_chunk(const State& before, const StridedArguments& a, const
 
 CK_DEVICE void reduce_strided(const StridedArguments& a, char* shared) {
   constexpr Offset kChunk = 32 * kUnits;
-  Unit<1>* const stage = reinterpret_cast<Unit<1>*>(shared);
-  Unit<1>* const room = stage + kStageStates;
+  Slot* const stage = reinterpret_cast<Slot*>(shared);
+  Slot* const room = stage + kStageStates;
   const uint32 lane = threadIdx.x % 32, warp = warp_number();
   const uint32 team = 1u << a.team_shift, member = warp & (team - 1),
                teams = kWarps >> a.team_shift;
@@ -71,33 +71,27 @@ CK_DEVICE void reduce_strided(const StridedArguments& a, char* shared) {
       state = take_chunk(state, a, x, first, end, lane);
     }
     state = fold_lanes(state, Lanes{lane});
-    if (lane == 0 && team > 1) stage[warp].state[0] = state;
+    if (lane == 0 && team > 1) stage[warp].state = state;
   } else {
-    const Offset chunks = (end - from - 1) / kChunk + 1;
-    if (team == 1) {
+    // The states of a warp alone are in its lanes.
+    const auto fill = [&](Offset first, uint32 count) {
 #pragma unroll 1
-      for (uint32 k = 0; k < chunks; ++k) {
-        const State one = take_chunk(state, a, x, from + k * kChunk, end, lane);
-        if (lane == k) state = one;
+      for (uint32 k = member; k < count; k += team) {
+        const State one = take_chunk(state, a, x, from + (first + k) * kChunk, end, lane);
+        if (team == 1 && lane == k) state = one;
+        if (team > 1 && lane == 0) stage[k].state = one;
       }
-      state = fold_lanes(state, Lanes{lane});
-    } else {
-      const auto fill = [&](Offset first, uint32 count) {
-#pragma unroll 1
-        for (uint32 k = warp; k < count; k += kWarps) {
-          const State one = take_chunk(state, a, x, from + (first + k) * kChunk, end, lane);
-          if (lane == 0) stage[k].state[0] = one;
-        }
-      };
-      states = stage_parts(stage, chunks, kStageStates, 1, room, room + kWarps, PartOfOne{}, fill);
-    }
+    };
+    states = stage_parts(stage, (end - from - 1) / kChunk + 1, kStageStates, 1, room, room + kWarps,
+                         PartOfOne{}, fill);
+    if (team == 1) state = fold_lanes(state, Lanes{lane});
   }
   if (team == 1) {
     if (lane == 0) store_result(a, out, state);
     return;
   }
-  finish(a, States<1>{stage, states, 1}, room, shared, PartOfOne{},
-         [&](uint32, const Unit<1>& one) { store_result(a, out, one.state[0]); });
+  finish(a, States{stage, states, 1}, room, PartOfOne{},
+         [&](uint32, const State& one) { store_result(a, out, one); });
 }
 
 }  // namespace ck

@@ -27,28 +27,29 @@ struct Extent {
 /// How far a byte lies behind the start of its sector.
 CK_DEVICE uint32 phase_of(Offset byte) { return static_cast<uint32>(byte % kSectorBytes); }
 
-/// The `count` vectors that a stage holds of a range; the first one begins a sector. Those in
-/// [from, to) lie in x as a whole.
+/// The `count` vectors that a stage holds of a range; the first one begins a sector. `whole` of
+/// them, from number `from` on, lie in x as a whole.
 struct StageRange {
   Offset first;
   uint32 count;
   uint32 from;
-  uint32 to;
+  uint32 whole;
 
   CK_DEVICE StageRange(const Extent<Offset>& x, Offset begin, uint32 bytes) {
     first = begin / kSectorBytes * (kSectorBytes / 16);
     count = bytes == 0 ? 0 : (phase_of(begin) + bytes + 15) / 16;
-    const Offset inside = (x.begin + 15) / 16, whole = x.end / 16;
+    const Offset inside = (x.begin + 15) / 16, end = x.end / 16;
     from = inside > first ? static_cast<uint32>(inside - first) : 0;
-    const Offset left = whole > first ? whole - first : 0;
-    to = left < count ? static_cast<uint32>(left) : count;
+    const Offset left = end > first ? end - first : 0;
+    const uint32 to = left < count ? static_cast<uint32>(left) : count;
+    whole = from < to ? to - from : 0;
   }
 };
 
 /// Copies the elements of a range's vectors that lie in x in part.
 CK_DEVICE void stage_pieces(const Extent<Offset>& x, const StageRange& range, char* shared,
                             uint32 vector) {
-  if (vector >= range.count || (vector >= range.from && vector < range.to)) return;
+  if (vector >= range.count || vector - range.from < range.whole) return;
 #pragma unroll 1
   for (uint32 byte = 0; byte < 16; byte += sizeof(Input)) {
     const Offset place = (range.first + vector) * 16 + byte;
@@ -66,13 +67,13 @@ CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, ch
   const uint4* const source = reinterpret_cast<const uint4*>(x.base) + range.first;
   uint4* const stage = reinterpret_cast<uint4*>(shared);
   uint4 value[kStageLoads];
+  const auto is_whole = [&](uint32 k) {
+    return k * kThreads + threadIdx.x - range.from < range.whole;
+  };
+  const uint4* const own = source + threadIdx.x;
+  unrolled<kStageLoads>([&](uint32 k) { value[k] = load_if<true>(is_whole(k), own + k * kThreads); });
   unrolled<kStageLoads>([&](uint32 k) {
-    const uint32 vector = k * kThreads + threadIdx.x;
-    value[k] = load_if<true>(vector >= range.from && vector < range.to, source + vector);
-  });
-  unrolled<kStageLoads>([&](uint32 k) {
-    const uint32 vector = k * kThreads + threadIdx.x;
-    if (vector >= range.from && vector < range.to) stage[vector] = value[k];
+    if (is_whole(k)) stage[k * kThreads + threadIdx.x] = value[k];
   });
   // The first vector lies in x in part, the last one, or both.
   if (threadIdx.x == 0) stage_pieces(x, range, shared, 0);
@@ -112,21 +113,21 @@ CK_DEVICE void take_elements(State& state, const char* element, uint32 step, uin
 }
 
 /// The state of `count` neighbouring elements of a column, up to 64.
-CK_DEVICE Unit<1> fold_column(const char* element, uint32 step, uint32 count, Offset place) {
+CK_DEVICE State fold_column(const char* element, uint32 step, uint32 count, Offset place) {
   Pending<3> pending;
   State state = Function::identity();
   uint32 groups = 0;
 #pragma unroll 1
   for (uint32 first = 0; first < count; first += kSteps, ++groups, element += kSteps * step) {
     const uint32 left = count - first;
-    if (left >= kSteps) {
+    if (!Function::kIsLong && left >= kSteps) {
       take_elements<true>(state, element, step, left, place + first);
     } else {
       take_elements<false>(state, element, step, left, place + first);
     }
     if constexpr (!Function::kAnyOrder) state = pending.push(groups, state);
   }
-  return {Function::kAnyOrder || groups % 8 == 0 ? state : pending.all(groups)};
+  return Function::kAnyOrder || groups % 8 == 0 ? state : pending.all(groups);
 }
 
 /// A tile of whole slabs by each block.
@@ -150,10 +151,10 @@ CK_DEVICE void reduce_tiles(const TileArguments& a, char* shared) {
     return fold_column(element, a.row_bytes, place.quotient < slabs ? count : 0, from);
   };
   fold_parts((a.rows + a.part - 1) >> a.part_shift, results,
-             reinterpret_cast<Unit<1>*>(shared + a.stage_bytes),
+             reinterpret_cast<Slot*>(shared + a.stage_bytes),
              [&](uint32 item) { return divide(item, a.results); }, read,
-             [&](uint32 result, const Unit<1>& one) {
-               if (result < slabs * columns) store_result(a, out + result, one.state[0]);
+             [&](uint32 result, const State& one) {
+               if (result < slabs * columns) store_result(a, out + result, one);
              });
 }
 #endif

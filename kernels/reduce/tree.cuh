@@ -42,6 +42,7 @@ constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
 constexpr uint32 kWarps = kThreads / 32;
 constexpr uint32 kStageStates = CK_STAGE_STATES;  // that warps leave in shared memory
 constexpr int kSteps = 8;                         // states that a thread combines at a time
+constexpr int kUnrolledLevels = Function::kIsLong ? 1 : 5;  // of lanes
 #if defined(CK_ONCE)
 constexpr bool kOnce = true;    // each thread leaves a state once
 constexpr int kLeft = CK_ONCE;  // states of a result that a block leaves: a power of two
@@ -85,6 +86,27 @@ CK_DEVICE State fold(const State (&state)[kCount], const How& combine = {}) {
     State pair[kCount / 2];
     unrolled<kCount / 2>([&](uint32 k) { pair[k] = combine(state[2 * k], state[2 * k + 1]); });
     return fold(pair, combine);
+  }
+}
+/// The same, in as few instructions as can be: in place, by a queue.
+template <int kCount>
+CK_DEVICE State fold_by_turns(State (&state)[kCount]) {
+#pragma unroll 1
+  for (int left = kCount; left > 1; --left) {
+    const State one = Function::combine(state[0], state[1]);
+    unrolled<kCount - 1>([&](int k) {
+      state[k] = k == left - 2 ? one : state[k + 2 < kCount ? k + 2 : k];
+    });
+  }
+  return state[0];
+}
+/// The same, of states that few threads have.
+template <int kCount>
+CK_DEVICE State fold_rare(State (&state)[kCount]) {
+  if constexpr (Function::kIsLong) {
+    return fold_by_turns(state);
+  } else {
+    return fold(state);
   }
 }
 /// The same, of states of an element each.
@@ -162,7 +184,7 @@ CK_DEVICE State fold_neighbours(State state, const By& by, uint32 bit, const How
 /// warps.
 template <typename By>
 CK_DEVICE State fold_lanes(State state, const By& by, uint32 count = 32) {
-#pragma unroll
+#pragma unroll kUnrolledLevels
   for (uint32 bit = 1; bit < 32; bit *= 2) {
     if (bit < count) state = fold_neighbours(state, by, bit);
   }
@@ -200,83 +222,109 @@ CK_DEVICE State fold_warp(State (&state)[kCount], const By& by, uint32 count = 3
   return one;
 }
 
-/// The states of results that are read together.
+/// The same of all lanes, in as few instructions as can be: the states of a level are the last ones.
 template <int kCount>
-struct alignas(kCount * sizeof(State) % 16 == 0  ? 16
-               : kCount * sizeof(State) % 8 == 0 ? 8
-                                                 : 4) Unit {
-  State state[kCount];
+CK_DEVICE State fold_warp_by_turns(State (&state)[kCount], const Lanes& by) {
+  static_assert(kCount == 4 || kCount == 8, "two or three levels");
+  constexpr int kLast = kCount - 1;
+  int half = kCount / 2;
+  uint32 bit = 1;
+#pragma unroll 1
+  for (int turn = kLast; turn > 0; --turn) {
+    const bool behind = by.is_behind(bit);
+    State first = state[0], second = state[kCount / 2];
+    if (half < kCount / 2) first = second, second = state[kCount / 4 * 3];
+    if (half == 1) first = state[kLast - 1], second = state[kLast];
+    const State own = behind ? second : first, given = behind ? first : second;
+    const State one = combine_lanes(own, by.neighbour(given, bit), behind, Combine{});
+    unrolled<kLast>([&](int k) { state[k] = state[k + 1]; });
+    state[kLast] = one;
+    if (turn == half) half /= 2, bit *= 2;
+  }
+  State one = state[kLast];
+#pragma unroll 1
+  for (bit = kCount; bit > 0; bit = bit < kCount ? bit / 2 : bit < 16 ? 2 * bit : kCount / 2) {
+    one = fold_neighbours(one, by, bit);
+  }
+  return one;
+}
+
+/// A state in memory, where its words are read together.
+struct alignas(sizeof(State) % 16 == 0  ? 16
+               : sizeof(State) % 8 == 0 ? 8
+                                        : 4) Slot {
+  State state;
 };
 
-/// `count` states of each of some units of results: all of number 0, all of number 1, ...
-template <int kCount>
+/// `count` states of each of some results: all of number 0, all of number 1, ...
 struct States {
-  Unit<kCount>* first;
+  Slot* first;
   uint32 count;
-  uint32 units;
+  uint32 results;
 
-  /// The states of all, which are kLeft.
-  CK_DEVICE Unit<kCount> all(uint32 unit) const {
-    Unit<kCount> folded;
-    unrolled<kCount>([&](uint32 i) {
-      State state[kLeft];
-      unrolled<kLeft>([&](uint32 k) { state[k] = first[k * units + unit].state[i]; });
-      folded.state[i] = fold(state);
-    });
-    return folded;
+  /// The state of all, which are kLeft.
+  CK_DEVICE State all(uint32 result) const {
+    State state[kLeft];
+    unrolled<kLeft>([&](uint32 k) { state[k] = first[k * results + result].state; });
+    return fold_rare(state);
   }
-  /// The states of kSteps neighbours, or as many as there are, from number `part * kSteps` on.
-  CK_DEVICE Unit<kCount> part(uint32 number, uint32 unit) const {
-    const Unit<kCount>* const own = first + (number * kSteps * units + unit);
+  /// The state of kSteps neighbours, or as many as there are, from number `part * kSteps` on.
+  CK_DEVICE State part(uint32 number, uint32 result) const {
+    const Slot* const own = first + (number * kSteps * results + result);
     const uint32 left = count - number * kSteps;
-    Unit<kCount> folded;
-    unrolled<kCount>([&](uint32 i) {
-      State state[kSteps];
-      unrolled<kSteps>([&](uint32 k) {
-        const State one = own[k < left ? k * units : 0].state[i];  // without a branch
-        state[k] = k < left ? one : Function::identity();
-      });
-      folded.state[i] = fold(state);
+    State state[kSteps];
+    unrolled<kSteps>([&](uint32 k) {
+      const State one = own[k < left ? k * results : 0].state;  // without a branch
+      state[k] = k < left ? one : Function::identity();
     });
-    return folded;
+    return fold_rare(state);
   }
 };
 
 /// How many parts so many states are combined by.
 CK_DEVICE uint32 parts_of(uint32 states) { return (states + kSteps - 1) / kSteps; }
 
-/// Combines neighbouring parts of units: read(part, unit) has a part's states. Gives those of
-/// several parts to `parts`, those of one part to put(unit, states). part_of(item) says which part
-/// of which unit is the item'th of all. By the whole block.
-template <int kCount, typename PartOf, typename Read, typename Put>
-CK_DEVICE void fold_level(const States<kCount>& parts, const PartOf& part_of, const Read& read,
+/// Combines neighbouring parts of results: read(part, result) has a part's state. Puts those of
+/// several parts into `parts`; put(result, state) gets those of one part. part_of(item) says which
+/// part of which result is the item'th of all. By the whole block.
+template <typename PartOf, typename Read, typename Put>
+CK_DEVICE void fold_level(const States& parts, const PartOf& part_of, const Read& read,
                           const Put& put) {
 #pragma unroll 1
-  for (uint32 item = threadIdx.x; item < parts.count * parts.units; item += blockDim.x) {
+  for (uint32 item = threadIdx.x; item < parts.count * parts.results; item += blockDim.x) {
     const Division<uint32> part = parts.count == 1 ? Division<uint32>{0, item} : part_of(item);
-    const Unit<kCount> folded = read(part.quotient, part.remainder);
+    const State folded = read(part.quotient, part.remainder);
     if (parts.count == 1) {
       put(part.remainder, folded);
     } else {
-      parts.first[item] = folded;
+      parts.first[item].state = folded;
     }
   }
 }
-/// The same, of all levels: `count` parts, and then of kSteps of these. `room` has room for the
-/// states of all parts, and for a seventh of them.
-template <int kCount, typename PartOf, typename Read, typename Put>
-CK_DEVICE void fold_parts(uint32 count, uint32 units, Unit<kCount>* room, const PartOf& part_of,
-                          const Read& read, const Put& put) {
-  States<kCount> parts = {room, count, units};
-  fold_level(parts, part_of, read, put);
+/// The same, of all levels: states that lie one behind the other, kSteps of them, kSteps of these.
+/// `room` has room for the states of all parts.
+template <typename PartOf, typename Put>
+CK_DEVICE void fold_states(States states, Slot* room, const PartOf& part_of, const Put& put) {
 #pragma unroll 1
-  while (parts.count > 1) {
-    const States<kCount> below = parts;
-    parts = {below.first + below.count * units, parts_of(below.count), units};
+  for (;;) {
+    const States parts = {room, parts_of(states.count), states.results};
+    const auto read = [&](uint32 part, uint32 result) { return states.part(part, result); };
+    fold_level(parts, part_of, read, put);
+    if (parts.count == 1) return;
     __syncthreads();
-    fold_level(
-        parts, part_of, [&](uint32 part, uint32 unit) { return below.part(part, unit); }, put);
+    room += parts.count * parts.results;
+    states = parts;
   }
+}
+/// The same, of `count` parts, of which read(part, result) has the states.
+template <typename PartOf, typename Read, typename Put>
+CK_DEVICE void fold_parts(uint32 count, uint32 results, Slot* room, const PartOf& part_of,
+                          const Read& read, const Put& put) {
+  const States parts = {room, count, results};
+  fold_level(parts, part_of, read, put);
+  if (count == 1) return;
+  __syncthreads();
+  fold_states(parts, room + count * results, part_of, put);
 }
 
 /// Which part an item is of the single result that a block has.
@@ -286,19 +334,25 @@ struct PartOfOne {
 
 /// The same of a single result, by exchanges: there are no more parts than threads.
 template <typename Read, typename Put>
-CK_DEVICE void fold_parts(uint32 count, uint32, Unit<1>* room, const PartOfOne&, const Read& read,
+CK_DEVICE void fold_parts(uint32 count, uint32, Slot* room, const PartOfOne&, const Read& read,
                           const Put& put) {
   const Lanes lane = {threadIdx.x % 32};
   const uint32 warp = threadIdx.x / 32;
-  Unit<1> one = {Function::identity()};
+  State one = Function::identity();
   if (threadIdx.x < count) one = read(threadIdx.x, 0);
-  if (count > 1 && warp * 32 < count) one.state[0] = fold_lanes(one.state[0], lane);
+  if (count > 1 && warp * 32 < count) one = fold_lanes(one, lane);
   if (count > 32) {
-    if (lane.lane == 0) room[warp] = one;
+    if (lane.lane == 0) room[warp].state = one;
     __syncthreads();
-    if (threadIdx.x == 0) one = States<1>{room, kWarps, 1}.part(0, 0);
+    if (threadIdx.x == 0) one = States{room, kWarps, 1}.part(0, 0);
   }
   if (threadIdx.x == 0) put(0, one);
+}
+template <typename Put>
+CK_DEVICE void fold_states(const States& states, Slot* room, const PartOfOne& part_of,
+                           const Put& put) {
+  const auto read = [&](uint32 part, uint32 result) { return states.part(part, result); };
+  fold_parts(parts_of(states.count), 1, room, part_of, read, put);
 }
 
 /// The states of parts of the same size that a thread finds one behind the other, as far as they
@@ -333,11 +387,11 @@ struct Pending {
 /// the states that wait for as many parts behind them, by the logarithm of these. A thread has the
 /// same results each time.
 struct Waiting {
-  Unit<1>* first;
+  Slot* first;
   uint32 results;
 
   CK_DEVICE State& at(uint32 level, uint32 result) const {
-    return first[level * results + result].state[0];
+    return first[level * results + result].state;
   }
   /// Adds the part behind `count` parts.
   CK_DEVICE void push(uint32 count, uint32 result, State state) const {
@@ -347,7 +401,7 @@ struct Waiting {
     at(level, result) = state;
   }
   /// Puts the states of `count` parts, those of all results, at an address.
-  CK_DEVICE void fold(uint32 count, Unit<1>* to) const {
+  CK_DEVICE void fold(uint32 count, Slot* to) const {
 #pragma unroll 1
     for (uint32 result = threadIdx.x; result < results; result += blockDim.x) {
       State all = Function::identity();
@@ -355,7 +409,7 @@ struct Waiting {
       for (uint32 level = 0; count >> level != 0; ++level) {
         if ((count >> level & 1) != 0) all = Function::combine(at(level, result), all);
       }
-      to[result].state[0] = all;
+      to[result].state = all;
     }
   }
 };
@@ -365,8 +419,8 @@ struct Waiting {
 /// combined each time. `room` has room for parts of them, `behind` for what waits. By the whole
 /// block.
 template <typename PartOf, typename Fill>
-CK_DEVICE uint32 stage_parts(Unit<1>* stage, Offset parts, uint32 round, uint32 results,
-                             Unit<1>* room, Unit<1>* behind, const PartOf& part_of,
+CK_DEVICE uint32 stage_parts(Slot* stage, Offset parts, uint32 round, uint32 results,
+                             Slot* room, Slot* behind, const PartOf& part_of,
                              const Fill& fill) {
   const Waiting waiting = {behind, results};
   uint32 rounds = 0;
@@ -374,14 +428,13 @@ CK_DEVICE uint32 stage_parts(Unit<1>* stage, Offset parts, uint32 round, uint32 
   for (Offset first = 0;; first += round) {
     const Offset left = parts - first;
     const uint32 count = left < round ? static_cast<uint32>(left) : round;
-    const States<1> found = {stage, count, results};
+    const States found = {stage, count, results};
     fill(first, count);
     if (parts <= round) return count;
     __syncthreads();
-    fold_parts(
-        parts_of(count), results, room, part_of,
-        [&](uint32 part, uint32 result) { return found.part(part, result); },
-        [&](uint32 result, const Unit<1>& one) { waiting.push(rounds, result, one.state[0]); });
+    fold_states(found, room, part_of, [&](uint32 result, const State& one) {
+      waiting.push(rounds, result, one);
+    });
     __syncthreads();
     ++rounds;
     if (left <= round) {
@@ -403,39 +456,57 @@ CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
   return __syncthreads_or(last) != 0;
 }
 
-/// Combines `count` states that a block has found of each unit, in shared memory, which read(part,
-/// unit) combines kSteps of, and those of blocks that share its units: the blocks of a column of
-/// the grid. One of these calls write(unit, states). `room` has room for parts of what the block
-/// has found, `shared` for parts of what all have. By the whole block.
-template <int kCount, typename PartOf, typename Read, typename Write>
-CK_DEVICE void finish(const ReduceArguments& a, uint32 count, uint32 units, Unit<kCount>* room,
-                      char* shared, const PartOf& part_of, const Read& read, const Write& write) {
-  const uint32 splits = kAlone ? 1 : gridDim.y;
-  __syncthreads();
-  if (splits == 1) {
-    fold_parts(parts_of(count), units, room, part_of, read, write);
-    return;
-  }
-  const States<kCount> all = {reinterpret_cast<Unit<kCount>*>(a.workspace + kCounters / 2) +
-                                  static_cast<uint64>(blockIdx.x) * splits * units,
-                              splits, units};
-  Unit<kCount>* const own = all.first + blockIdx.y * units;
-  const auto put = [&](uint32 unit, const Unit<kCount>& folded) { own[unit] = folded; };
-  fold_parts(parts_of(count), units, room, part_of, read, put);
-  if (!arrives_last(a.workspace, blockIdx.x, splits)) return;
-  const auto read_all = [&](uint32 part, uint32 unit) { return all.part(part, unit); };
-  Unit<kCount>* const all_room = reinterpret_cast<Unit<kCount>*>(shared);
-  fold_parts(parts_of(splits), units, all_room, part_of, read_all, write);
-}
+/// Results that the blocks of a column of the grid share, if there are several. It gets the states
+/// of what this block has read; write(result, state) gets those of what all have.
+template <typename PartOf, typename Write>
+class Shared {
+ public:
+  CK_DEVICE Shared(const ReduceArguments& a, uint32 results, const PartOf& part_of,
+                   const Write& write)
+      : workspace_(a.workspace), results_(results), part_of_(part_of), write_(write) {}
 
-/// The same, of states that lie one behind the other.
-template <int kCount, typename PartOf, typename Write>
-CK_DEVICE void finish(const ReduceArguments& a, const States<kCount>& found, Unit<kCount>* room,
-                      char* shared, const PartOf& part_of, const Write& write) {
-  const auto read = [&](uint32 part, uint32 unit) {
-    return kOnce ? found.all(unit) : found.part(part, unit);
-  };
-  finish(a, kOnce ? 1 : found.count, found.units, room, shared, part_of, read, write);
+  CK_DEVICE void operator()(uint32 result, const State& state) const {
+    if (splits() == 1) {
+      write_(result, state);
+    } else {
+      states()[blockIdx.y * results_ + result].state = state;
+    }
+  }
+  /// Combines the states of all blocks: `room`, in shared memory, has room for parts of them. By the
+  /// whole block.
+  CK_DEVICE void fold(Slot* room) const {
+    if (splits() == 1 || !arrives_last(workspace_, blockIdx.x, splits())) return;
+    fold_states(States{states(), splits(), results_}, room, part_of_, write_);
+  }
+
+ private:
+  CK_DEVICE static uint32 splits() { return kAlone ? 1 : gridDim.y; }
+  CK_DEVICE Slot* states() const {
+    return reinterpret_cast<Slot*>(workspace_ + kCounters / 2) +
+           static_cast<uint64>(blockIdx.x) * splits() * results_;
+  }
+
+  uint64* workspace_;
+  uint32 results_;
+  const PartOf& part_of_;
+  const Write& write_;
+};
+
+/// Combines states that lie one behind the other in shared memory, of which `room` has room for
+/// parts, and those of blocks that share their results. One of these calls write(result, state). By
+/// the whole block.
+template <typename PartOf, typename Write>
+CK_DEVICE void finish(const ReduceArguments& a, const States& found, Slot* room,
+                      const PartOf& part_of, const Write& write) {
+  const Shared<PartOf, Write> all(a, found.results, part_of, write);
+  __syncthreads();
+  if constexpr (kOnce) {
+    const auto read = [&](uint32, uint32 result) { return found.all(result); };
+    fold_parts(1, found.results, room, part_of, read, all);
+  } else {
+    fold_states(found, room, part_of, all);
+  }
+  all.fold(found.first);
 }
 
 }  // namespace ck
