@@ -476,7 +476,10 @@ class Shared {
   /// whole block.
   CK_DEVICE void fold(Slot* room) const {
     if (splits() == 1 || !arrives_last(workspace_, blockIdx.x, splits())) return;
-    fold_states(States{states(), splits(), results_}, room, part_of_, write_);
+    // Not by fold_states, whose loop would read them as it reads shared memory, each in more steps.
+    const States all = {states(), splits(), results_};
+    const auto read = [&](uint32 part, uint32 result) { return all.part(part, result); };
+    fold_parts(parts_of(all.count), results_, room, part_of_, read, write_);
   }
 
  private:

@@ -108,9 +108,9 @@ FORMS = [(lambda n: (2, n), 1), (lambda n: (n, 3), 0)]
 def test_rows_and_columns_of_any_type_have_the_bits_of_the_tree(place, function):
     rng = np.random.default_rng(50)
     calls = [call for call in sample(CALLS, 13, 4) if function in {call[0], "every"}]
-    step = 3 if is_thorough() else 7
+    step = 3 if is_thorough() else len(LENGTHS)
     for k, (name, dtype, options) in enumerate(calls):
-        for n in LENGTHS[k % step :: step]:
+        for n in LENGTHS[-1 - k % step :: -step]:
             shape_of, axis = FORMS[n % 2]
             x = put(numbers(rng, shape_of(n), dtype, name, n), place)
             check(x, name, axis, options, place)
@@ -121,7 +121,7 @@ FEW = [("sum", "float32"), ("multiply", "complex64"), ("sum_square", "float64")]
 FEW += [("average", "float16"), ("l2", "complex128"), ("l1", "bfloat16")] * is_thorough()
 
 
-@each(("function", "dtype"), FEW[:2] if not is_thorough() else FEW)
+@each(("function", "dtype"), FEW[:1] if not is_thorough() else FEW)
 def test_rows_and_columns_of_any_length(place, function, dtype):
     rng = np.random.default_rng(51)
     options = {"dtype": "float32"} if np.dtype(dtype).itemsize == 2 else {}
@@ -446,14 +446,14 @@ def test_special_values(place, function, dtype):
 )  # fmt: skip
 def test_an_initial_value_is_behind_all_elements(place, function, dtype, result):
     rng = np.random.default_rng(62)
-    for n in (1, 3, 129, 1000, 3000) if is_thorough() else (3, 1000):
+    for n in (1, 3, 129, 1000, 3000) if is_thorough() else (1000,):
         initial = numbers(rng, (), result, function, 1)[()]
         for shape, axis in (((4, n), 1), ((n, 5), 0)):
             x = put(numbers(rng, shape, dtype, function, n), place)
             check(x, function, axis, {"dtype": result, "initial": initial}, place, step=2)
 
 
-@each("dtype", ["float32", *sample([d for d in DTYPES if np.dtype(d).kind in "fcV"], 3)])
+@each("dtype", ["float32", *sample([d for d in DTYPES if np.dtype(d).kind in "fcV"], 6)])
 def test_a_sum_of_negative_zeros_is_one(place, dtype):
     """As the tree's: an initial value is added to it."""
     zero = np.zeros((), dtype)[()]
