@@ -14,7 +14,8 @@
 //   kHasAbsent               whether absent() is an element whose state changes no other
 //   kHasShifts               whether states have shifts, so that combining some takes less if
 //                            theirs are alike
-//   kIsLong                  whether combine takes many instructions: what is not on the way of most
+//   kIsLong                  whether combine takes many instructions: what is not on the way of
+//   most
 //                            elements is in the code once, in loops
 //   kIsPlace                 whether a state has a place
 //   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many

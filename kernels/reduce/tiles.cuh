@@ -71,7 +71,8 @@ CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, ch
     return k * kThreads + threadIdx.x - range.from < range.whole;
   };
   const uint4* const own = source + threadIdx.x;
-  unrolled<kStageLoads>([&](uint32 k) { value[k] = load_if<true>(is_whole(k), own + k * kThreads); });
+  unrolled<kStageLoads>(
+      [&](uint32 k) { value[k] = load_if<true>(is_whole(k), own + k * kThreads); });
   unrolled<kStageLoads>([&](uint32 k) {
     if (is_whole(k)) stage[k * kThreads + threadIdx.x] = value[k];
   });

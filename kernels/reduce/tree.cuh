@@ -94,9 +94,8 @@ CK_DEVICE State fold_by_turns(State (&state)[kCount]) {
 #pragma unroll 1
   for (int left = kCount; left > 1; --left) {
     const State one = Function::combine(state[0], state[1]);
-    unrolled<kCount - 1>([&](int k) {
-      state[k] = k == left - 2 ? one : state[k + 2 < kCount ? k + 2 : k];
-    });
+    unrolled<kCount - 1>(
+        [&](int k) { state[k] = k == left - 2 ? one : state[k + 2 < kCount ? k + 2 : k]; });
   }
   return state[0];
 }
@@ -222,7 +221,8 @@ CK_DEVICE State fold_warp(State (&state)[kCount], const By& by, uint32 count = 3
   return one;
 }
 
-/// The same of all lanes, in as few instructions as can be: the states of a level are the last ones.
+/// The same of all lanes, in as few instructions as can be: the states of a level are the last
+/// ones.
 template <int kCount>
 CK_DEVICE State fold_warp_by_turns(State (&state)[kCount], const Lanes& by) {
   static_assert(kCount == 4 || kCount == 8, "two or three levels");
@@ -241,18 +241,17 @@ CK_DEVICE State fold_warp_by_turns(State (&state)[kCount], const Lanes& by) {
     state[kLast] = one;
     if (turn == half) half /= 2, bit *= 2;
   }
+  constexpr int kAbove = kCount == 8 ? 2 : 3;  // levels of lanes that are left
   State one = state[kLast];
 #pragma unroll 1
-  for (bit = kCount; bit > 0; bit = bit < kCount ? bit / 2 : bit < 16 ? 2 * bit : kCount / 2) {
-    one = fold_neighbours(one, by, bit);
+  for (int turn = 0; turn < 5; ++turn) {
+    one = fold_neighbours(one, by, turn < kAbove ? kCount << turn : kCount >> (turn - kAbove + 1));
   }
   return one;
 }
 
 /// A state in memory, where its words are read together.
-struct alignas(sizeof(State) % 16 == 0  ? 16
-               : sizeof(State) % 8 == 0 ? 8
-                                        : 4) Slot {
+struct alignas(sizeof(State) % 16 == 0 ? 16 : sizeof(State) % 8 == 0 ? 8 : 4) Slot {
   State state;
 };
 
@@ -419,9 +418,8 @@ struct Waiting {
 /// combined each time. `room` has room for parts of them, `behind` for what waits. By the whole
 /// block.
 template <typename PartOf, typename Fill>
-CK_DEVICE uint32 stage_parts(Slot* stage, Offset parts, uint32 round, uint32 results,
-                             Slot* room, Slot* behind, const PartOf& part_of,
-                             const Fill& fill) {
+CK_DEVICE uint32 stage_parts(Slot* stage, Offset parts, uint32 round, uint32 results, Slot* room,
+                             Slot* behind, const PartOf& part_of, const Fill& fill) {
   const Waiting waiting = {behind, results};
   uint32 rounds = 0;
 #pragma unroll 1
@@ -432,9 +430,8 @@ CK_DEVICE uint32 stage_parts(Slot* stage, Offset parts, uint32 round, uint32 res
     fill(first, count);
     if (parts <= round) return count;
     __syncthreads();
-    fold_states(found, room, part_of, [&](uint32 result, const State& one) {
-      waiting.push(rounds, result, one);
-    });
+    fold_states(found, room, part_of,
+                [&](uint32 result, const State& one) { waiting.push(rounds, result, one); });
     __syncthreads();
     ++rounds;
     if (left <= round) {
@@ -472,8 +469,8 @@ class Shared {
       states()[blockIdx.y * results_ + result].state = state;
     }
   }
-  /// Combines the states of all blocks: `room`, in shared memory, has room for parts of them. By the
-  /// whole block.
+  /// Combines the states of all blocks: `room`, in shared memory, has room for parts of them. By
+  /// the whole block.
   CK_DEVICE void fold(Slot* room) const {
     if (splits() == 1 || !arrives_last(workspace_, blockIdx.x, splits())) return;
     // Not by fold_states, whose loop would read them as it reads shared memory, each in more steps.
