@@ -79,7 +79,9 @@ class RowReader {
   }
   template <bool kAligned, typename Put>
   CK_DEVICE void fold_all(Offset chunk, Offset every, Offset end, const Put& put) const {
-    if constexpr (Function::kHasShifts) {
+    // Not both, where they take too many registers.
+    constexpr bool kLoadsAhead = !Function::kHasShifts && sizeof(State) <= 16;
+    if constexpr (!kLoadsAhead) {
 #pragma unroll 1
       for (; chunk < end; chunk += every) put(chunk, fold_one<kAligned>(chunk));
     } else {

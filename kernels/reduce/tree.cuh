@@ -88,24 +88,20 @@ CK_DEVICE State fold(const State (&state)[kCount], const How& combine = {}) {
     return fold(pair, combine);
   }
 }
-/// The same, in as few instructions as can be: in place, by a queue.
-template <int kCount>
-CK_DEVICE State fold_by_turns(State (&state)[kCount]) {
-#pragma unroll 1
-  for (int left = kCount; left > 1; --left) {
-    const State one = Function::combine(state[0], state[1]);
-    unrolled<kCount - 1>(
-        [&](int k) { state[k] = k == left - 2 ? one : state[k + 2 < kCount ? k + 2 : k]; });
-  }
-  return state[0];
-}
-/// The same, of states that few threads have.
+/// The same, of states that few threads have: long functions have one combination in the code, of
+/// the first two in a queue.
 template <int kCount>
 CK_DEVICE State fold_rare(State (&state)[kCount]) {
-  if constexpr (Function::kIsLong) {
-    return fold_by_turns(state);
-  } else {
+  if constexpr (!Function::kIsLong) {
     return fold(state);
+  } else {
+#pragma unroll 1
+    for (int left = kCount; left > 1; --left) {
+      const State one = Function::combine(state[0], state[1]);
+      unrolled<kCount - 1>(
+          [&](int k) { state[k] = k == left - 2 ? one : state[k + 2 < kCount ? k + 2 : k]; });
+    }
+    return state[0];
   }
 }
 /// The same, of states of an element each.
@@ -221,25 +217,29 @@ CK_DEVICE State fold_warp(State (&state)[kCount], const By& by, uint32 count = 3
   return one;
 }
 
-/// The same of all lanes, in as few instructions as can be: the states of a level are the last
-/// ones.
+/// The same of all lanes, of long functions: two combinations in the code. The states of a level
+/// are the last ones.
 template <int kCount>
 CK_DEVICE State fold_warp_by_turns(State (&state)[kCount], const Lanes& by) {
   static_assert(kCount == 4 || kCount == 8, "two or three levels");
-  constexpr int kLast = kCount - 1;
-  int half = kCount / 2;
+  constexpr int kHalf = kCount / 2, kLast = kCount - 1;
+  int half = kHalf;
   uint32 bit = 1;
 #pragma unroll 1
   for (int turn = kLast; turn > 0; --turn) {
     const bool behind = by.is_behind(bit);
-    State first = state[0], second = state[kCount / 2];
-    if (half < kCount / 2) first = second, second = state[kCount / 4 * 3];
-    if (half == 1) first = state[kLast - 1], second = state[kLast];
+    const State first = half == kHalf ? state[0] : half == 1 ? state[kLast - 1] : state[kHalf];
+    const State second = half == kHalf ? state[kHalf]
+                         : half == 1   ? state[kLast]
+                                       : state[kCount / 4 * 3];
     const State own = behind ? second : first, given = behind ? first : second;
     const State one = combine_lanes(own, by.neighbour(given, bit), behind, Combine{});
     unrolled<kLast>([&](int k) { state[k] = state[k + 1]; });
     state[kLast] = one;
-    if (turn == half) half /= 2, bit *= 2;
+    if (turn == half) {
+      half /= 2;
+      bit *= 2;
+    }
   }
   constexpr int kAbove = kCount == 8 ? 2 : 3;  // levels of lanes that are left
   State one = state[kLast];

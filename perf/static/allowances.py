@@ -139,7 +139,7 @@ ALLOWANCES = (
     Allowance(_BY_PARTS, REDUCE, {"columns"}, 115, functions=_EXTREMES, kinds=_COMPLEX64, loads=6),
     Allowance("a number for 16 bytes", REDUCE, {"strided"}, 140, functions=_SUMS,
               kinds={DataType.COMPLEX128}),
-    Allowance("a number for 16 bytes", REDUCE, {"blocks", "warps"}, 95, functions=_SUMS,
+    Allowance("a number for 16 bytes", REDUCE, {"blocks", "warps"}, 110, functions=_SUMS,
               kinds={DataType.COMPLEX128}),
     Allowance(_STATES, REDUCE, {"periods"}, 124, functions=_L1, kinds={DataType.INT8}),
     Allowance(_STATES, REDUCE, {"periods"}, 100, kinds=_BYTES),

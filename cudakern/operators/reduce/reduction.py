@@ -255,7 +255,8 @@ class Reduction:
             return 1
         if variant in {"blocks", "warps"} and converts and not wide:
             return 2
-        large = self.has_places and self.state_bytes(wide=wide) >= VECTOR_BYTES
+        large = self.has_places or variant == "blocks"
+        large = large and self.state_bytes(wide=wide) >= VECTOR_BYTES
         if wide or self.is_long or variant == "periods" or (large and variant != "strided"):
             return 2
         if variant == "columns" and width > self.kind.itemsize:
