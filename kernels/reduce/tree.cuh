@@ -88,10 +88,10 @@ CK_DEVICE State fold(const State (&state)[kCount], const How& combine = {}) {
     return fold(pair, combine);
   }
 }
-/// The same, of states that few threads have: long functions have one combination in the code, of
-/// the first two in a queue.
+/// The same, of parts of long rows: long functions have one combination in the code, of the first
+/// two in a queue.
 template <int kCount>
-CK_DEVICE State fold_rare(State (&state)[kCount]) {
+CK_DEVICE State fold_queue(State (&state)[kCount]) {
   if constexpr (!Function::kIsLong) {
     return fold(state);
   } else {
@@ -265,7 +265,7 @@ struct States {
   CK_DEVICE State all(uint32 result) const {
     State state[kLeft];
     unrolled<kLeft>([&](uint32 k) { state[k] = first[k * results + result].state; });
-    return fold_rare(state);
+    return fold(state);
   }
   /// The state of kSteps neighbours, or as many as there are, from number `part * kSteps` on.
   CK_DEVICE State part(uint32 number, uint32 result) const {
@@ -276,7 +276,7 @@ struct States {
       const State one = own[k < left ? k * results : 0].state;  // without a branch
       state[k] = k < left ? one : Function::identity();
     });
-    return fold_rare(state);
+    return fold_queue(state);
   }
 };
 
