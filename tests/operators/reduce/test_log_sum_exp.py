@@ -40,7 +40,7 @@ def test_rows_of_any_kind(place, dtype, length):
         assert off.max() <= MOST[x.itemsize], (name, x[off.argmax()])
 
 
-@each(("layout", "dtype"), sample(covering(LAYOUTS, FLOATS), 3))
+@each(("layout", "dtype"), sample(covering(LAYOUTS, FLOATS), 9))
 def test_every_layout_keeps_the_digits_of_a_result_near_zero(place, dtype, layout):
     shape, axes, view = LAYOUTS[layout]
     rng = np.random.default_rng(2)
