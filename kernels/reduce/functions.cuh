@@ -14,9 +14,8 @@
 //   kHasAbsent               whether absent() is an element whose state changes no other
 //   kHasShifts               whether states have shifts, so that combining some takes less if
 //                            theirs are alike
-//   kIsLong                  whether combine takes many instructions: what is not on the way of
-//   most
-//                            elements is in the code once, in loops
+//   kIsLong                  whether combine takes many instructions: rare combinations are in
+//                            loops then, once in the code
 //   kIsPlace                 whether a state has a place
 //   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many
 //   kAddsWords               whether add_word(sum, word) adds four bytes to an integer

@@ -226,7 +226,7 @@ CK_DEVICE void reduce_periods(const PeriodArguments& a, char* shared) {
     if (column < share.width) store_result(a, out + column, one);
   };
   Slot* const room = reinterpret_cast<Slot*>(stage.states + ColumnStage::kStates);
-  const Shared<decltype(part_of), decltype(write)> all(a, a.width, part_of, write);
+  const SharedResults<decltype(part_of), decltype(write)> all(a, a.width, part_of, write);
   __syncthreads();
   fold_parts(parts_of(states), a.width, room, part_of, read, all);
   all.fold(reinterpret_cast<Slot*>(shared));

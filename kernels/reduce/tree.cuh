@@ -456,10 +456,10 @@ CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
 /// Results that the blocks of a column of the grid share, if there are several. It gets the states
 /// of what this block has read; write(result, state) gets those of what all have.
 template <typename PartOf, typename Write>
-class Shared {
+class SharedResults {
  public:
-  CK_DEVICE Shared(const ReduceArguments& a, uint32 results, const PartOf& part_of,
-                   const Write& write)
+  CK_DEVICE SharedResults(const ReduceArguments& a, uint32 results, const PartOf& part_of,
+                          const Write& write)
       : workspace_(a.workspace), results_(results), part_of_(part_of), write_(write) {}
 
   CK_DEVICE void operator()(uint32 result, const State& state) const {
@@ -498,7 +498,7 @@ class Shared {
 template <typename PartOf, typename Write>
 CK_DEVICE void finish(const ReduceArguments& a, const States& found, Slot* room,
                       const PartOf& part_of, const Write& write) {
-  const Shared<PartOf, Write> all(a, found.results, part_of, write);
+  const SharedResults<PartOf, Write> all(a, found.results, part_of, write);
   __syncthreads();
   if constexpr (kOnce) {
     const auto read = [&](uint32, uint32 result) { return found.all(result); };

@@ -60,6 +60,11 @@ class BudgetedKernel:
         return f"{self.variant}_staged" if self.is_staged else self.variant
 
     @property
+    def text(self) -> tuple[str, str, bool]:
+        """What its code is made from: its operator and variant, and whether that is staged."""
+        return self.operator, self.variant, self.is_staged
+
+    @property
     def is_staged(self) -> bool:
         """Whether rows of the last axis are staged."""
         return self.macros.get("CK_STAGED") == "1"
@@ -183,8 +188,7 @@ def everything() -> list[tuple[str, BudgetedKernel]]:
 def cover() -> list[BudgetedKernel]:
     """Return a few of all kernels: in each variant, each macro has each of its values."""
     facts = {
-        kernel: {(kernel.operator, kernel.variant, fact) for fact in kernel.spec.defines}
-        for kernel in distinct()
+        kernel: {(*kernel.text, fact) for fact in kernel.spec.defines} for kernel in distinct()
     }
     missing, chosen = set().union(*facts.values()), []
     while missing:
