@@ -8,6 +8,7 @@
 #include "common/splice.cuh"
 #include "common/strided_gather.cuh"
 #include "gather/last_axis.cuh"
+#include "gather/windows.cuh"
 
 namespace ck {
 
@@ -91,20 +92,10 @@ struct StagedGatherRows : GatherRows<true> {
 template <typename T>
 CK_DEVICE Packed<uint4, T> pick_elements(const StreamArguments& a, Offset first) {
   constexpr int kPieces = Packed<uint4, T>::kPieces;
-  constexpr int kIndexBytes = kPieces * sizeof(Index) < 16 ? kPieces * sizeof(Index) : 16;
-  using IndexGroup = Packed<Bytes<kIndexBytes>, Index>;
-  const Index* const source = at<Index>(a.indices, first * static_cast<Offset>(sizeof(Index)));
+  constexpr uint32 kIndexBytes = sizeof(Index);
   Index index[kPieces];
-#pragma unroll
-  for (int k = 0; k < kPieces; k += IndexGroup::kPieces) {
-    IndexGroup group;
-    if (a.vector_indices != 0) {
-      group.vector = load(reinterpret_cast<const Bytes<kIndexBytes>*>(source + k));
-    } else {
-      unrolled<IndexGroup::kPieces>([&](int j) { group.piece[j] = load(source + k + j); });
-    }
-    unrolled<IndexGroup::kPieces>([&](int j) { index[k + j] = group.piece[j]; });
-  }
+  load_indices<kPieces>(index, at<Index>(a.indices, first * kIndexBytes), kIndexBytes, kPieces,
+                        a.vector_indices != 0);
   const GatherRows<false> rows{a};
   Packed<uint4, T> result;
   unrolled<kPieces>([&](int k) {
@@ -146,6 +137,11 @@ CK_KERNEL(StreamArguments a) {
 CK_KERNEL(LastAxisArguments<Extent> a) {
   CK_DYNAMIC_SHARED(shared);
   gather_last_axis<kMode, CK_STAGED, Bytes<CK_WIDTH>, Index>(a, shared);
+}
+#elif defined(CK_VARIANT_WINDOWS)
+CK_KERNEL(WindowArguments<Extent> a) {
+  CK_DYNAMIC_SHARED(shared);
+  gather_windows<kMode, CK_LONG, Bytes<CK_WIDTH>, Index>(a, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)
 CK_KERNEL(StridedArguments<Offset, Extent, CK_RANK, 1> a) {

@@ -69,11 +69,14 @@ class Launch:
 
     kernel: KernelSpec  # the specialisation to run
     grid: Grid  # blocks of the grid in x, y, z
-    shared_bytes: int  # dynamic shared memory of a block, in bytes
+    #: Dynamic shared memory of a block, in bytes; a kernel that asks for more than every device has
+    #: makes do with what there is.
+    shared_bytes: int
     pointers: int  # how many addresses the kernel's argument struct starts with
     arguments: Arguments  # the rest of the struct
-    #: Blocks that a multiprocessor holds at once. The grid, of one dimension, is limited to that,
-    #: and its blocks share the work, whatever their number. 0 means no limit.
+    #: Blocks that a multiprocessor holds at once. The grid is limited to that along its second
+    #: dimension, if it has one, and its blocks share the work, whatever their number. 0 means no
+    #: limit.
     most_resident: int = 0
     #: Bytes of the memory in which the blocks exchange words; its address follows those of the
     #: arrays. 0 if this launch needs none, None if no launch of the operator does.
@@ -94,7 +97,8 @@ class Launch:
         """Return the grid for a device with this number of multiprocessors."""
         if self.most_resident == 0:
             return self.grid
-        return min(self.grid[0], self.most_resident * multiprocessors), 1, 1
+        most, (x, y, z) = self.most_resident * multiprocessors, self.grid
+        return (min(x, most), y, z) if y == 1 else (x, min(y, max(most // x, 1)), z)
 
 
 class Tensor(NamedTuple):

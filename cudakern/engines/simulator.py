@@ -20,7 +20,7 @@ from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
 from cudakern.simulator.runtime.limits import POINTER_BYTES
 from cudakern.simulator.sources.text_to_ptx import Ptx, find_target, ptx_of_program
-from cudakern.values.layout import MULTIPROCESSORS
+from cudakern.values import layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +119,8 @@ class SimulatorEngine:
         pack = struct.Struct(f"={launch.pointers}Q").pack
         tail, workspace = launch.arguments.data, launch.workspace
         del device
-        size = (launch.grid_on(MULTIPROCESSORS), launch.block, launch.shared_bytes)
+        shared = min(launch.shared_bytes, layout.SHARED_BYTES)
+        size = (launch.grid_on(layout.MULTIPROCESSORS), launch.block, shared)
 
         def load(*, checked: bool) -> LoadedKernel:
             fast = not checked and is_fast(size[0], size[1])

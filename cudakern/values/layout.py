@@ -15,8 +15,10 @@ MAX_DIMENSIONS = 8  # of an operand
 VECTOR_BYTES = 16  # of the widest load or store
 WORD_BYTES = 8  # of the widest integer
 SECTOR_BYTES = 32  # that memory moves at least
-#: Multiprocessors of an H200, for which work is divided and which the simulator models.
+#: Multiprocessors of an H200, and bytes of shared memory that a block can have: work is divided for
+#: them, and the simulator models them.
 MULTIPROCESSORS = 132
+SHARED_BYTES = 227 * 1024
 #: Byte offsets of 32-bit kernels lie in [-2^31, 2^31), their work items and extents below these.
 MAX_SPAN_32 = 2**31
 MAX_ITEMS_32 = 2**32

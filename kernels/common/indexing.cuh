@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/division.cuh"
+#include "common/memory.cuh"
 
 namespace ck {
 
@@ -54,6 +55,26 @@ CK_DEVICE Position<O> resolve_index(I index, const Divisor<U>& extent) {
       const bool valid = !below && !beyond;
       return {static_cast<O>(valid ? position : U{0}), valid};
     }
+  }
+}
+
+/// Reads indices that lie `step` bytes apart, the first `count`; or all, as vectors, if they lie
+/// next to each other and on as many bytes.
+template <int kCount, typename I, typename O>
+CK_DEVICE void load_indices(I* index, const I* source, O step, uint32 count, bool vectors) {
+  constexpr int kBytes = kCount * sizeof(I) < 16 ? kCount * sizeof(I) : 16;
+  using Group = Packed<Bytes<kBytes>, I>;
+  if (vectors) {
+#pragma unroll
+    for (int k = 0; k < kCount; k += Group::kPieces) {
+      Group group;
+      group.vector = load(reinterpret_cast<const Bytes<kBytes>*>(source + k));
+      unrolled<Group::kPieces>([&](uint32 j) { index[k + j] = group.piece[j]; });
+    }
+  } else {
+    unrolled<kCount>([&](uint32 k) {
+      if (k < count) index[k] = load(at<I>(source, k * step));
+    });
   }
 }
 

@@ -38,6 +38,85 @@ CK_DEVICE uint4 load_if(bool exists, const uint4* address, uint4 value = make_ui
   return value;
 }
 
+/// The dynamic shared memory that a block has, in bytes.
+CK_DEVICE uint32 dynamic_shared_bytes() {
+  uint32 bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  return bytes;
+}
+
+/// An address in shared memory.
+CK_DEVICE uint32 shared_address(const void* pointer) {
+  return static_cast<uint32>(__cvta_generic_to_shared(pointer));
+}
+
+/// Begins to copy a vector that is read once to an address in shared memory; before sm_80, copies
+/// it. Copies that have begun since the last call are one group, and all but so many groups, at
+/// most 2, are waited for.
+CK_DEVICE void copy_async(uint32 target, const uint4* source) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
+#else
+  const uint4 value = load_once(source);
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(target), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w)
+               : "memory");
+#endif
+}
+CK_DEVICE void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+CK_DEVICE void wait_for_copies(uint32 groups) {
+#if __CUDA_ARCH__ >= 800
+  if (groups == 0) {
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+  } else if (groups == 1) {
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+  } else {
+    asm volatile("cp.async.wait_group 2;" ::: "memory");
+  }
+#endif
+}
+
+/// Takes an element of `kBytes`, or half of one of 16, in place of a value, if its position lies
+/// among the `size` from `start` on. The position is put together of bytes of two words; the
+/// element at position 0 would lie at `base` in shared memory. It is one volatile piece: the
+/// compiler would keep what it finds out about a position, which takes registers.
+#define CK_TAKE_IF_INSIDE(load, kind) \
+  asm volatile( \
+      "{\n" \
+      "  .reg .pred inside;\n" \
+      "  .reg .u32 position, place;\n" \
+      "  prmt.b32 position, %1, %2, %3;\n" \
+      "  sub.u32 place, position, %4;\n" \
+      "  setp.lt.u32 inside, place, %5;\n" \
+      "  mad.lo.u32 place, position, %6, %7;\n" \
+      "  @inside " load \
+      " %0, [place];\n" \
+      "}" \
+      : kind(value) \
+      : "r"(low), "r"(high), "r"(bytes), "r"(start), "r"(size), "n"(kBytes), "r"(base) \
+      : "memory")
+template <uint32 kBytes, typename T>
+CK_DEVICE void take_if_inside(T& value, uint32 low, uint32 high, uint32 bytes, uint32 start,
+                              uint32 size, uint32 base) {
+  if constexpr (kBytes == 1) {
+    CK_TAKE_IF_INSIDE("ld.shared.u8", "+r");
+  } else if constexpr (kBytes == 2) {
+    CK_TAKE_IF_INSIDE("ld.shared.u16", "+r");
+  } else if constexpr (kBytes == 4) {
+    CK_TAKE_IF_INSIDE("ld.shared.u32", "+r");
+  } else {
+    CK_TAKE_IF_INSIDE("ld.shared.u64", "+l");
+  }
+}
+#undef CK_TAKE_IF_INSIDE
+
+/// The lower halves of two words, the first one lowest.
+CK_DEVICE uint32 join_halves(uint32 low, uint32 high) { return __byte_perm(low, high, 0x5410); }
+
 /// |x|. Of abs(x), where x is an int16 made wider, the compiler makes an operation of 16 bits,
 /// which takes sm_100 and sm_120 many instructions.
 CK_DEVICE int32 absolute_word(int32 x) {

@@ -103,15 +103,19 @@ class GatherWorkload(Workload):
     def shrink(self, elements: int) -> Self:
         """Return fewer rows of the same length, and at least what the last axis asks for."""
         before, extent, count = self.shape[: self.axis], self.extent, self.count
-        least_extent = least_count = 1
         if self.planes >= LAST_AXIS_MIN_OUTER:
-            fitting = elements // (extent * self.inner)
-            before = base.shrink(before, max(fitting, LAST_AXIS_MIN_OUTER))
-            least_count = min(count, LAST_AXIS_MIN_COUNT)
-            least_extent = min(extent, LAST_AXIS_MAX_STAGED_BYTES // self.row_bytes + 1)
-        fitting = elements // (prod(before) * self.inner)
-        extent = min(extent, max(fitting, least_extent))
-        indices = base.shrink(self.indices_shape, max(fitting, least_count))
+            # As long and as many as its variant, whose blocks a few rows keep busy, asks for.
+            least = min(extent, LAST_AXIS_MAX_STAGED_BYTES // self.row_bytes + 1)
+            before = base.shrink(before, max(elements // least, LAST_AXIS_MIN_OUTER))
+            extent = min(extent, max(elements // prod(before), least))
+            count = max(self.count * extent // self.extent, min(count, LAST_AXIS_MIN_COUNT))
+            indices = base.shrink(self.indices_shape, count)
+        else:
+            fitting = elements // (prod(before) * self.inner)
+            extent, indices = (
+                min(extent, max(fitting, 1)),
+                base.shrink(self.indices_shape, max(fitting, 1)),
+            )
         shape = (*before, extent, *self.shape[self.axis + 1 :])
         return replace(self, shape=shape, indices_shape=indices)
 

@@ -1,4 +1,4 @@
-"""Shapes between those of the matrix, for which plans may choose badly: S-1 to S-7."""
+"""Shapes between those of the matrix, for which plans may choose badly: S-1 to S-8."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def _search(size: int, dtype: str = "bool") -> Workload:
     return NonzeroWorkload((size,), dtype, 0.5, "random", "uint32")
 
 
-def _last_axis(rows: int, columns: int) -> Workload:
-    """Return a gather of as many elements of each row as it has, 256 at least."""
-    shape, count = (rows, columns), max(columns, 256)
-    return GatherWorkload(shape, 1, (count,), "float32", "int32", "random")
+def _last_axis(
+    rows: int, columns: int, count: int | None = None, dtype: str = "float32"
+) -> Workload:
+    """Return a gather of a number of elements of each row: as many as it has, 256 at least."""
+    shape, count = (rows, columns), count or max(columns, 256)
+    return GatherWorkload(shape, 1, (count,), dtype, "int32", "random")
 
 
 def _spliced(rows: int, columns: int, dtype: str) -> Workload:
@@ -84,5 +86,19 @@ CASES: tuple[Case, ...] = (
         "places of 8-bit integers",
         ReduceWorkload("argmax", (2**28,), (0,), "int8"),
         _rows("argmax", 2**16, 4096, "uint8"),
+    ),
+    case(
+        "S-8",
+        "last axis, long rows",
+        _last_axis(2**12, 2**16, dtype="float16"),
+        _last_axis(2**15, 2**13),
+        _last_axis(2**14, 2**14),
+        _last_axis(2**13, 2**15),
+        _last_axis(2**10, 2**18),
+        _last_axis(2**12, 2**16, 2**12),
+        _last_axis(2**12, 2**16, 2**14),
+        _last_axis(2**12, 2**16, 2**17),
+        _last_axis(2**12, 10_007),
+        _last_axis(2**12, 2**15, dtype="float64"),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 from cudakern.values.layout import VECTOR_BYTES
@@ -14,8 +16,12 @@ if TYPE_CHECKING:
 
     from perf.static.kernels import BudgetedKernel
 
-#: Registers of a thread, with 256 threads a block for 4 blocks a multiprocessor, or 288 for 3.
-MAX_REGISTERS, NONZERO_REGISTERS = 64, 72
+#: Registers of a thread, with 256 threads a block for 4 blocks a multiprocessor, or 288 for 3, or
+#: 512 for one.
+MAX_REGISTERS, NONZERO_REGISTERS, WINDOW_REGISTERS = 64, 72, 128
+#: Instructions in which an element is taken from a window, its load among them, and elements that
+#: are taken together, without a branch.
+WINDOW_TAKE, WINDOW_GROUP = 7, 8
 #: Variants that write a packed output.
 STREAMS = {"rows", "planes", "spliced", "packed", "scalars", "stream"}
 SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in flight
@@ -30,6 +36,8 @@ LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
 
 def max_registers(kernel: BudgetedKernel) -> int:
     """Return how many registers a thread may have."""
+    if kernel.variant == "windows":
+        return WINDOW_REGISTERS
     return NONZERO_REGISTERS if kernel.operator == NONZERO else MAX_REGISTERS
 
 
@@ -73,7 +81,17 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
         if max(groups, default=0) < SLOTS:
             wrong.append(Fault(Kind.LOADS_OF_TILES, groups, SLOTS))
         wrong += [Fault(Kind.OTHER_STORE, line) for line in others]
+    if kernel.variant == "windows":
+        wrong += [Fault(Kind.TAKES, n, WINDOW_TAKE) for n in _takes(code) if n > WINDOW_TAKE]
     return wrong + (_nonzero_faults(kernel, code) if kernel.operator == NONZERO else [])
+
+
+def _takes(code: Sequence[str]) -> list[float]:
+    """Return the instructions for a load from shared memory of each part that has a group."""
+    ends = [k for k, line in enumerate(code) if matches(line, "BRA")]
+    parts = [code[a + 1 : b] for a, b in pairwise([-1, *ends])]
+    loads = [sum(matches(line, "LDS") for line in part) for part in parts]
+    return [len(p) / n for p, n in zip(parts, loads, strict=True) if n >= WINDOW_GROUP] or [inf]
 
 
 def _nonzero_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:

@@ -16,6 +16,7 @@ class Kind(Enum):
     BLOCKS = "{found} blocks, not {limit}"
     BYTES_IN_FLIGHT = "{found} bytes in flight, not {limit}"
     INSTRUCTIONS = "{found:.1f} instructions for 16 bytes, more than {limit}"
+    TAKES = "{found:.1f} instructions to take an element from a window, more than {limit}"
     LOADS = "16-byte loads in flight: {found}, not {limit}"
     LOADS_OF_TILES = "16-byte loads in flight: {found}, not {limit} in whole tiles"
     STREAMED_LOADS = "16-byte NA loads in flight: {found}, not {limit}"

@@ -57,17 +57,18 @@ class BudgetedKernel:
         """Its variant, with its rank if it is of any layout."""
         if self.variant == "strided":
             return f"strided_r{self.rank}"
-        return f"{self.variant}_staged" if self.is_staged else self.variant
+        return f"{self.variant}_{self.form}" if self.form else self.variant
 
     @property
-    def text(self) -> tuple[str, str, bool]:
-        """What its code is made from: its operator and variant, and whether that is staged."""
-        return self.operator, self.variant, self.is_staged
+    def text(self) -> tuple[str, str, str]:
+        """What its code is made from: its operator and variant, and the form of that."""
+        return self.operator, self.variant, self.form
 
     @property
-    def is_staged(self) -> bool:
-        """Whether rows of the last axis are staged."""
-        return self.macros.get("CK_STAGED") == "1"
+    def form(self) -> str:
+        """``"staged"`` rows of the last axis, ``"long"`` ones in windows, or neither."""
+        forms = ("staged", "long")
+        return next((form for form in forms if self.macros.get(f"CK_{form.upper()}") == "1"), "")
 
     @property
     def width(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.engines.base import THREADS
 from cudakern.values.layout import VECTOR_BYTES
-from perf.static.occupancy import WARP, resident_blocks
+from perf.static.occupancy import LIMITS, WARP, resident_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -167,7 +167,8 @@ class Figures:
 def read_figures(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> Figures:
     """Return the figures of a kernel that was compiled for an architecture."""
     code, threads = listing.code, kernel.spec.threads
-    blocks = resident_blocks(arch, usage.registers, kernel.spec.most_shared, threads)
+    shared = min(kernel.spec.most_shared, LIMITS[arch].shared - LIMITS[arch].reserved)
+    blocks = resident_blocks(arch, usage.registers, shared, threads)
     loads = max(loads_in_flight(code), default=0)
     loop = main_loop(listing)
     return Figures(

@@ -63,6 +63,7 @@ class Kernel:
         record.require_safe()
         self.record, self.path, self.name = record, path, name
         self.device = devices.get_device_id()
+        self.max_dynamic_shared_size_bytes = 48 * 1024
         record.loaded.append((self.device, name))
         self.function = SimpleNamespace(ptr=len(record.loaded))
         record.kernels[self.function.ptr] = self
@@ -87,6 +88,7 @@ class Kernel:
 
     def launch(self, grid, block, shared, parameters):
         record, stream = self.record, self.record.stream
+        assert shared <= self.max_dynamic_shared_size_bytes, "CUDA refuses the launch"
         assert devices.get_device_id() == self.device, "launched while another device is current"
         record.launches.append((self.device, self.name, grid, block, shared))
         record.order.append(("launch", stream))

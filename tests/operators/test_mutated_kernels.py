@@ -21,6 +21,7 @@ from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked
+from cudakern.values import layout
 from tests.helpers.bound import limit_blocks
 from tests.helpers.rows import each
 from tests.helpers.samples import sample
@@ -53,8 +54,9 @@ CALLS = {
     "nonzero": lambda: ck.argwhere(SPARSE),
     "nonzero columns": lambda: ck.argwhere(SPARSE[:1280].reshape(40, 64, 4).transpose(0, 2, 1)),
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
-    "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
+    "last axis": lambda: ck.gather(LONG[:, ::2], np.tile(PICKS, 4), 1),
     "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
+    "windows": lambda: ck.gather(LONG, np.tile(PICKS, 4), 1),
     "packed": lambda: ck.gather(TRIPLES, np.tile(PICKS, 10)),
     "spliced": lambda: ck.gather(BYTES, PICKS % 40),
     "gather_nd": lambda: ck.gather_nd(TABLE, TUPLES),
@@ -101,9 +103,9 @@ MUTATIONS = [
                               ("acq_rel.cta", False))),
         ("count_before_all_wrote", "columns", TREE, f"  {BARRIER}\n  bool last"),
         ("fold_by_who_comes_first", "blocks", TREE, " ==§\n           blocks - 1;§ 0;§"),
-        ("fold_of_a_block", "vectors", TREE, f"gridDim.y;\n  {BARRIER}\n"),
-        ("fold_of_levels", "columns", TREE, f"    {BARRIER}\n    fold_level("),
-        ("fold_of_warps", "many blocks", TREE, f"room[warp] = one;\n    {BARRIER}\n"),
+        ("fold_of_a_block", "vectors", TREE, f"part_of, write);\n  {BARRIER}\n"),
+        ("fold_of_levels", "columns", TREE, f"  if (count == 1) return;\n  {BARRIER}\n"),
+        ("fold_of_warps", "many blocks", TREE, f"room[warp].state = one;\n    {BARRIER}\n"),
         ("tiles", "tiles", "reduce/tiles.cuh", f"  {BARRIER}\n  const char* const first"),
         ("word_stored_weakly", "nonzero", PTX, "st.§relaxed.gpu.§§global.u64"),
         ("word_stored_for_the_block", "nonzero", PTX, "st.relaxed.§gpu§cta§.global.u64"),
@@ -120,6 +122,8 @@ MUTATIONS = [
         ("indices_before_others_wrote", "last axis", LAST_AXIS, f"  {BARRIER}\n  for (uint64 row"),
         ("rows_while_others_pick", "last axis, staged", LAST_AXIS,
          f"    {BARRIER}  // the next rows"),
+        ("window_while_others_pick", "windows", "gather/windows.cuh",
+         f"      {BARRIER}\n      reader.begin()"),
         ("places_of_rows_while_others_read", "packed", "gather.cu", f"    {BARRIER}  // the table"),
         ("words_before_others_wrote", "spliced", SPLICE, f"    {BARRIER}\n    for"),
         ("tuples_while_others_read", "gather_nd", "gather_nd.cu",
@@ -144,6 +148,8 @@ def small(monkeypatch):
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)
+    monkeypatch.setattr(gather_plan, "MULTIPROCESSORS", 1)
+    monkeypatch.setattr(layout, "SHARED_BYTES", 48 * 1024)
     monkeypatch.setattr(base, "MAX_BLOCKS", 2)
     workspaces = engines.engine_for(engines.HOST)._workspaces  # noqa: SLF001
     monkeypatch.setattr(workspaces, "by_size", {})

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
+_SHARED_BYTES = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+_COMMON_SHARED_BYTES = 48 * 1024  # that every kernel may ask for
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 #: Workspaces of other libraries' streams that are kept. PyTorch has 32 streams of each priority.
 MAX_EXTERNAL_WORKSPACES = 128
@@ -157,6 +159,12 @@ class CudaEngine:
         """
         kernel = self.kernel(launch.kernel, device)
         block, shared = launch.block, launch.shared_bytes
+        if shared > _COMMON_SHARED_BYTES:
+            runtime = self._cupy.cuda.runtime
+            most = int(runtime.deviceGetAttribute(_SHARED_BYTES, device))
+            shared = min(shared, most)
+            with self._cupy.cuda.Device(device):
+                kernel.max_dynamic_shared_size_bytes = most
         start = getattr(getattr(self._cupy.cuda, "driver", None), "launchKernel", None)
         if start is not None:
             with self._cupy.cuda.Device(device):  # CuPy has a function for each

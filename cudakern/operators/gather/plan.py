@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import KernelSpec, Launch
+from cudakern.engines.base import THREADS, KernelSpec, Launch
 from cudakern.operators.indexing import kernels, rows
 from cudakern.operators.indexing.indices import INDEX_TYPES, compares_wide
 from cudakern.operators.indexing.rows import STRIDED_RANKS, RowProblem, Stream
@@ -23,13 +24,19 @@ LAST_AXIS_MIN_OUTER = 8  # outer rows that share an index table; estimate
 LAST_AXIS_MIN_COUNT = 256  # indices of a row, unless rows are staged; estimate
 LAST_AXIS_TABLE = 8192  # entries of the index table, 4 bytes each; limit
 LAST_AXIS_TABLE_STAGED = 4096  # entries, 2 bytes each, beside staged rows; limit
-LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16  # bytes of a staged row; 16 more align it; limit
+LAST_AXIS_MAX_STAGED_BYTES = 16 * 1024  # bytes of a staged row; longer ones take windows; estimate
 LAST_AXIS_WORDS = 1024  # words of 16 bytes that a block stages: four a thread; estimate
 LAST_AXIS_MAX_PIECES = 8  # elements that a thread writes at once; estimate
 LAST_AXIS_LEAST_BLOCKS = 2 * MULTIPROCESSORS  # blocks to have at least; estimate
 LAST_AXIS_GOOD_BLOCKS = 512  # blocks to have at best; estimate
 LAST_AXIS_BLOCKS = 4096  # blocks at most; estimate
 LAST_AXIS_STAGES = 8  # stages of a block: it reads one while it picks from another; estimate
+LAST_AXIS_L2_BYTES = 2**24  # bytes of the rows that are read at once: they stay in L2; estimate
+LAST_AXIS_RESIDENT = 4 * MULTIPROCESSORS  # blocks at once; limit
+WINDOW_THREADS = 512  # threads of a block; their registers fill a multiprocessor; limit
+WINDOW_OUTPUT_BYTES = 256  # of a thread's outputs, in registers; limit
+LONG_WIDTH = 8  # bytes of an element in rows of more than 2^16 elements at most; limit
+WINDOW_SLOTS = 4  # windows in shared memory at most; limit
 MAX_GRID_Y = 65535  # blocks in y; CUDA's limit
 
 
@@ -52,6 +59,15 @@ def specialise_last_axis(width: int, index_type: str, mode: str, *, staged: bool
     )  # fmt: skip
 
 
+def specialise_windows(width: int, index_type: str, mode: str, *, long: bool) -> KernelSpec:
+    """Return the kernel of windows; ``long``: for rows whose elements 16 bits cannot number."""
+    spec = specialise(
+        "windows", width, index_type, mode, wide=False, suffix="_long" if long else "",
+        macros=(("CK_LONG", int(long)),), shared=lambda *_: layout.SHARED_BYTES,
+    )  # fmt: skip
+    return replace(spec, threads=WINDOW_THREADS, resident_blocks=1)
+
+
 def rows_of(
     x: Layout, indices: Layout, out: Layout, axis: int, index_type: str, mode: str, fill: bytes
 ) -> RowProblem:
@@ -66,9 +82,18 @@ def plan_gather(problem: RowProblem) -> Launch | None:
     """Choose the variant for a problem whose shapes and types are already known to be legal."""
     if 0 in problem.out.shape:
         return None
-    if problem.is_merged() and not problem.inner and _suits_last_axis(problem):
-        return _plan_last_axis(problem)
+    if launch := plan_shared_indices(problem):
+        return launch
     return _plan_stream(problem) if problem.is_stream() else rows.plan_strided("gather", problem)
+
+
+def plan_shared_indices(problem: RowProblem) -> Launch | None:
+    """Return the plan for one list of indices for many rows of single elements, if it is that."""
+    if not _shares_indices(problem):
+        return None
+    if chunk := _window_chunk(problem):
+        return _plan_windows(problem, chunk)
+    return _plan_last_axis(problem) if _suits_last_axis(problem) else None
 
 
 def _plan_stream(problem: RowProblem) -> Launch:
@@ -107,21 +132,87 @@ def _plan_stream(problem: RowProblem) -> Launch:
     return Launch(spec, stream.grid, shared, 3, arguments.done())
 
 
-def _suits_last_axis(problem: RowProblem) -> bool:
+def _shares_indices(problem: RowProblem) -> bool:
+    """Return whether it has one list of indices for several outer rows of whole elements."""
     outer, index, itemsize = problem.outer, problem.index, problem.x.itemsize
-    extent, stride = problem.axes[0]
+    if not (problem.is_merged() and outer and index and len(problem.axes) == 1) or problem.inner:
+        return False
+    steps = problem.axes[0][1], outer[0].strides[0], outer[0].strides[2]
     return (
-        bool(outer and index)
-        and outer[0].size >= LAST_AXIS_MIN_OUTER
-        and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(problem, index[0].size))
-        and index[0].strides[2] == itemsize
-        and itemsize < VECTOR_BYTES
-        and extent < layout.MAX_SPAN_32
-        and alignment(
-            problem.x.phase, stride, outer[0].strides[0], problem.out.phase, outer[0].strides[2]
-        )
-        >= itemsize
+        outer[0].size >= LAST_AXIS_MIN_OUTER
+        and (outer[0].strides[1], index[0].strides[2]) == (0, itemsize)
+        and alignment(problem.x.phase, problem.out.phase, *steps) >= itemsize
     )
+
+
+def _suits_last_axis(problem: RowProblem) -> bool:
+    count = problem.index[0].size
+    return (
+        (count >= LAST_AXIS_MIN_COUNT or _is_staged(problem, count))
+        and problem.x.itemsize < VECTOR_BYTES
+        and problem.axes[0][0] < layout.MAX_SPAN_32
+    )
+
+
+def _window_chunk(problem: RowProblem) -> int:
+    """Return how many outputs of a row a block makes from windows, 0 if they do not pay.
+
+    They do where a block reads rows in at most the sectors that its elements would take one by one.
+    """
+    outer, count, itemsize = problem.outer[0].size, problem.index[0].size, problem.x.itemsize
+    extent, stride = problem.axes[0]
+    most = WINDOW_THREADS * WINDOW_OUTPUT_BYTES // max(itemsize, 4)
+    chunks = max(-(-count // most), -(-MULTIPROCESSORS // outer))
+    if chunks > MULTIPROCESSORS:
+        chunks = round_up(chunks, MULTIPROCESSORS)
+    else:  # as many as leave few multiprocessors idle
+        chunks = MULTIPROCESSORS // (MULTIPROCESSORS // chunks)
+    chunk = round_up(-(-count // chunks), VECTOR_BYTES)
+    row_bytes = range(LAST_AXIS_MAX_STAGED_BYTES + 1, chunk * layout.SECTOR_BYTES + 1)
+    fits = outer < layout.MAX_SPAN_32 and stride == itemsize
+    return chunk if fits and extent * stride in row_bytes else 0
+
+
+def _plan_windows(problem: RowProblem, chunk: int) -> Launch:
+    outer, index, itemsize = problem.outer[0], problem.index[0], problem.x.itemsize
+    extent, count, index_bytes = problem.axes[0][0], index.size, problem.indices.itemsize
+    row_bytes = extent * itemsize
+    margin, ragged = _surroundings(problem, row_bytes)
+    words = -(-row_bytes // VECTOR_BYTES) + ragged
+    vectors = alignment(problem.out.phase, outer.strides[2], count * itemsize) == VECTOR_BYTES
+    group = min(VECTOR_BYTES // itemsize * index_bytes, VECTOR_BYTES)
+    vector_indices = (
+        vectors and index.strides[1] == index_bytes and problem.indices.phase % group == 0
+    )
+    arguments = (
+        ArgumentPacker(wide=False)
+        .int64(count=count, x_outer_stride=outer.strides[0])
+        .int64(index_stride=index.strides[1], out_outer_stride=outer.strides[2])
+        .divisor(extent=extent, wide=compares_wide(problem.indices, wide=False))
+        .raw(fill=problem.fill)
+        .uint32(outer=outer.size, margin=min(margin, layout.MAX_SPAN_32))
+        .uint32(chunk=chunk, row_bytes=row_bytes, row_words=words, ragged=ragged)
+        .uint32(vectors=int(vectors), vector_indices=int(vector_indices))
+        .done()
+    )
+    # Where elements are filled, one number of 16 bits means nowhere.
+    long = extent > 2**16 - (problem.mode == "fill")
+    spec = specialise_windows(itemsize, problem.index_type, problem.mode, long=long)
+    high = WINDOW_THREADS * WINDOW_OUTPUT_BYTES // 4 if long else 0
+    shared = min(high + WINDOW_SLOTS * words * VECTOR_BYTES, layout.SHARED_BYTES)
+    grid = (-(-count // chunk), min(outer.size, MAX_GRID_Y), 1)
+    return Launch(spec, grid, shared, 3, arguments, most_resident=1)
+
+
+def _surroundings(problem: RowProblem, row_bytes: int) -> tuple[int, int]:
+    """Return the rows around one that make the 16-byte words it lies in x's.
+
+    And whether a row may begin or end within a word, as 0 or 1.
+    """
+    outer = problem.outer[0]
+    ragged = alignment(problem.x.phase, outer.strides[0], row_bytes) < VECTOR_BYTES
+    dense = row_bytes and problem.x.dense_bytes == outer.size * outer.strides[0]
+    return -(-VECTOR_BYTES // row_bytes) if dense else 2**63 - 1, int(ragged)
 
 
 def _is_staged(problem: RowProblem, count: int) -> bool:
@@ -137,11 +228,9 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
     extent, axis_stride = problem.axes[0]
     staged = _is_staged(problem, count)
     row_bytes = extent * itemsize if staged else 0
-    ragged = alignment(problem.x.phase, outer.strides[0], row_bytes) < VECTOR_BYTES
-    dense = row_bytes and problem.x.dense_bytes == outer.size * outer.strides[0]
-    margin = -(-VECTOR_BYTES // row_bytes) if dense else 2**63 - 1
-    words = -(-row_bytes // VECTOR_BYTES) + int(ragged)
-    chunk = _chunk(outer.size, count, staged=staged)
+    margin, ragged = _surroundings(problem, row_bytes)
+    words = -(-row_bytes // VECTOR_BYTES) + ragged
+    chunk = _chunk(outer.size, count, 0 if staged else extent * abs(axis_stride))
     chunks = -(-count // chunk)
     stage_rows = 1
     if staged:
@@ -150,7 +239,10 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
     width = min(
         alignment(problem.out.phase, outer.strides[2], count * itemsize),
         LAST_AXIS_MAX_PIECES * itemsize,
+        # Each thread has an element at least.
+        VECTOR_BYTES if staged else max(chunk // THREADS, 1) * itemsize,
     )
+    width = 1 << width.bit_length() - 1
     arguments = (
         ArgumentPacker(wide=False)
         .int64(outer=outer.size, count=count)
@@ -160,7 +252,7 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
         .raw(fill=problem.fill)
         .divisor(vectors=min(chunk, count) * itemsize // width, words=max(words, 1), wide=False)
         .uint32(width=width, chunk=chunk, rows=stage_rows, row_bytes=row_bytes)
-        .uint32(ragged=int(staged and ragged), unused=0)
+        .uint32(ragged=ragged if staged else 0, unused=0)
         .done()
     )
     spec = specialise_last_axis(itemsize, problem.index_type, problem.mode, staged=staged)
@@ -172,11 +264,19 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
     return Launch(spec, grid, shared, 3, arguments)
 
 
-def _chunk(outer: int, count: int, *, staged: bool) -> int:
-    """Return the indices of a block: fewer for few rows, unless these would be staged again."""
-    most = LAST_AXIS_TABLE_STAGED if staged else LAST_AXIS_TABLE
-    wanted = 1 if staged else -(-LAST_AXIS_LEAST_BLOCKS // outer)
-    chunk = min(max(-(-count // wanted), LAST_AXIS_MIN_COUNT), count, most)
+def _chunk(outer: int, count: int, unstaged: int) -> int:
+    """Return the indices of a block: fewer for few rows, unless these would be staged again.
+
+    ``unstaged`` are the bytes of a row whose elements are read one by one, else 0. The blocks that
+    run at once have few rows between them, so that a sector that comes to L2 is still there when
+    another element of it is picked.
+    """
+    wanted, least, most = 1, LAST_AXIS_MIN_COUNT, LAST_AXIS_TABLE_STAGED
+    if unstaged:
+        at_once = -(-LAST_AXIS_RESIDENT * unstaged // LAST_AXIS_L2_BYTES)
+        wanted = max(-(-LAST_AXIS_LEAST_BLOCKS // outer), min(at_once, -(-count // (2 * least))))
+        most = LAST_AXIS_TABLE
+    chunk = min(max(-(-count // wanted), least), count, most)
     return round_up(chunk, VECTOR_BYTES)
 
 
@@ -192,3 +292,6 @@ def specialisations() -> Iterator[KernelSpec]:
                 yield specialise("strided", width, index_type, mode, wide=wide, rank=rank)
         for width, staged in product((1, 2, 4, 8), (False, True)):
             yield specialise_last_axis(width, index_type, mode, staged=staged)
+        for width, long in product((1, 2, 4, 8, 16), (False, True)):
+            if width <= LONG_WIDTH or not long:
+                yield specialise_windows(width, index_type, mode, long=long)

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from cudakern.engines.base import KernelSpec, Launch
+from cudakern.operators.gather.plan import plan_shared_indices
 from cudakern.operators.indexing import kernels, rows
 from cudakern.operators.indexing.indices import INDEX_TYPES
 from cudakern.operators.indexing.rows import STRIDED_RANKS, RowProblem, Stream
@@ -36,6 +37,8 @@ def plan_gather_nd(problem: RowProblem) -> Launch | None:
     """Choose the variant for a problem whose shapes and types are already known to be legal."""
     if 0 in problem.out.shape:
         return None
+    if launch := plan_shared_indices(problem):  # batches of indices that are one in memory
+        return launch
     if problem.axes and problem.is_stream():
         return _plan_stream(problem)
     return rows.plan_strided(OPERATOR, problem)

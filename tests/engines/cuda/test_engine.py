@@ -134,6 +134,19 @@ def test_grids_are_cut_to_what_a_device_holds(record, monkeypatch):
     assert [grid for _, _, grid, *_ in record.launches] == [(15, 1, 1), (6, 1, 1)]
 
 
+def test_shared_memory_is_cut_to_what_a_device_has(record, monkeypatch):
+    numbers = {(16, 0): 132, (97, 0): 227 * 1024, (16, 1): 80, (97, 1): 96 * 1024}
+    monkeypatch.setattr(
+        record.cupy.cuda.runtime, "deviceGetAttribute", lambda *which: numbers[which]
+    )
+    x = np.arange(140 * 2**15, dtype=np.float32).reshape(140, -1)
+    indices = np.arange(0, 2**15, 5, dtype=np.int32)
+    for device in (0, 1):
+        assert np.array_equal(ck.gather(*on(device, x, indices), 1).get(), x[:, indices])
+    taken = [(grid, shared) for _, _, grid, _, shared in record.launches]
+    assert taken == [((1, 132, 1), 227 * 1024), ((1, 80, 1), 96 * 1024)]
+
+
 def test_debug_waits_and_names_each_launch(record, monkeypatch, capsys):
     ck.gather(*on(0, X, INDICES))
     assert not record.waits
