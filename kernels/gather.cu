@@ -89,15 +89,15 @@ struct StagedGatherRows : GatherRows<true> {
 
 /// The elements of one output vector, whose indices are contiguous: all indices first, then all
 /// elements, so that as many reads as there are elements are in flight.
-template <typename T>
-CK_DEVICE Packed<uint4, T> pick_elements(const StreamArguments& a, Offset first) {
-  constexpr int kPieces = Packed<uint4, T>::kPieces;
+template <typename V, typename T>
+CK_DEVICE Packed<V, T> pick_elements(const StreamArguments& a, Offset first) {
+  constexpr int kPieces = Packed<V, T>::kPieces;
   constexpr uint32 kIndexBytes = sizeof(Index);
   Index index[kPieces];
   load_indices<kPieces>(index, at<Index>(a.indices, first * kIndexBytes), kIndexBytes, kPieces,
                         a.vector_indices != 0);
   const GatherRows<false> rows{a};
-  Packed<uint4, T> result;
+  Packed<V, T> result;
   unrolled<kPieces>([&](int k) {
     result.piece[k] = read_piece<T>(rows, rows.place_of({0, index[k]}), Offset{0});
   });
@@ -129,9 +129,10 @@ CK_KERNEL(SplicedArguments<StreamArguments> a) {
 #elif defined(CK_VARIANT_SCALARS)
 CK_KERNEL(StreamArguments a) {
   using Piece = Bytes<CK_WIDTH>;
+  using Vector = Bytes<CK_OUTPUTS * CK_WIDTH>;
   GatherRows<false> rows{a};
-  copy_pieces<Piece>(rows, a.out, a.shape,
-                     [&](Offset first) { return pick_elements<Piece>(a, first); });
+  copy_pieces<Vector, Piece>(rows, a.out, a.shape,
+                             [&](Offset first) { return pick_elements<Vector, Piece>(a, first); });
 }
 #elif defined(CK_VARIANT_LAST_AXIS)
 CK_KERNEL(LastAxisArguments<Extent> a) {

@@ -53,6 +53,7 @@ CK_DEVICE uint32 shared_address(const void* pointer) {
 /// Begins to copy a vector that is read once to an address in shared memory; before sm_80, copies
 /// it. Copies that have begun since the last call are one group, and all but so many groups, at
 /// most 2, are waited for.
+constexpr bool kCopiesAsync = __CUDA_ARCH__ >= 800;
 CK_DEVICE void copy_async(uint32 target, const uint4* source) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");

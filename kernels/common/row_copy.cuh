@@ -132,12 +132,12 @@ CK_DEVICE Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& sha
   return result;
 }
 
-/// One 16-byte output vector a thread and turn, put together by `assemble(first piece)`. `lead`
-/// moves the vectors onto 16-byte boundaries, so the first and the last may be partial: those are
-/// written piece by piece.
-template <typename T, typename Rows, typename O, typename Assemble>
+/// One output vector `V` a thread and turn, put together by `assemble(first piece)`. `lead` moves
+/// the vectors onto 16-byte boundaries, so the first and the last may be partial: those are written
+/// piece by piece.
+template <typename V, typename T, typename Rows, typename O, typename Assemble>
 CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape, Assemble assemble) {
-  constexpr O kPieces = Packed<uint4, T>::kPieces;
+  constexpr O kPieces = Packed<V, T>::kPieces;
   const O end = shape.pieces + shape.lead;
   T* const target = static_cast<T*>(out);
   constexpr O kTile = kThreads * kPieces;
@@ -148,7 +148,7 @@ CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape, A
     const O begin = tile + static_cast<O>(threadIdx.x) * kPieces;
     if (begin >= shape.lead && begin + kPieces <= end) {
       const O first = begin - shape.lead;
-      store_streaming(reinterpret_cast<uint4*>(target + first), assemble(first).vector);
+      store_streaming(reinterpret_cast<V*>(target + first), assemble(first).vector);
       continue;
     }
     const O last = begin + kPieces < end ? begin + kPieces : end;
@@ -161,10 +161,11 @@ CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape, A
   }
 }
 
-/// The same, each vector put together along the rows.
+/// The same with vectors of 16 bytes, each put together along the rows.
 template <typename T, typename Rows, typename O>
 CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape) {
-  copy_pieces<T>(rows, out, shape, [&](O first) { return walk_rows<T>(rows, shape, first); });
+  copy_pieces<uint4, T>(rows, out, shape,
+                        [&](O first) { return walk_rows<T>(rows, shape, first); });
 }
 
 }  // namespace ck

@@ -49,7 +49,8 @@ struct WindowRing {
   CK_DEVICE WindowRing(char* shared, uint32 room, uint32 row) : slots(shared) {
     const uint32 half = room / 32 * 16;
     bytes = row < half ? row : half;
-    depth = 2 + (3 * bytes <= room ? 1 : 0) + (4 * bytes <= room ? 1 : 0);
+    const uint32 more = (3 * bytes <= room ? 1 : 0) + (4 * bytes <= room ? 1 : 0);
+    depth = kCopiesAsync ? 2 + more : 2;
   }
   CK_DEVICE uint32 next(uint32 slot) const { return slot + 1 == depth ? 0 : slot + 1; }
 };

@@ -67,7 +67,7 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     if kernel.macros.get("CK_OFFSET_T") == "ck::uint32":
         wrong += [Fault(Kind.DIVISION, line) for line in code if divides(line)]
     is_strided = kernel.label in {"strided_r2", "strided_r4"} and kernel.width == VECTOR_BYTES
-    is_stream = kernel.variant in STREAMS or kernel.operator == NONZERO
+    is_stream = kernel.label in STREAMS or kernel.operator == NONZERO
     if (is_strided or is_stream) and others == stores:
         wrong.append(Fault(Kind.NO_VECTOR_STORE))
     if (keeps_loads_in_flight(kernel) or reads_index_vectors(kernel)) and not any(

@@ -66,9 +66,9 @@ class BudgetedKernel:
 
     @property
     def form(self) -> str:
-        """``"staged"`` rows of the last axis, ``"long"`` ones in windows, or neither."""
-        forms = ("staged", "long")
-        return next((form for form in forms if self.macros.get(f"CK_{form.upper()}") == "1"), "")
+        """``"staged"`` rows, ``"long"`` ones in windows, ``"few"`` scalars, or none of these."""
+        forms = ("staged", "long", "few")
+        return next((form for form in forms if f"_{self.variant}_{form}_" in self.entry), "")
 
     @property
     def width(self) -> int:

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import THREADS, KernelSpec, Launch
+from cudakern.engines.base import THREADS, KernelSpec, Launch, blocks_for
 from cudakern.operators.indexing import kernels, rows
 from cudakern.operators.indexing.indices import INDEX_TYPES, compares_wide
 from cudakern.operators.indexing.rows import STRIDED_RANKS, RowProblem, Stream
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
-# These are of last_axis; rows.py has the other variants' constants.
+# These are of scalars, last_axis and windows; rows.py has the other variants' constants.
+SCALAR_OUTPUTS = 4  # elements of a thread, unless there are enough for vectors; measured on H200
+SCALAR_BLOCKS = 16 * 4 * MULTIPROCESSORS  # blocks that vectors need, for a short end; estimate
 LAST_AXIS_MIN_OUTER = 8  # outer rows that share an index table; estimate
 LAST_AXIS_MIN_COUNT = 256  # indices of a row, unless rows are staged; estimate
 LAST_AXIS_TABLE = 8192  # entries of the index table, 4 bytes each; limit
@@ -57,6 +59,15 @@ def specialise_last_axis(width: int, index_type: str, mode: str, *, staged: bool
         "last_axis", width, index_type, mode, wide=False, suffix=suffix, macros=macros,
         shared=lambda *_: stage if staged else 4 * LAST_AXIS_TABLE,
     )  # fmt: skip
+
+
+def specialise_scalars(
+    width: int, index_type: str, mode: str, *, wide: bool, outputs: int
+) -> KernelSpec:
+    """Return the kernel of scalars in which a thread has so many outputs."""
+    suffix = "" if outputs * width == VECTOR_BYTES else "_few"
+    macros = (("CK_OUTPUTS", outputs),)
+    return specialise("scalars", width, index_type, mode, wide=wide, suffix=suffix, macros=macros)
 
 
 def specialise_windows(width: int, index_type: str, mode: str, *, long: bool) -> KernelSpec:
@@ -110,6 +121,14 @@ def _plan_stream(problem: RowProblem) -> Launch:
         variant = "planes"
     elif variant == "packed" and scalar:
         variant = "scalars"
+    spec = specialise(variant, stream.width, problem.index_type, problem.mode, wide=stream.wide)
+    grid = stream.grid
+    if variant == "scalars":
+        outputs = _scalar_outputs(stream.width, stream.pieces)
+        grid = blocks_for(stream.pieces + stream.lead, THREADS * outputs), 1, 1
+        spec = specialise_scalars(
+            stream.width, problem.index_type, problem.mode, wide=stream.wide, outputs=outputs
+        )
     group = min(VECTOR_BYTES // stream.width * index_bytes, VECTOR_BYTES)
     aligned = (problem.indices.phase - stream.lead * index_bytes) % group == 0
     extent, axis_stride = problem.axes[0]
@@ -128,8 +147,13 @@ def _plan_stream(problem: RowProblem) -> Launch:
     if stream.splice is not None:
         shared = stream.splice.shared_bytes(wide=stream.wide)
         stream.splice.pack(arguments)
-    spec = specialise(variant, stream.width, problem.index_type, problem.mode, wide=stream.wide)
-    return Launch(spec, stream.grid, shared, 3, arguments.done())
+    return Launch(spec, grid, shared, 3, arguments.done())
+
+
+def _scalar_outputs(width: int, count: int) -> int:
+    """Return the elements that a thread gathers at once."""
+    most = VECTOR_BYTES // width
+    return most if count >= most * THREADS * SCALAR_BLOCKS else min(most, SCALAR_OUTPUTS)
 
 
 def _shares_indices(problem: RowProblem) -> bool:
@@ -282,12 +306,14 @@ def _chunk(outer: int, count: int, unstaged: int) -> int:
 
 def specialisations() -> Iterator[KernelSpec]:
     """Yield every kernel that `plan_gather` can ask for."""
-    bytewise = product((1, 2, 4, 8), ("packed", "scalars", "spliced"))
+    bytewise = product((1, 2, 4, 8), ("packed", "spliced"))
     streams = [("rows", VECTOR_BYTES), ("planes", VECTOR_BYTES), *((v, w) for w, v in bytewise)]
     for index_type, mode in product(INDEX_TYPES, ("clamp", "wrap", "fill")):
         for wide in (False, True):
             for variant, width in streams:
                 yield specialise(variant, width, index_type, mode, wide=wide)
+            for width, outputs in ((1, 4), (1, 16), (2, 4), (2, 8), (4, 4), (8, 2)):
+                yield specialise_scalars(width, index_type, mode, wide=wide, outputs=outputs)
             for width, rank in product((1, 2, 4, 8, 16), STRIDED_RANKS[wide]):
                 yield specialise("strided", width, index_type, mode, wide=wide, rank=rank)
         for width, staged in product((1, 2, 4, 8), (False, True)):

@@ -30,6 +30,7 @@ CASES = [
     ("spliced", (3, 9, 4500), (5,), 1, np.int16),
     ("scalars", (5000,), (6000,), 0, np.float32),
     ("scalars", (5000,), (6000,), 0, np.uint8),
+    ("scalars_few", (5000,), (3000,), 0, np.uint8),
     ("last_axis_staged", (17, 300), (500,), 1, np.float32),
     ("last_axis_staged", (70, 64), (16,), 1, np.float32),
     ("last_axis_staged", (1200, 33), (24,), 1, np.uint8),
@@ -66,6 +67,7 @@ def test_words_around_x_are_not_read():
 def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[str]:
     """Gather with grids of at most two blocks a dimension; return the kernels that ran."""
     monkeypatch.setattr(base, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(gather_plan, "SCALAR_BLOCKS", 1)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 3)
     forget(monkeypatch)

@@ -44,7 +44,12 @@ PINNED = [
     ("16 B elements, 8 B off", problem((9,), 0, (7,), 16, phases=(8, 0, 0)),
      "spliced_w8_i32_clamp_o32"),
     ("scalars of 4 B", problem((100,), 0, (7,)), "scalars_w4_i32_clamp_o32"),
-    ("scalars of 1 B", problem((100,), 0, (7,), 1), "scalars_w1_i32_clamp_o32"),
+    ("scalars of 1 B", problem((100,), 0, (7,), 1), "scalars_few_w1_i32_clamp_o32"),
+    ("very many scalars of 1 B", problem((100,), 0, (16 * 256 * 8448,), 1),
+     "scalars_w1_i32_clamp_o32"),
+    ("less of them", problem((100,), 0, (16 * 256 * 8448 - 16,), 1),
+     "scalars_few_w1_i32_clamp_o32"),
+    ("scalars of 2 B", problem((100,), 0, (7,), 2), "scalars_few_w2_i32_clamp_o32"),
     ("scalars of 8 B", problem((100,), 0, (7,), 8), "scalars_w8_i32_clamp_o32"),
     ("scalars by matrix", problem((100,), 0, (3, 7)), "scalars_w4_i32_clamp_o32"),
     ("every second scalar", problem((100,), 0, (7,), x=(8,)), "scalars_w4_i32_clamp_o32"),
@@ -98,7 +103,7 @@ PINNED = [
 #: Problems and blocks: each takes a tile at a time.
 BLOCKS = [
     ("rows", problem((9, 1024), 0, (70,)), 18),
-    ("packed", problem((9, 1), 0, (5000,), 1, phases=(0, 0, 1)), 2),
+    ("scalars", problem((9, 1), 0, (5000,), 1, phases=(0, 0, 1)), 5),
     ("strided", problem((9, 8), 0, (700,), out=(64, 4)), 2),
     ("at most", problem((9, 8), 0, (2**26,), out=(64, 4)), 65536),
 ]
