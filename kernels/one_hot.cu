@@ -225,7 +225,7 @@ struct StridedArguments {
 template <int kRank>
 CK_DEVICE void write_strided(const StridedArguments<kRank>& a) {
   constexpr int kItems =
-      kRank * sizeof(Offset) > 16 ? CK_ITEMS / 2 : CK_ITEMS;  // there are 64 registers
+      kRank * sizeof(Offset) > 16 ? (CK_ITEMS + 1) / 2 : CK_ITEMS;  // there are 64 registers
   const TwoValues<Offset>& pair = a.common.pair;
   const Offset step = static_cast<Offset>(gridDim.x) * (kThreads * kItems);
   Offset first = static_cast<Offset>(blockIdx.x) * (kThreads * kItems) + threadIdx.x;

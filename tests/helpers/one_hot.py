@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from math import prod
+from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
 
+from cudakern.operators.one_hot import plan
+from cudakern.process.caches import clear_caches
 from tests.helpers.oracle import resolve
 
 
@@ -20,6 +24,15 @@ def expected(indices, depth, axis, values, negative="from_end"):
             row[position] = on
     result = np.moveaxis(rows.reshape(*indices.shape, depth), -1, axis)
     return np.array(result, order="C").view(values.dtype)
+
+
+@contextmanager
+def in_tiles():
+    """Have small outputs take tiles, as large ones do."""
+    clear_caches()
+    with mock.patch.object(plan, "FEW", 0):
+        yield
+    clear_caches()
 
 
 @st.composite

@@ -131,8 +131,9 @@ def hold_in_vectors(case, ends=0):
     if case.variant == "strided":
         return
     itemsize = np.dtype(case.workload.dtype).itemsize
-    # A thread writes 16 bytes, but of single bytes of the last axis 8.
+    # A thread writes 16 bytes, but of single bytes of the last axis 8, and of few elements one.
     vector = min(16, 8 * itemsize) if "last_axis" in kernel.kernel else 16
+    vector = itemsize if "last_axis_w" in kernel.kernel else vector
     assert kernel.stores.sectors <= -(-written // SECTOR_BYTES) + 6 * ends
     assert kernel.stores.accesses <= written / vector + 2 * ends * (16 // itemsize - 1)
 

@@ -41,7 +41,7 @@ def corrupted(workload, inputs, outputs):
 def test_right_results(run):
     status, printed, path = run("O-8", "G-9")
     assert status == 0
-    title, kernel = "[128] int64 x 10 f32", "ck_one_hot_stream_w4_i64_o32"
+    title, kernel = "[128] int64 x 10 f32", "ck_one_hot_strided_few_r2_w4_i64_o32"
     assert rows(printed)[1] == ["O-8", title, kernel, "1280", "right"]
     assert "3 of 3 results are right." in printed
     assert not re.search(r"\d\s*(us|ms|s|GB/s|TB/s|%)\b", printed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import gcd
@@ -31,6 +31,8 @@ MIN_TILE_BYTES = 8 * 1024  # bytes of a tile at least, if there are fewer than T
 TILES = 1024  # tiles that keep a large GPU busy to the end; estimate
 REREAD = 128  # bytes that a tile writes for each byte of indices read again; estimate
 MIN_TILES = 256  # tiles to keep when tiles grow so that REREAD holds; estimate
+FEW = 4 * layout.MULTIPROCESSORS * THREADS  # elements that have a thread each at once; estimate
+FEW_RANKS = STRIDED_RANKS[False][:2]  # dimensions that few elements in a packed output have; limit
 MIN_PLANE_BYTES = 256  # bytes behind the axis at least, if tiles are parts of planes; estimate
 MIN_RUN_BYTES = 128  # bytes of a tile in a plane at least: a line; limit
 RUN_BYTES = 256  # bytes of a tile in a plane at best; estimate
@@ -47,6 +49,16 @@ specialise = partial(
     macros=(("CK_STAGED_BYTES", STAGED_BYTES), ("CK_LINE_BYTES", LINE_BYTES)),
     shared=lambda *_: SHARED_BYTES,
 )
+
+
+def specialise_strided(
+    width: int, index_type: str, rank: int, *, wide: bool, few: bool
+) -> KernelSpec:
+    """Return the kernel for any layout; ``few``: a thread has one item."""
+    items, suffix = (1, "_few") if few else (ITEMS_PER_THREAD, "")
+    spec = specialise("strided", width, index_type, wide=wide, rank=rank, suffix=suffix)
+    defines = dict(spec.defines) | {"CK_ITEMS": str(items)}
+    return replace(spec, defines=tuple(defines.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,8 @@ def plan_one_hot(problem: OneHotProblem) -> Launch | None:
     out = problem.out
     is_packed = out.dense_bytes == out.size * out.itemsize and out.phase % out.itemsize == 0
     if is_packed and len(outer) <= 1 and len(inner) <= 1:
+        if out.size <= FEW and not _is_wide(problem, out.size, (*outer, *inner)):
+            return _plan_strided(problem, (*outer, depth, *inner), few=True)
         return _plan_packed(problem, outer[0] if outer else POINT, inner[0] if inner else POINT)
     return _plan_strided(problem, (*outer, depth, *inner))
 
@@ -212,7 +226,9 @@ def _plan_tiles(
     return Launch(spec, (blocks_for(arguments["tiles"], 1), 1, 1), shared, 3, arguments)
 
 
-def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> Launch:
+def _plan_strided(
+    problem: OneHotProblem, dimensions: tuple[Dimension, ...], *, few: bool = False
+) -> Launch:
     itemsize = problem.out.itemsize
     dimensions = merge(layout.order_by(dimensions, 1))
     read = (problem.values.phase, problem.on_offset) if problem.values.size else ()
@@ -221,7 +237,7 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
         piece = Dimension(itemsize // width, (0, width, 0, width))
         dimensions = (*dimensions, piece)
     items = problem.out.size * itemsize // width
-    per_block = THREADS * ITEMS_PER_THREAD
+    per_block = THREADS if few else THREADS * ITEMS_PER_THREAD
     wide = (
         _is_wide(problem, items + per_block * base.MAX_BLOCKS, dimensions)
         or layout.reach(dimensions, 1) + VECTOR_BYTES >= layout.MAX_SPAN_32
@@ -233,7 +249,7 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
         .dimensions(rank, dimensions=dimensions or (POINT,))
         .done()
     )
-    spec = specialise("strided", width, problem.index_type, wide=wide, rank=rank)
+    spec = specialise_strided(width, problem.index_type, rank, wide=wide, few=few)
     return Launch(spec, (blocks_for(items, per_block), 1, 1), 0, 3, arguments)
 
 
@@ -243,4 +259,6 @@ def specialisations() -> Iterator[KernelSpec]:
         for variant in ("stream", "planes"):
             yield specialise(variant, width, index_type, wide=wide)
         for rank in STRIDED_RANKS[wide]:
-            yield specialise("strided", width, index_type, wide=wide, rank=rank)
+            yield specialise_strided(width, index_type, rank, wide=wide, few=False)
+        for rank in () if wide else FEW_RANKS:
+            yield specialise_strided(width, index_type, rank, wide=wide, few=True)

@@ -70,6 +70,8 @@ STAGED = [
     Case("last_axis_staged", 0.19, gather((64, 1000), 1, 1024, U1)),
     *rare(Case("last_axis_staged", 0.69, gather((64, 1000), 1, 512, F8))),
 ]
+# The same; the blocks read all indices, once each.
+WINDOWS = [Case("windows", 0.56, gather((2112, 4112), 1, 1040))]
 STRIDED = [
     Case("strided", 1.31, gather((1000, 4), 0, 1600), out=padded),
     Case("strided", 1.13, gather((1000, 16), 0, 1600), out=padded),
@@ -80,7 +82,7 @@ STRIDED = [
     # Lanes follow out, where neighbours are of different rows of x: a sector for each element.
     Case("strided", 4.80, gather((1000, 16), 0, 1600), out=transposed),
 ]
-CASES = GATHER + LAST_AXIS + STAGED + STRIDED
+CASES = GATHER + LAST_AXIS + STAGED + WINDOWS + STRIDED
 hold = hold_in_vectors
 
 

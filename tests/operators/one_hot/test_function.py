@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 
 import ml_dtypes
@@ -14,7 +15,7 @@ import cudakern as ck
 from cudakern.values import layout
 from tests.helpers.bound import forget
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
-from tests.helpers.one_hot import expected, one_hot_shapes
+from tests.helpers.one_hot import expected, in_tiles, one_hot_shapes
 from tests.helpers.places import POISON, get, put, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, examples, sample
@@ -65,7 +66,8 @@ def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
     result = expected(get(indices), depth, axis, values, options["negative"])
     given_axis = axis - result.ndim if draw(st.booleans(), "negative axis") else axis
     call = partial(ck.one_hot, indices, depth, axis=given_axis, **options)
-    assert_gives(result, place, draw, call)
+    with in_tiles() if draw(st.booleans(), "in tiles") else nullcontext():
+        assert_gives(result, place, draw, call)
 
 
 @PLAIN_UNLESS_THOROUGH

@@ -39,6 +39,7 @@ CASES = [
 
 FORMS = ["scalars", "array"]
 RUNS = [(*run, np.int64) for run in covering(CASES, FORMS)]
+RUNS += product([("strided_few", (41,), 37, np.uint16, 8192)], FORMS, [np.int32])
 RUNS += product([("strided", (14, 31), 20, np.int16, 8192)], FORMS, [np.int32, np.uint64])
 
 
@@ -51,6 +52,7 @@ def test_few_blocks_do_it_all(monkeypatch, lead, run):
     for name in ("TILE_BYTES", "MIN_TILE_BYTES"):
         monkeypatch.setattr(one_hot_plan, name, tile)
     monkeypatch.setattr(one_hot_plan, "TILES", 10**9)
+    monkeypatch.setattr(one_hot_plan, "FEW", 10**9 if variant == "strided_few" else 0)
     forget(monkeypatch)
     low = 0 if index_type is np.uint64 else -2 * depth
     indices = np.random.default_rng(0).integers(low, 2 * depth, shape).astype(index_type)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
 from cudakern.values.layout import Layout, packed_strides
+from tests.helpers.one_hot import in_tiles
 from tests.helpers.rows import each
 from tests.helpers.samples import examples
 
@@ -28,13 +29,18 @@ def problem(
 #: For `tests.operators.test_plans`.
 PLAN = plan_one_hot
 PINNED = [
-    ("last axis", problem((100,), 1000, 1), "stream_w4_i32_o32"),
-    ("last axis, complex", problem((100,), 10, 1, 16), "stream_w16_i32_o32"),
-    ("last axis of several", problem((3, 4, 5), 10, 3, 2), "stream_w2_i32_o32"),
-    ("a scalar", problem((), 10, 0, 8), "stream_w8_i32_o32"),
-    ("depth 1, any stride along it", problem((7, 9), 1, 1, out=(36, 5, 4)), "stream_w4_i32_o32"),
-    ("out 4 B off", problem((100,), 1000, 1, phases=(4, 0)), "stream_w4_i32_o32"),
-    ("rows of planes that fit", problem((4, 64), 100, 1, 1), "stream_w1_i32_o32"),
+    ("few elements", problem((128,), 10, 1), "strided_few_r2_w4_i32_o32"),
+    ("few elements of planes", problem((4, 64), 100, 1), "strided_few_r4_w4_i32_o32"),
+    ("as many as have threads at once", problem((528,), 256, 1, 1), "strided_few_r2_w1_i32_o32"),
+    ("a row more", problem((529,), 256, 1, 1), "stream_w1_i32_o32"),
+    ("last axis", problem((1000,), 1000, 1), "stream_w4_i32_o32"),
+    ("last axis, complex", problem((10**5,), 10, 1, 16), "stream_w16_i32_o32"),
+    ("last axis of several", problem((300, 400, 5), 10, 3, 2), "stream_w2_i32_o32"),
+    ("a scalar", problem((), 10**6, 0, 8), "stream_w8_i32_o32"),
+    ("depth 1, any stride along it", problem((700, 900), 1, 1, out=(3600, 5, 4)),
+     "stream_w4_i32_o32"),
+    ("out 4 B off", problem((1000,), 1000, 1, phases=(4, 0)), "stream_w4_i32_o32"),
+    ("rows of planes that fit", problem((400, 64), 100, 1, 1), "stream_w1_i32_o32"),
     ("many rows of planes", problem((5000, 100), 1000, 1), "stream_w4_i32_o32"),
     ("planes", problem((4, 64), 5000, 1), "planes_w4_i32_o32"),
     ("planes of images", problem((8, 512, 512), 21, 1, 1, index_bytes=8), "planes_w1_i64_o32"),
@@ -43,9 +49,10 @@ PINNED = [
      problem((8, 64, 64), 21, 1, out=(64 * 64 * 84, 4, 64 * 84, 84)), "stream_w4_i32_o32"),
     ("channels first in memory",
      problem((8, 640, 64), 21, 3, out=(640 * 64 * 84, 256, 4, 640 * 256)), "planes_w4_i32_o32"),
-    ("reversed indices", problem((100,), 10, 1, strides=(-4,)), "stream_w4_i32_o32"),
+    ("reversed indices", problem((10**5,), 10, 1, strides=(-4,)), "stream_w4_i32_o32"),
     ("transposed indices", problem((6, 7), 10, 2, strides=(4, 24)), "strided_r4_w4_i32_o32"),
-    ("transposed around the axis", problem((6, 7), 10, 1, strides=(4, 24)), "stream_w4_i32_o32"),
+    ("transposed around the axis", problem((70_000, 6), 10, 1, strides=(4, 280_000)),
+     "stream_w4_i32_o32"),
     ("out padded", problem((9,), 8, 1, out=(64, 4)), "strided_r2_w4_i32_o32"),
     ("every second row", problem((4, 9), 8, 2, out=(600, 64, 4)), "strided_r4_w4_i32_o32"),
     ("out 2 B off", problem((9,), 8, 1, phases=(2, 0)), "strided_r4_w2_i32_o32"),
@@ -53,7 +60,7 @@ PINNED = [
     ("complex values 8 B off",
      problem((9,), 8, 1, 16, out=(256, 16), on=16, phases=(0, 8)), "strided_r4_w8_i32_o32"),
     ("complex values 8 B off, out packed",
-     problem((9,), 8, 1, 16, on=24, phases=(0, 8)), "stream_w16_i32_o32"),
+     problem((10**5,), 8, 1, 16, on=24, phases=(0, 8)), "stream_w16_i32_o32"),
     ("2^32 elements", problem((2**16,), 2**16, 1, 1), "stream_w1_i32_o64"),
     ("just below", problem((2**16 - 4,), 2**16, 1, 1), "stream_w1_i32_o32"),
     ("depth of 2^31", problem((1,), 2**31, 1, 1), "stream_w1_i32_o64"),
@@ -90,9 +97,10 @@ TILES_OF_PLANES = [
 
 @each(("indices", "depth", "itemsize", "index_bytes", "phase", "tile"), TILES + TILES_OF_PLANES)
 def test_tiles_are_pinned(indices, depth, itemsize, index_bytes, phase, tile):
-    plan = plan_one_hot(
-        problem(indices, depth, 1, itemsize, index_bytes=index_bytes, phases=(phase, 0))
-    )
+    with in_tiles():
+        plan = plan_one_hot(
+            problem(indices, depth, 1, itemsize, index_bytes=index_bytes, phases=(phase, 0))
+        )
     told = plan.arguments
     if plan.variant == "stream":
         assert told["tile"] == tile
@@ -108,7 +116,8 @@ SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6
 @given(st.tuples(SIZES, SIZES, SIZES), st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([4, 8]))
 def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_bytes):
     outer, depth, inner = sizes
-    plan = plan_one_hot(problem((outer, inner), depth, 1, itemsize, index_bytes=index_bytes))
+    with in_tiles():
+        plan = plan_one_hot(problem((outer, inner), depth, 1, itemsize, index_bytes=index_bytes))
     told = plan.arguments
     tiles = told["tiles"]
     if plan.variant == "stream":

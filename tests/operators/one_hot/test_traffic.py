@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from perf.cases.one_hot import OneHotWorkload
+from tests.helpers.one_hot import in_tiles
 from tests.helpers.rows import each
 from tests.helpers.samples import covering
 from tests.helpers.traffic import (
@@ -21,6 +23,7 @@ from tests.helpers.traffic import (
     count,
     every_second,
     hold_in_vectors,
+    hold_to_least,
     least,
     misaligned,
     padded,
@@ -82,15 +85,31 @@ ONE_HOT_STRIDED = [
     *rare(Case("strided", 1.13, one_hot((200,), 33, C16), out=padded)),
     *rare(Case("strided", 2.91, one_hot((200,), 63, U1), out=padded)),
 ]
-CASES = ONE_HOT_ROWS + ONE_HOT + ONE_HOT_STRIDED
+# A thread an element, of few: as strided.
+ONE_HOT_FEW = [
+    Case("strided_few", 1.24, one_hot((200,), 33)),
+    Case("strided_few", 1.17, one_hot((3003,), 10, index=I8)),
+]
+CASES = ONE_HOT_ROWS + ONE_HOT + ONE_HOT_STRIDED + ONE_HOT_FEW
 
 
 def hold(case):
     """As hold_in_vectors; planes of a row begin and end off a vector."""
+    if case in ONE_HOT_FEW:
+        hold_to_least(case)
+        return
     planes = case.variant == "planes" and case.workload.axis == 1
-    hold_in_vectors(case, case.workload.indices_shape[0] if planes else 1)
+    with in_tiles():
+        hold_in_vectors(case, case.workload.indices_shape[0] if planes else 1)
 
 
+@pytest.fixture
+def tiles():
+    with in_tiles():
+        yield
+
+
+@pytest.mark.usefixtures("tiles")
 @each("case", ONE_HOT_ROWS[::5], ids=str)
 def test_bits_are_read_without_conflicts(case):
     kernel, _ = run(case)
@@ -101,6 +120,7 @@ def test_bits_are_read_without_conflicts(case):
     assert sum(line.wavefronts for line in bits) <= 1.1 * sum(line.requests for line in bits)
 
 
+@pytest.mark.usefixtures("tiles")
 @each("case", [*ONE_HOT_ROWS[::30], *ONE_HOT[6:9], ONE_HOT_STRIDED[0]], ids=str)
 def test_what_the_indices_say_does_not_change_what_moves(case):
     kernel, _ = run(case)
@@ -108,6 +128,7 @@ def test_what_the_indices_say_does_not_change_what_moves(case):
     assert (kernel.loads, kernel.stores) == (same.loads, same.stores)
 
 
+@pytest.mark.usefixtures("tiles")
 @each(
     "workload",
     [
