@@ -4,6 +4,8 @@
 // cudakern/operators/nonzero/plan.py chooses. The warp that works on no tile is called the scout.
 // Numeric contract: an element is zero if all its bits are, the signs of floats aside; so NaN and
 // subnormals count and -0.0 does not, whatever the compiler flushes.
+#include "nonzero/bits.cuh"
+#include "nonzero/columns.cuh"
 #include "nonzero/coordinate_writer.cuh"
 #include "nonzero/inputs.cuh"
 #include "nonzero/look_back.cuh"
@@ -50,31 +52,32 @@ CK_DEVICE Counts sum_counts(const uint32* counts) {
   return sum;
 }
 
-/// Looks back for the row at which a tile begins, and publishes it to the block and to others.
-CK_DEVICE void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
-                              const NonzeroArguments& a, uint64* prefix) {
+/// Finds the row at which a tile begins, and publishes it to the block and to others.
+template <typename Tiles>
+CK_DEVICE void find_first_row(Tiles& tiles, uint32 tile, uint32 total, const NonzeroArguments& a,
+                              uint64* prefix) {
   const Offset before = tile == 0 ? Offset{0} : tiles.template sum_before<Offset>(tile);
   const uint64 all = static_cast<uint64>(before) + total;
   if (tile != 0) tiles.publish(tile, tiles.kPrefix, all);
   if (threadIdx.x % 32 == 0) {
     *prefix = before;
-    if (tile == a.tiles - 1) store_total(a.count, a.count_bytes, all);
+    if (Tiles::kLooksBack && tile == a.tiles - 1) store_total(a.count, a.count_bytes, all);
   }
 }
 
-template <typename Input>
+template <typename Tiles, typename Input>
 CK_DEVICE void write_coordinates(const Input& input, char* memory) {
   using Shared = NonzeroShared<Input::kMaskWords>;
   static_assert((sizeof(Shared) + 15) / 16 * 16 == CK_SHARED_BYTES,
                 "shared_bytes of the plan must count all members of NonzeroShared");
   const NonzeroArguments& a = input.common();
   Shared& s = *reinterpret_cast<Shared*>(memory);
-  const bool alone = a.tiles == 1;
+  const bool alone = Tiles::kLooksBack && a.tiles == 1;
   const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const uint32 words = a.turns * Input::kTurnWords;
   // The scout alone deals with other blocks, so no other warp waits for them.
   const bool scouts = warp == kWarps;
-  LookBack tiles = {a.workspace, a.tiles, a.slots, 0};
+  Tiles tiles = {a.workspace, a.tiles};
   const CoordinateWriter writer(a.coordinates, a.table, a.sizes, s.stage);
   if (scouts) {
     const uint32 drawn = alone ? 0 : tiles.begin();
@@ -113,27 +116,40 @@ CK_DEVICE void write_coordinates(const Input& input, char* memory) {
     tile = next;
     next = has_next ? upcoming : next;
   }
+  const bool counts_all = !Tiles::kLooksBack && blockIdx.x == 0;
+  if (scouts && (a.fills != 0 || counts_all)) {
+    const uint64 total = alone ? counts.total : tiles.total();
+    if (lane == 0) s.total = total;
+    if (lane == 0 && counts_all) store_total(a.count, a.count_bytes, total);
+  }
   if (a.fills != 0) {
-    if (scouts && lane == 0) s.total = alone ? counts.total : tiles.total();
     __syncthreads();
     fill_rows(a.coordinates, a.table, s.total);
   }
-  if (scouts && !alone) tiles.finish();
+  if (scouts && !alone) tiles.finish(a.slots);
 }
 
-#if defined(CK_VARIANT_STREAM)
+#if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_BITS)
 using Input = StreamInput<CK_WIDTH>;
-#elif defined(CK_VARIANT_COLUMNS)
-using Input = ColumnsInput<CK_WIDTH, false>;
-#elif defined(CK_VARIANT_PARTS)
-using Input = ColumnsInput<CK_WIDTH, true>;
-#elif defined(CK_VARIANT_STRIDED)
+#elif defined(CK_VARIANT_STRIDED) || defined(CK_VARIANT_STRIDED_BITS)
 using Input = StridedInput<CK_WIDTH, CK_RANK>;
+#elif defined(CK_VARIANT_COLUMNS)
+using Input = ColumnsInput<CK_WIDTH, CK_RANK>;
+#elif defined(CK_VARIANT_ROWS)
+using Input = BitsInput;
 #endif
 
 CK_KERNEL(Input::Arguments a) {
   CK_DYNAMIC_SHARED(shared);
-  write_coordinates(Input{a}, shared);
+#if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_STRIDED)
+  write_coordinates<LookBack>(Input{a}, shared);
+#elif defined(CK_VARIANT_ROWS)
+  write_coordinates<CountedTiles>(Input{a}, shared);
+#elif defined(CK_VARIANT_COLUMNS)
+  Input{a}.leave_bits(shared);
+#else
+  leave_bits(Input{a}, shared);
+#endif
 }
 
 }  // namespace ck

@@ -82,6 +82,16 @@ class Launch:
     #: arrays. 0 if this launch needs none, None if no launch of the operator does.
     workspace: int | None = None
     threads: int = 0  # of a block; 0 for the kernel's
+    #: What is launched in front of it, with the same addresses.
+    first: Launch | None = None
+    #: Bytes of memory for both, whose address is the last; it holds nothing before. 0 if these
+    #: launches need none, None if no launch of the operator does.
+    scratch: int | None = None
+
+    @property
+    def parts(self) -> tuple[Launch, ...]:
+        """The launches of kernels that it consists of, in order."""
+        return (self,) if self.first is None else (self.first, self)
 
     @property
     def variant(self) -> str:
@@ -127,7 +137,8 @@ class Engine(Protocol):
         """Compile what the launch needs; ``tensors`` are in the order of their addresses.
 
         Each launch gets the address of its workspace, which starts as zeros and then keeps the last
-        launch's values; no two launches that may run at once get the same.
+        launch's values; no two launches that may run at once get the same. Then it gets that of its
+        scratch memory.
         """
 
     @property

@@ -116,9 +116,31 @@ class SimulatorEngine:
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> Callable[..., None]:
         """Compile what the launch needs; the result takes the addresses of the arrays."""
-        pack = struct.Struct(f"={launch.pointers}Q").pack
-        tail, workspace = launch.arguments.data, launch.workspace
         del device
+        workspace, scratch = launch.workspace, launch.scratch
+        runs = [self._prepared(part, tensors) for part in launch.parts[:-1]]
+        if runs:  # they have written what the last one reads
+            tensors = (*tensors[:-1], tensors[-1]._replace(read=True, written=False))
+        runs.append(self._prepared(launch, tensors))
+
+        def call(*addresses: int) -> None:
+            if workspace is not None:
+                addresses = (*addresses, self.workspace(workspace) if workspace else 0)
+            if scratch is not None:
+                memory = np.empty(scratch // 8, np.uint64)
+                addresses = (*addresses, int(memory.ctypes.data) if scratch else 0)
+            # Launches of a signal's handler meanwhile get others, as does the next if this fails.
+            workspaces, self._workspaces.by_size = self._workspaces.by_size, {}
+            if all(run(addresses) for run in runs):
+                self._workspaces.by_size = workspaces
+
+        return call
+
+    def _prepared(
+        self, launch: Launch, tensors: Sequence[Tensor]
+    ) -> Callable[[Sequence[int]], bool]:
+        """Compile a kernel; the result launches it, and returns whether it has run to its end."""
+        pack, tail = struct.Struct(f"={launch.pointers}Q").pack, launch.arguments.data
         shared = min(launch.shared_bytes, layout.SHARED_BYTES)
         size = (launch.grid_on(layout.MULTIPROCESSORS), launch.block, shared)
 
@@ -133,23 +155,17 @@ class SimulatorEngine:
 
         run = None if observation.active else load(checked=False).launcher(*size)
 
-        def call(*addresses: int) -> None:
+        def call(addresses: Sequence[int]) -> bool:
             nonlocal run
-            if workspace is not None:
-                addresses = (*addresses, self.workspace(workspace) if workspace else 0)
-            parameters, complete = pack(*addresses) + tail, True
-            # Launches of a signal's handler meanwhile get others, as does the next if this fails.
-            workspaces, self._workspaces.by_size = self._workspaces.by_size, {}
+            parameters = pack(*addresses) + tail
             if observation.active:
                 operands = operands_of(tensors, addresses)
                 arguments = PackedArguments(parameters, (0,), operands, pointers_alone=True)
-                complete = observation.observe(load(checked=True), size, arguments)
-            else:
-                if run is None:
-                    run = load(checked=False).launcher(*size)
-                run(parameters)
-            if complete:
-                self._workspaces.by_size = workspaces
+                return observation.observe(load(checked=True), size, arguments)
+            if run is None:
+                run = load(checked=False).launcher(*size)
+            run(parameters)
+            return True
 
         return call
 

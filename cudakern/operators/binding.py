@@ -104,6 +104,9 @@ class Bound:
         if launch.workspace is not None:
             words = Layout((launch.workspace // WORD_BYTES,), (WORD_BYTES,), WORD_BYTES)
             tensors.append(Tensor("workspace", words, read=True, written=True))
+        if launch.scratch is not None:
+            words = Layout((launch.scratch // WORD_BYTES,), (WORD_BYTES,), WORD_BYTES)
+            tensors.append(Tensor("scratch", words, read=False, written=True))
         engine = engine_for(device)
         self._run = engine.prepare(launch, device, tensors)
         self._current = engine.current_device if device != HOST else lambda: HOST

@@ -11,7 +11,7 @@ namespace ck {
 using Coordinate = CK_COORDINATE_T;
 using Offset = CK_OFFSET_T;
 
-constexpr int kReaders = kThreads - 32;  // threads that work on tiles: all but the scout's
+constexpr int kReaders = kThreads / 64 * 64;  // threads that work on tiles: all but the scout's
 constexpr uint32 kWarps = kReaders / 32;
 constexpr uint32 kChunkWords = 32;                  // masks that a warp turns into places at once
 constexpr uint32 kStagedPlaces = CK_STAGED_PLACES;  // that it keeps until it writes them
@@ -22,6 +22,19 @@ constexpr uint32 kBufferBytes =
 constexpr uint32 kAlignedRows = CK_ALIGNED_ROWS;  // of coordinates: they end where a sector does
 
 enum Form : uint32 { kRows, kAxes, kScattered };
+
+/// From the place of a bit in a tile to the number of its element. If there are gaps, the last bits
+/// of each row of bits are no elements.
+struct Elements {
+  Offset first;  ///< bit of the tile
+  const Divisor<Offset>* row;
+  Offset gap;
+
+  CK_DEVICE Offset operator()(uint32 place) const {
+    const Offset bit = first + place;
+    return gap == 0 ? bit : bit - quotient(bit, *row) * gap;
+  }
+};
 
 /// Coordinates as memory: those of the last `axes` in each row, strides in bytes.
 struct CoordinateTable {
@@ -68,9 +81,8 @@ class CoordinateWriter {
   /// If all places of a tile fit into shared memory, its warps share them out anew, so that fewer
   /// runs of rows begin and end. Places are put down one turn ahead, and written when all warps
   /// know where. Otherwise each warp puts down its own places and writes them whenever its part of
-  /// shared memory is full. element_of(place) is the number of an element of the tile; a warp has
+  /// shared memory is full. a warp has
   /// `words` masks.
-  template <typename Elements>
   CK_DEVICE void write_and_place(const Tile& tile, const Tile& next, uint32 words,
                                  const Elements& element_of) const {
     const uint32 warp = threadIdx.x / 32;
@@ -193,7 +205,6 @@ class CoordinateWriter {
   }
 
   /// Writes the rows of a run, as far as there is room.
-  template <typename Elements>
   CK_DEVICE void write_rows(const Run& run, const Elements& element_of) const {
     const int64 room = table_.capacity - static_cast<int64>(run.row);
     const uint32 end = room >= run.count ? run.count : room > 0 ? static_cast<uint32>(room) : 0;
@@ -256,7 +267,7 @@ class CoordinateWriter {
   CK_DEVICE uint32 gaps(uint32 bytes) const { return bytes / kBankBytes * gap_; }
 
   /// A few rows, all of whose coordinates are in registers.
-  template <uint32 kColumns, uint32 kRows, typename Elements>
+  template <uint32 kColumns, uint32 kRows>
   CK_DEVICE void decompose_rows(Coordinate (&row)[kRows * kColumns], const uint16* places,
                                 const Elements& element_of) const {
 #pragma unroll
@@ -274,7 +285,7 @@ class CoordinateWriter {
 
   /// Writes rows of few coordinates to a target on a multiple of their size. A lane writes a vector
   /// of the target; the rows at both ends that fill no vector follow one by one.
-  template <uint32 kColumns, typename Elements>
+  template <uint32 kColumns>
   CK_DEVICE void write_vectors(char* target, const uint16* places, uint32 rows,
                                const Elements& element_of) const {
     constexpr uint32 kRowBytes = kColumns * sizeof(Coordinate), kOfVector = 16 / kRowBytes;
@@ -299,7 +310,6 @@ class CoordinateWriter {
   }
 
   /// Puts rows into the buffer, where they have the same phase as at their target.
-  template <typename Elements>
   CK_DEVICE void fill_buffer(const char* target, const uint16* places, uint32 rows,
                              const Elements& element_of) const {
     const bool packed = table_.form == kRows;
@@ -353,7 +363,6 @@ class CoordinateWriter {
   }
 
   /// Writes coordinates one by one.
-  template <typename Elements>
   CK_DEVICE void scatter(char* target, const uint16* places, uint32 rows,
                          const Elements& element_of) const {
 #pragma unroll 1

@@ -9,7 +9,7 @@
 //   load(tile, masks)  puts a tile's bits into the block's masks, `turns` times kTurnWords for each
 //                      warp, in order. The first kWarps warps call it. It returns how many bits of
 //                      the lane's are set.
-//   elements_of(tile)  a function from the place of a bit to the number of its element.
+//   elements_of(tile)  the elements of a tile.
 #pragma once
 
 #include "common/division.cuh"
@@ -113,7 +113,7 @@ CK_DEVICE void store_bits(uint32* masks, uint32 bits) {
   }
 }
 
-constexpr uint32 kTileBytes = CK_TILE_BYTES;  // of x in a tile at most; columns counts elements
+constexpr uint32 kTileBytes = CK_TILE_BYTES;  // of x in a tile at most, in one launch
 
 /// Fields with pointers first, then by size: there is no padding.
 struct NonzeroArguments {
@@ -121,6 +121,7 @@ struct NonzeroArguments {
   void* count;
   void* coordinates;
   uint64* workspace;
+  uint32* bits;     ///< those of two launches
   uint64 elements;  ///< of x
   CoordinateTable table;
   ValueBits value_bits;
@@ -131,13 +132,6 @@ struct NonzeroArguments {
   uint32 turns;              ///< how often a lane loads, for a tile
   uint32 lead;               ///< elements between a 16-byte boundary and x
   Divisor<Offset> sizes[7];  ///< innermost first
-};
-
-/// Which element of x is at a place of a tile: they follow each other.
-struct Consecutive {
-  Offset first;
-
-  CK_DEVICE Offset operator()(uint32 place) const { return first + place; }
 };
 
 /// A contiguous x: a warp reads 512 bytes a turn, 8 turns at once. Elements are counted from the
@@ -153,9 +147,8 @@ struct StreamInput {
 
   CK_DEVICE const NonzeroArguments& common() const { return a; }
 
-  CK_DEVICE Consecutive elements_of(uint32 tile) const {
-    return {
-        static_cast<Offset>(static_cast<Offset>(tile) * (a.turns * kReaders * kOfVector) - a.lead)};
+  CK_DEVICE Elements elements_of(uint32 tile) const {
+    return {Offset{tile} * (a.turns * kReaders * kOfVector) - a.lead, nullptr, 0};
   }
 
   CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
@@ -239,9 +232,8 @@ struct StridedInput {
 
   CK_DEVICE const NonzeroArguments& common() const { return a.common; }
 
-  CK_DEVICE Consecutive elements_of(uint32 tile) const {
-    return {
-        static_cast<Offset>(static_cast<Offset>(tile) * (a.common.turns * kTurnWords * kReaders))};
+  CK_DEVICE Elements elements_of(uint32 tile) const {
+    return {Offset{tile} * (a.common.turns * kTurnWords * kReaders), nullptr, 0};
   }
 
   CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
@@ -278,112 +270,6 @@ struct StridedInput {
         masks[begin + word + lane] = mask;
         count += static_cast<uint32>(__popc(mask));
       }
-    }
-    return count;
-  }
-};
-
-struct ColumnsArguments {
-  NonzeroArguments common;
-  Dimension<Offset, 1> outer[4];
-  Dimension<Offset, 1> inner[4];
-  Divisor<Offset> groups;  ///< of rows
-  Offset rows;             ///< along the contiguous dimension
-  uint32 group;            ///< rows of a tile, in whole vectors; of parts, a power of two
-  uint32 columns;          ///< elements of a row, in the dimensions inside
-  Divisor<uint32> strips;  ///< of 32 columns
-  Divisor<uint32> padded;  ///< columns in whole strips
-};
-
-/// Another dimension than the last one is contiguous in memory. A tile has some of its rows, each
-/// as a whole. A lane reads a column's elements of several rows as one vector; a vote makes a mask
-/// of 32 columns of a row. Rows are padded to whole masks. If there are too many columns for all
-/// rows of a vector, a tile has parts of vectors: it uses some of these rows, and other tiles read
-/// the vector again.
-template <int kWidth, bool kParts>
-struct ColumnsInput {
-  static constexpr uint32 kOfVector = 16 / kWidth;
-  static constexpr uint32 kMaskWords = CK_MAX_PLACES / 32;
-  static constexpr uint32 kTurnWords = 1;
-  static constexpr uint32 kLoads = 4;
-  using Arguments = ColumnsArguments;
-  const Arguments& a;
-
-  CK_DEVICE const NonzeroArguments& common() const { return a.common; }
-
-  struct Elements {
-    Offset first;
-    Divisor<uint32> padded;
-    uint32 columns;
-
-    CK_DEVICE Offset operator()(uint32 place) const {
-      return first + (place - quotient(place, padded) * (padded.value - columns));
-    }
-  };
-
-  CK_DEVICE Elements elements_of(uint32 tile) const {
-    const Division<Offset> part = divide(static_cast<Offset>(tile), a.groups);
-    return {(part.quotient * a.rows + part.remainder * a.group) * a.columns, a.padded, a.columns};
-  }
-
-  CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
-    const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, words = a.common.turns;
-    const Division<Offset> part = divide(static_cast<Offset>(tile), a.groups);
-    const Offset row = part.remainder * a.group;
-    const Offset left = a.rows - row;
-    const uint32 skipped = kParts ? static_cast<uint32>(row) % kOfVector : 0;
-    const uint32 used = kParts ? a.group : kOfVector;
-    constexpr uint32 kUnrolled = kParts ? 1 : kOfVector;
-    const Offset start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
-    const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
-    const uint32 vectors = (kParts ? 1 : a.group / kOfVector) * a.strips.value;
-    // Warps write masks for each other here. A slower warp may still read these masks, for the tile
-    // that it writes.
-    sync_first_threads<kReaders>();
-    for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
-      bool exists[kLoads];
-      const uint4* source[kLoads];
-      uint4 value[kLoads];
-#pragma unroll
-      for (uint32 r = 0; r < kLoads; ++r) {
-        const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
-        const uint32 inside = at_row.quotient * kOfVector, column = at_row.remainder * 32 + lane;
-        const Offset offset = offsets_of(static_cast<Offset>(column), a.inner).value[0];
-        exists[r] = inside < rows && column < a.columns;
-        source[r] = at<uint4>(a.common.x, start + inside * kWidth + offset);
-      }
-#pragma unroll
-      for (uint32 r = 0; r < kLoads; ++r) {
-        // The other half of the sector is read next.
-        value[r] = load_if<false>(exists[r], source[r]);
-      }
-#pragma unroll
-      for (uint32 r = 0; r < kLoads; ++r) {
-        value[r] = marks_of<kWidth>(value[r], a.common.value_bits);
-      }
-#pragma unroll
-      for (uint32 r = 0; r < kLoads; ++r) {
-        const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
-        const uint32 bits = kParts ? bits_of<kWidth>(value[r]) >> skipped : 0;
-        uint32 mask = 0;
-#pragma unroll kUnrolled
-        for (uint32 k = 0; k < used; ++k) {
-          const bool set = kParts ? (bits >> k & 1) != 0 : is_marked<kWidth>(value[r], k);
-          const uint32 votes = __ballot_sync(kAllLanes, set);
-          mask = lane == k ? votes : mask;
-        }
-        if (first + r * kWarps < vectors && lane < used) {
-          masks[(at_row.quotient * kOfVector + lane) * a.strips.value + at_row.remainder] = mask;
-        }
-      }
-    }
-    for (uint32 k = a.group * a.strips.value + threadIdx.x; k < words * kWarps; k += kReaders) {
-      masks[k] = 0;
-    }
-    sync_first_threads<kReaders>();
-    uint32 count = 0;
-    for (uint32 k = lane; k < words; k += 32) {
-      count += static_cast<uint32>(__popc(masks[warp * words + k]));
     }
     return count;
   }

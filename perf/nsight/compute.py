@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from cudakern._commands import console
 from cudakern.engines.kernel_text import kernel_folder
 from cudakern.errors import CudakernError
-from perf.engines import kernel_traffic, launch_of
+from perf.engines import kernel_traffic, launch_of, planned_as
 from perf.nsight import tools
 from perf.results import write_json
 
@@ -179,25 +179,29 @@ def profile_case(program: str, report: Path, case: Case, seconds: float) -> list
         raise tools.NsightError(message)
     for kernel in kernels:
         kernel.case = case.name
-    for kernel, line in zip(kernels, case.lines, strict=False):  # a launch each, in this order
-        if kernel.name == launch_of(line.workload).kernel.entry:
-            kernel.line = line.workload.title
+    parts = [(part, x.workload) for x in case.lines for part in launch_of(x.workload).parts]
+    for kernel, (part, workload) in zip(kernels, parts, strict=False):  # in this order
+        if kernel.name == part.kernel.entry:
+            kernel.line = workload.title
     return kernels
 
 
-def simulated_sectors(workload: Workload) -> tuple[float, float] | None:
-    """Return the sectors of loads and of stores that the simulator counts for the full size."""
-    if not launch_of(workload).most_resident:  # blocks that wait for no other
-        kernel = kernel_traffic(workload, BLOCKS)
-        return kernel.loads.sectors, kernel.stores.sectors
-    small = workload.shrink(SEARCHED)
+def simulated_sectors(workload: Workload, name: str) -> tuple[float, float] | None:
+    """Return the sectors of a kernel's loads and stores that the simulator counts for full size."""
+    launch, small = launch_of(workload), workload
+    blocks: int | None = BLOCKS
+    if launch.workspace and launch.most_resident:  # blocks of a search, which share its work
+        small, blocks = workload.shrink(SEARCHED), None
     scale = workload.size / small.size
     if (
         scale > 1 and getattr(workload, "pattern", "") == "last"
     ):  # its results do not grow with the size
         return None
-    kernel = kernel_traffic(small)
-    return kernel.loads.sectors * scale, kernel.stores.sectors * scale
+    with planned_as(workload):
+        counted = [k for k in kernel_traffic(small, blocks) if k.kernel == name]
+    if len(counted) != 1:
+        return None
+    return counted[0].loads.sectors * scale, counted[0].stores.sectors * scale
 
 
 def simulate(kernels: Sequence[ReplayedKernel], cases: Sequence[Case], end: float) -> None:
@@ -210,7 +214,7 @@ def simulate(kernels: Sequence[ReplayedKernel], cases: Sequence[Case], end: floa
         if time.monotonic() >= end:
             sys.stderr.write("perf nsight compute: no time is left to simulate all lines\n")
             return
-        kernel.simulated = simulated_sectors(workload)
+        kernel.simulated = simulated_sectors(workload, kernel.name)
 
 
 def save(kernels: Sequence[ReplayedKernel], path: Path) -> None:

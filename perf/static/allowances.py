@@ -71,7 +71,6 @@ class Allowance:
 
 _OWN_INDEX = "each element finds its place in x from an index of its own, or is filled"
 _SEVERAL = "offsets of several dimensions"
-_BITS = "elements of a column lie side by side, their bits belong to rows; wide places have 64 bits"
 _DOUBLES = "an exponential in float64 for each element"
 _ALIKE = "an exponential for each element, once for those of one shift and once for others"
 _ONE_BY_ONE = "elements are read one by one from shared memory"
@@ -118,10 +117,6 @@ ALLOWANCES = (
     *(Allowance(_SEVERAL, operator, {"strided_r4", "strided_r16"}, {16: 115}, wide=True)
       for operator in ("gather", "gather_nd", "one_hot", NONZERO)),
     Allowance("each vector of 16 bytes finds its plane and column anew", "one_hot", {"planes"}, 95),
-    Allowance(_BITS, NONZERO, {"columns"}, {1: 175, 2: 115, 4: 80, 8: 75}, wide=False),
-    Allowance(_BITS, NONZERO, {"columns"}, {1: 235, 2: 172, 4: 140, 8: 135}, wide=True),
-    Allowance(_BITS, NONZERO, {"parts"}, 112, wide=False),
-    Allowance(_BITS, NONZERO, {"parts"}, 172, wide=True),
     Allowance(_DOUBLES, REDUCE, _ALL, 640, functions=_EXP, results=_FLOAT64),
     Allowance(f"8 elements; {_ALIKE}", REDUCE, _ALL, 365, functions=_EXP, kinds=_HALVES,
               spilled={8, 24, 32}),
@@ -164,7 +159,6 @@ EARLIER: dict[tuple[tuple[int, int], tuple[str, ...]], tuple[Allowance, ...]] = 
     ((13, 6), ("sm_120",)): (
         Allowance(_REGISTERS, NONZERO, {"strided_r2"}, dict.fromkeys((1, 2, 4, 8), MOST),
                   wide=True, spilled={8}),
-        Allowance(_REGISTERS, NONZERO, {"columns"}, {1: 235}, wide=True, spilled={8}),
     ),
     ((13, 0), ("sm_120",)): (
         Allowance(_ADDRESS, REDUCE, {"blocks"}, MOST, functions=_SUMS, kinds=_HALVES, spilled={8}),
@@ -188,7 +182,6 @@ EARLIER: dict[tuple[tuple[int, int], tuple[str, ...]], tuple[Allowance, ...]] = 
         Allowance(_LONGER, "gather", {"packed"}, {8: 72}, wide=False),
     ),
     ((13, 0), ("sm_70",)): (
-        Allowance(_LONGER, NONZERO, {"parts"}, 120, wide=False),
         Allowance(_LONGER, REDUCE, {"columns"}, 104, kinds=_BYTES),
         Allowance(_LONGER, REDUCE, {"columns"}, 102, functions=_ARG, kinds=_SHORTS),
         Allowance(_LONGER, REDUCE, {"blocks", "warps"}, 77, kinds=_BYTES),

@@ -28,9 +28,11 @@ SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in f
 #: The same for variants of nonzero_coordinates, and modifiers of these reads: no place in L1.
 NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {
     "stream": (8, ("NA",)),
-    "columns": (4, ()),
-    "parts": (4, ()),
+    "bits": (8, ("NA",)),
+    "columns": (8, ("NA",)),
 }
+#: Those that write coordinates, and of these those whose blocks look back.
+WRITERS, LOOKING_BACK = {"stream", "strided", "rows"}, {"stream", "strided"}
 LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
 
 
@@ -38,7 +40,7 @@ def max_registers(kernel: BudgetedKernel) -> int:
     """Return how many registers a thread may have."""
     if kernel.variant == "windows":
         return WINDOW_REGISTERS
-    return NONZERO_REGISTERS if kernel.operator == NONZERO else MAX_REGISTERS
+    return NONZERO_REGISTERS if _writes_coordinates(kernel) else MAX_REGISTERS
 
 
 def loads_of(kernel: BudgetedKernel) -> int:
@@ -67,7 +69,8 @@ def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     if kernel.macros.get("CK_OFFSET_T") == "ck::uint32":
         wrong += [Fault(Kind.DIVISION, line) for line in code if divides(line)]
     is_strided = kernel.label in {"strided_r2", "strided_r4"} and kernel.width == VECTOR_BYTES
-    is_stream = kernel.label in STREAMS or kernel.operator == NONZERO
+    streams = kernel.label in STREAMS and kernel.operator != NONZERO
+    is_stream = streams or _writes_coordinates(kernel)
     if (is_strided or is_stream) and others == stores:
         wrong.append(Fault(Kind.NO_VECTOR_STORE))
     if (keeps_loads_in_flight(kernel) or reads_index_vectors(kernel)) and not any(
@@ -94,12 +97,18 @@ def _takes(code: Sequence[str]) -> list[float]:
     return [len(p) / n for p, n in zip(parts, loads, strict=True) if n >= WINDOW_GROUP] or [inf]
 
 
+def _writes_coordinates(kernel: BudgetedKernel) -> bool:
+    return kernel.operator == NONZERO and kernel.variant in WRITERS
+
+
 def _nonzero_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     wrong = []
     promised, modifiers = NONZERO_LOADS.get(kernel.variant, (0, ()))
     groups = loads_in_flight(code, 128, *modifiers)
     if max(groups, default=0) < promised:
         wrong.append(Fault(Kind.STREAMED_LOADS if modifiers else Kind.LOADS, groups, promised))
+    if kernel.variant not in LOOKING_BACK:
+        return wrong
     groups = loads_in_flight(code, 64, "STRONG", "GPU")
     if max(groups, default=0) < LOOK_BACK_READS:
         wrong.append(Fault(Kind.LOOK_BACK, groups, LOOK_BACK_READS))

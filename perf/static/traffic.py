@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._commands import console
 from cudakern.values.layout import SECTOR_BYTES
-from perf.engines import kernel_traffic
+from perf.engines import kernel_traffic, planned_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,8 @@ def measure(lines: Sequence[tuple[str, Line]]) -> list[Moved]:
     with console.progress("simulating", len(lines), "lines") as done:
         for case, line in lines:
             workload = line.workload.shrink(ELEMENTS)
-            nbytes = kernel_traffic(workload).sectors * SECTOR_BYTES
+            with planned_as(line.workload):
+                nbytes = sum(k.sectors for k in kernel_traffic(workload)) * SECTOR_BYTES
             least = workload.traffic(cached=False).total
             moved.append(Moved(case, workload.title, nbytes, least, line.moved))
             done(case)

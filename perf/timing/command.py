@@ -176,7 +176,8 @@ class Session:
                 self.gpu.release()
                 works = True
         self.failed |= measured.failed
-        kernels = dict.fromkeys(launch.kernel.entry for launch in self.engine.launches)
+        parts = (part for launch in self.engine.launches for part in launch.parts)
+        kernels = dict.fromkeys(part.kernel.entry for part in parts)
         self.result.lines.append(
             LineResult(
                 case=case.name,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from math import prod
+from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
 
 import cudakern as ck
+from cudakern.operators.nonzero import plan
+from cudakern.process.caches import clear_caches
 from cudakern.values.dtypes import bfloat16
 from cudakern.values.layout import packed_strides
 from tests.helpers.places import POISON, get, same_bytes
@@ -18,6 +22,16 @@ VECTOR = 16
 LARGEST = 300_000  # bytes of an array
 LAST_TILE, CLUSTERED = "last tile", "clustered"
 DENSITIES = [0, 0.001, 0.01, 0.5, 0.99, 1, LAST_TILE, CLUSTERED]
+
+
+@contextmanager
+def two_launches(words=32):
+    """Have searches of any size take two launches, whose warps have so many words of bits."""
+    clear_caches()
+    sizes = {"COUNTED_SIZE": 0, "COUNTED_COLUMNS_SIZE": 0, "COUNTED_WORDS": (words, words)}
+    with mock.patch.multiple(plan, **sizes):
+        yield
+    clear_caches()
 
 
 def sign_bytes(dtype):
@@ -208,6 +222,11 @@ def any_x(place, dtype, draw, largest):
 def assert_any_call(place, dtype, kind, draw, largest=LARGEST):
     """Draw a call of nonzero_coordinates and hold its result against the expected one."""
     x = any_x(place, dtype, draw, largest)
+    with two_launches() if draw(st.booleans(), "two launches") else nullcontext():
+        _assert_call(x, place, kind, draw)
+
+
+def _assert_call(x, place, kind, draw):
     expected = expected_coordinates(x, kind)  # one that is repeated keeps the last value written
     around = st.sampled_from([0, 1, max(0, len(expected) - 1), len(expected), len(expected) + 1])
     size = draw(st.one_of(st.none(), around, st.integers(0, x.size + 9)), "size")

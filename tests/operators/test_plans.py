@@ -29,12 +29,13 @@ def table(name):
 def test_kernel_is_pinned(operator, problem, kernel):
     _, room = ROOMS[operator]
     launch = room.PLAN(problem)
-    prefix, entry = f"ck_{operator}_", launch.kernel.entry
+    prefix, entry = f"ck_{operator}_", launch.parts[0].kernel.entry
     assert entry.startswith(prefix)
     assert getattr(room, "shortened", str)(entry.removeprefix(prefix)) == kernel
-    assert kernel.startswith(launch.variant)
-    if not hasattr(room, "RARE") or not re.search(room.RARE, entry):
-        assert LISTED[operator][entry] == launch.kernel
+    assert kernel.startswith(launch.parts[0].variant)
+    for spec in (part.kernel for part in launch.parts):
+        if not hasattr(room, "RARE") or not re.search(room.RARE, spec.entry):
+            assert LISTED[operator][spec.entry] == spec
     assert room.PLAN(problem) == launch
 
 
@@ -43,7 +44,8 @@ def test_every_variant_is_pinned(operator):
     """But the launches that look for indices out of range, which have one plan."""
     variants = {spec.variant for spec in LISTED[operator].values()} - {"check"}
     _, room = ROOMS[operator]
-    assert {room.PLAN(problem).variant for _, problem, *_ in room.PINNED} == variants
+    launches = [room.PLAN(problem) for _, problem, *_ in room.PINNED]
+    assert {part.variant for launch in launches for part in launch.parts} == variants
 
 
 @each(("operator", "problem", "blocks"), table("BLOCKS"))

@@ -145,7 +145,7 @@ def test_compute_profiles_and_prints_counters(nsight, capsys):
 
 
 def test_what_was_profiled_is_kept_when_a_case_fails(nsight, capsys, monkeypatch):
-    monkeypatch.setattr(compute, "simulated_sectors", lambda _workload: None)
+    monkeypatch.setattr(compute, "simulated_sectors", lambda *_: None)
     run, _, folder = nsight
     assert run("compute G-9 Z-1", lambda given: "" if "Z-1" in given else ncu(given)) == 1
     out, error = capsys.readouterr()
@@ -234,10 +234,16 @@ def test_target_profiles_prepared_calls_alone(monkeypatch):
     assert " ".join(done[2:]) == f"a b Device Device().synchronize {profiled} runtime.profilerStop"
 
 
+ROWS, BITS = "ck_gather_rows_w16_i32_clamp_o32", "ck_one_hot_stream_w4_i64_o32"
+
+
 def test_sectors_are_those_of_the_full_size():
     rows_of_64_bytes = GatherWorkload((2**19, 16), 0, (2**19,), "float32", "int32", "random")
-    loads, stores = compute.simulated_sectors(rows_of_64_bytes)
+    loads, stores = compute.simulated_sectors(rows_of_64_bytes, ROWS)
     assert loads == pytest.approx(2**19 * (2 + 1 / 8), rel=0.001)
     assert stores == 2**20
     (one_hot,) = find(["O-1"])[0].lines  # one warp reads each sector of the indices, once
-    assert compute.simulated_sectors(one_hot.workload) == (2**20 * 8 / 32, 2**20 * 1000 * 4 / 32)
+    assert compute.simulated_sectors(one_hot.workload, BITS) == (
+        2**20 * 8 / 32,
+        2**20 * 1000 * 4 / 32,
+    )

@@ -103,7 +103,12 @@ def checks():
         yield check_launch(operator, layout, index_type, [3] * components, tuples=components > 1)
 
 
-LAUNCHES = [room.PLAN(problem) for _, room in rooms("test_plan") for _, problem, *_ in room.PINNED]
+LAUNCHES = [
+    part
+    for _, room in rooms("test_plan")
+    for _, problem, *_ in room.PINNED
+    for part in room.PLAN(problem).parts
+]
 #: One launch for each struct: of each variant, with offsets of 32 and 64 bits.
 KINDS = {
     (launch.kernel.operator, launch.variant, dict(launch.kernel.defines)["CK_OFFSET_T"]): launch

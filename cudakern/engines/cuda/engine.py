@@ -110,17 +110,51 @@ class CudaEngine:
         not synchronise, unless ``CUDAKERN_DEBUG=1`` was set when it was prepared.
         """
         del tensors  # compute-sanitizer knows allocations by itself
-        cuda, tail, workspace = self._cupy.cuda, launch.arguments.data, launch.workspace
+        cuda, workspace, scratch = self._cupy.cuda, launch.workspace, launch.scratch
         stream_of, memory_info = cuda.get_current_stream, cuda.runtime.memGetInfo
-        grid = launch.grid_on(int(cuda.runtime.deviceGetAttribute(_MULTIPROCESSORS, device)))
-        size = 8 * launch.pointers + len(tail)
-        start = self._starter(launch, grid, device, size)
-        # The address of a workspace of no bytes stays 0.
-        pack = struct.Struct(f"{launch.pointers - (workspace == 0)}Q").pack_into
+        # The addresses of a workspace and of scratch memory of no bytes stay 0.
+        absent = (workspace == 0) + (scratch == 0)
+        runs = [self._prepared(part, device, absent=absent) for part in launch.parts]
+        debug = os.environ.get("CUDAKERN_DEBUG", "0") == "1"
+
+        def start_each(*given: Any) -> None:  # noqa: ANN401
+            for run in runs:
+                run(*given)
+
+        start = runs[0] if len(runs) == 1 else start_each
+
+        def call(*addresses: int) -> None:
+            stream = stream_of()
+            if workspace:
+                addresses = (*addresses, self.workspace(workspace, device, stream))
+            if scratch:
+                memory = self.temporary(device, lambda: cuda.alloc(scratch))
+                addresses = (*addresses, int(memory.ptr))
+            try:
+                start(stream.ptr, addresses)
+            except RuntimeError as error:
+                if getattr(error, "status", None) != _NO_CONTEXT:
+                    raise
+                memory_info()  # gives this thread the device's context
+                start(stream.ptr, addresses)
+            if debug:
+                self._report(launch, device)
+
+        return call
+
+    def _prepared(
+        self, launch: Launch, device: int, *, absent: int
+    ) -> Callable[[int, Sequence[int]], None]:
+        """Compile a kernel; the result launches it on a stream, given all addresses but the absent.
+
+        These are the last of the launch's pointers, and 0.
+        """
+        tail, size = launch.arguments.data, 8 * launch.pointers + len(launch.arguments.data)
+        start = self._starter(launch, device, size)
+        pack = struct.Struct(f"{launch.pointers - absent}Q").pack_into
         # The driver copies the arguments during the launch, which releases the interpreter lock. So
         # each call takes a buffer of its own from this list and puts it back.
         buffers: list[tuple[Any, int]] = []
-        debug = os.environ.get("CUDAKERN_DEBUG", "0") == "1"
 
         def new_buffer() -> tuple[Any, int]:
             """Return memory for the address of the arguments and for these, and its address."""
@@ -130,35 +164,24 @@ class CudaEngine:
             ctypes.memmove(address + 8 + size - len(tail), tail, len(tail))
             return memory, address
 
-        def call(*addresses: int) -> None:
+        def run(stream: int, addresses: Sequence[int]) -> None:
             try:
                 buffer = buffers.pop()
             except IndexError:
                 buffer = new_buffer()
-            stream = stream_of()
-            if workspace:
-                addresses = (*addresses, self.workspace(workspace, device, stream))
             pack(buffer[0], 8, *addresses)
-            try:
-                start(stream.ptr, buffer[1], 0)
-            except RuntimeError as error:
-                if getattr(error, "status", None) != _NO_CONTEXT:
-                    raise
-                memory_info()  # gives this thread the device's context
-                start(stream.ptr, buffer[1], 0)
+            start(stream, buffer[1], 0)
             buffers.append(buffer)
-            if debug:
-                self._report(launch, grid)
 
-        return call
+        return run
 
-    def _starter(self, launch: Launch, grid: Grid, device: int, size: int) -> Callable[..., None]:
+    def _starter(self, launch: Launch, device: int, size: int) -> Callable[..., None]:
         """Return what starts a kernel on a stream, given the address of its arguments' addresses.
 
         That is CuPy's binding of the driver's function; its documented way takes 1.5 us more.
         """
         kernel = self.kernel(launch.kernel, device)
-        block, shared = launch.block, launch.shared_bytes
+        grid, block, shared = self._grid(launch, device), launch.block, launch.shared_bytes
         if shared > _COMMON_SHARED_BYTES:
             runtime = self._cupy.cuda.runtime
             most = int(runtime.deviceGetAttribute(_SHARED_BYTES, device))
@@ -176,6 +199,10 @@ class CudaEngine:
             kernel(grid, block, (np.asarray(memory).view(f"V{size}"),), shared_mem=shared)
 
         return by_value
+
+    def _grid(self, launch: Launch, device: int) -> Grid:
+        get_attribute = self._cupy.cuda.runtime.deviceGetAttribute
+        return launch.grid_on(int(get_attribute(_MULTIPROCESSORS, device)))
 
     def workspace(self, nbytes: int, device: int, stream: Any) -> int:  # noqa: ANN401
         """Return the address of memory for a launch on a stream of the current device.
@@ -235,8 +262,9 @@ class CudaEngine:
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
         return self._cupy.zeros(nbytes // 8, np.uint64)
 
-    def _report(self, launch: Launch, grid: Grid) -> None:
+    def _report(self, launch: Launch, device: int) -> None:
         """Wait for a launch and name it on standard error (``CUDAKERN_DEBUG=1``)."""
         self._cupy.cuda.get_current_stream().synchronize()
-        line = f"cudakern: {launch.kernel.entry} grid={grid} block={launch.block} done"
-        print(line, file=sys.stderr)  # noqa: T201  the variable asks for it
+        for part in launch.parts:
+            where = f"grid={self._grid(part, device)} block={part.block}"
+            print(f"cudakern: {part.kernel.entry} {where} done", file=sys.stderr)  # noqa: T201

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import THREADS, KernelSpec, Launch
+from cudakern.engines.base import RESIDENT_BLOCKS, THREADS, KernelSpec, Launch, blocks_for
 from cudakern.values import layout
 from cudakern.values.argument_struct import ArgumentPacker
 from cudakern.values.dtypes import DataType
@@ -36,7 +36,14 @@ MIN_TILE_BYTES = 4 * 1024  # bytes of x in a tile at least: a look-back reads 8 
 ONE_BLOCK_BYTES = 128 * 1024  # bytes that one block moves while two hear of each other; estimate
 MAX_PLACES = 65536  # elements of a tile: their places have 16 bits; limit
 STRIDED_TURN_WORDS = 8  # words of masks that a lane makes in a turn of strided; limit
-COLUMN_RANK = 4  # dimensions outside and inside of the contiguous one of columns; limit
+COLUMN_RANKS = (1, 4)  # dimensions inside of the contiguous one of columns; few kernels; estimate
+# Two launches: from so many elements on they are faster, measured on an H200.
+COUNTED_SIZE = 2**26 + 1
+COUNTED_COLUMNS_SIZE = 2**18  # the same of columns; estimate
+MAX_STRIPS = 8  # of 32 columns that a block has; limit
+LINE_BYTES = 128  # bytes of a column that a warp reads at once; limit
+COUNTED_WORDS = (32, 256)  # words of bits of a warp, in a tile, at least and at most; limit
+COUNT_BYTES = 16  # bytes of a tile's counts; limit
 MIN_COLUMNS = 16  # columns inside: with fewer most lanes idle; estimate
 # Workspace
 MIN_SLOTS = 4096  # tiles that there is room for; beyond, a power of two; estimate
@@ -97,76 +104,109 @@ def plan_nonzero(problem: NonzeroProblem) -> Launch:
 def _plan_stream(problem: NonzeroProblem) -> Launch:
     x = problem.x
     lead = x.phase // x.itemsize
-    vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
     wide = x.size >= layout.MAX_ITEMS_32
+    if x.size >= COUNTED_SIZE:
+        turns = COUNTED_WORDS[1] * x.itemsize // VECTOR_BYTES
+        return _plan_counted(problem, "bits", turns, lead, wide=wide)
+    vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
     turns, tiles = _tiling(problem, vectors, VECTOR_BYTES, 1)
-    packer = _common(problem, turns, tiles, lead, wide=wide)
+    packer = _common(problem, turns, tiles, lead, slots_for(tiles), wide=wide)
     return _launch("stream", problem, packer, wide=wide)
+
+
+def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch:
+    x = problem.x
+    wide = _is_wide(x, dimensions)
+    rank = next(r for r in RANKS if r >= len(dimensions))
+    dimensions = dimensions or (Dimension(1, (0,)),)
+    if x.size >= COUNTED_SIZE:
+        turns = COUNTED_WORDS[1] // STRIDED_TURN_WORDS
+        return _plan_counted(problem, "strided_bits", turns, 0, dimensions, wide=wide, rank=rank)
+    turns, tiles = _tiling(problem, x.size, x.itemsize, STRIDED_TURN_WORDS)
+    packer = _common(problem, turns, tiles, 0, slots_for(tiles), wide=wide)
+    packer.dimensions(rank, dimensions=dimensions)
+    return _launch("strided", problem, packer, wide=wide, rank=rank)
+
+
+def _plan_counted(
+    problem: NonzeroProblem, variant: str, turns: int, lead: int,
+    dimensions: Sequence[Dimension] = (), *, wide: bool, rank: int = 0,
+) -> Launch:  # fmt: skip
+    """Return two launches, the first of which reads x in the order of its elements."""
+    words = COUNTED_WORDS[1]
+    tile = _WARP * _WARPS * words
+    tiles = -(-(problem.x.size + lead) // tile)
+    packer = _common(problem, turns, tiles, lead, tiles, wide=wide)
+    if dimensions:
+        packer.dimensions(rank, dimensions=dimensions)
+    spec = specialise(variant, problem.x.itemsize, wide=wide, rank=rank)
+    first = Launch(spec, (blocks_for(tiles, 1), 1, 1), tile // 8, 5, packer.done())
+    return _launch_rows(problem, first, words, tiles * tile, lead, wide=wide)
 
 
 def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch | None:
     """Return a plan for an x that is contiguous along another dimension than the last, or None."""
     x, item = problem.x, problem.x.itemsize
     contiguous = [k for k, d in enumerate(dimensions[:-1]) if d.strides[0] == item]
-    if not contiguous or item == VECTOR_BYTES:
+    if not contiguous or item == VECTOR_BYTES or x.size < COUNTED_COLUMNS_SIZE:
         return None
     along = contiguous[0]
     outer, rows, inner = dimensions[:along], dimensions[along].size, dimensions[along + 1 :]
     others = (d.strides[0] for d in (*outer, *inner))
     columns = prod(d.size for d in inner)
-    padded = layout.round_up(columns, _WARP)
-    fits = max(len(outer), len(inner)) <= COLUMN_RANK and columns >= MIN_COLUMNS
-    aligned = alignment(x.phase, rows * item, *others) == VECTOR_BYTES
-    planes = prod(d.size for d in outer)
-    group = _rows_of_tile(problem, planes, rows, columns, padded) if fits and aligned else 0
-    if group == 0:
+    fits = max(len(outer), len(inner)) <= COLUMN_RANKS[-1] and columns >= MIN_COLUMNS
+    if not fits or alignment(x.phase, rows * item, *others) < VECTOR_BYTES:
         return None
-    groups = -(-rows // group)
-    wide = _is_wide(x, dimensions)
-    tiles = planes * groups
-    turns = -(-group * padded // (_WARP * _WARPS))
+    strips = min(1 << (-(-columns // _WARP) - 1).bit_length(), MAX_STRIPS)
+    pitch = layout.round_up(-(-columns // _WARP), strips)
+    lines, chunks = -(-rows * item * strips // (LINE_BYTES * _WARPS)), pitch // strips
+    total = x.size // columns * pitch
+    blocks = prod(d.size for d in outer) * lines * chunks
+    if columns >= layout.MAX_SPAN_32 or blocks >= layout.MAX_SPAN_32:
+        return None
+    wide = _is_wide(x, dimensions) or total * _WARP + MAX_PLACES >= layout.MAX_ITEMS_32
+    least, most = COUNTED_WORDS
+    words = min(max(least, 1 << (total // (_WARPS * 2 * BLOCKS)).bit_length() >> 1), most)
+    tiles = -(-total // (_WARPS * words))
     point = (Dimension(1, (0,)),)
+    rank = next(r for r in COLUMN_RANKS if r >= len(inner))
     packer = (
-        _common(problem, turns, tiles, 0, wide=wide)
-        .dimensions(COLUMN_RANK, outer=outer or point, inner=inner)
-        .divisor(groups=groups)
-        .offset(rows=rows)
-        .uint32(group=group, columns=columns)
-        .divisor(strips=padded // _WARP, padded=padded, wide=False)
+        _common(problem, words, tiles, 0, tiles, wide=wide)
+        .dimensions(COLUMN_RANKS[-1], outer=outer or point)
+        .dimensions(rank, inner=inner)
+        .divisor(lines=lines, chunks=chunks)
+        .offset(rows=rows, pitch=pitch)
+        .uint32(columns=columns, strips_shift=strips.bit_length() - 1)
+        .uint32(words_shift=words.bit_length() - 1, unused=0)
     )
-    variant = "columns" if group % (VECTOR_BYTES // item) == 0 else "parts"
-    return _launch(variant, problem, packer, wide=wide)
+    spec = specialise("columns", item, wide=wide, rank=rank)
+    shared = columns_shared_bytes(item)
+    first = Launch(spec, (blocks, 1, 1), shared, 5, packer.done())
+    return _launch_rows(problem, first, words, total * _WARP, 0, (pitch, columns), wide=wide)
 
 
-def _rows_of_tile(
-    problem: NonzeroProblem, planes: int, rows: int, columns: int, padded: int
-) -> int:
-    """Return the rows of a tile of columns or parts; 0 if tiles would be too large or small."""
-    x = problem.x
-    of_vector = VECTOR_BYTES // x.itemsize
-    most = MAX_PLACES // padded
-    if most < of_vector:  # parts: several tiles read the same vectors, each uses other rows of them
-        return 1 << (most.bit_length() - 1) if most > 1 else 0
-    most, of_column = most // of_vector, rows // of_vector
-    if planes > 1 or _bytes_moved(problem) > ONE_BLOCK_BYTES or of_column > most:
-        if rows * columns * x.itemsize < MIN_TILE_BYTES:
-            return 0  # a tile lies in one plane
-        # A sector has two vectors of a column. Two tiles read it only where tiles are few.
-        whole = 2 if planes * of_column >= TILES else 1
-        least = max(whole, -(-MIN_TILE_BYTES // (columns * VECTOR_BYTES)))
-        largest = max(least, TILE_BYTES // (columns * VECTOR_BYTES))
-        most = min(most, _size_of_tile(planes * of_column, least, largest))
-    return min(of_column, most) * of_vector
+def columns_shared_bytes(width: int) -> int:
+    """Return the shared memory of a block of columns: ``kPitch`` words of each warp."""
+    return 4 * _WARPS * (8 * (VECTOR_BYTES // width + 1) + 1)
 
 
-def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch:
-    x = problem.x
-    turns, tiles = _tiling(problem, x.size, x.itemsize, STRIDED_TURN_WORDS)
-    wide = _is_wide(x, dimensions)
-    rank = next(r for r in RANKS if r >= len(dimensions))
-    packer = _common(problem, turns, tiles, 0, wide=wide)
-    packer.dimensions(rank, dimensions=dimensions or (Dimension(1, (0,)),))
-    return _launch("strided", problem, packer, wide=wide, rank=rank)
+def _launch_rows(
+    problem: NonzeroProblem, first: Launch, words: int, bits: int, lead: int,
+    padded: tuple[int, int] = (1, _WARP), *, wide: bool,
+) -> Launch:  # fmt: skip
+    """Return the launch that writes the rows of so many bits, behind the first.
+
+    ``padded`` are words and columns of the rows in which bits lie.
+    """
+    tiles = -(-bits // (_WARP * _WARPS * words))
+    slots = max(MIN_SLOTS, 1 << (tiles - 1).bit_length())
+    packer = _common(problem, words, tiles, lead, slots, wide=wide)
+    packer.int64(words=bits // _WARP).divisor(padded=padded[0] * _WARP)
+    packer.offset(gap=padded[0] * _WARP - padded[1])
+    launch = _launch("rows", problem, packer, wide=wide)
+    # A word more: no look-back's workspace has this size.
+    workspace = 8 * (HEADER_WORDS + 1) + COUNT_BYTES * slots
+    return replace(launch, first=first, workspace=workspace, scratch=bits // 8 + VECTOR_BYTES)
 
 
 def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
@@ -206,7 +246,7 @@ def _size_of_tile(units: int, least: int, most: int) -> int:
 
 
 def _common(
-    problem: NonzeroProblem, turns: int, tiles: int, lead: int, *, wide: bool
+    problem: NonzeroProblem, turns: int, tiles: int, lead: int, slots: int, *, wide: bool
 ) -> ArgumentPacker:
     """Return a packer with the fields that all variants begin with."""
     out = problem.coordinates
@@ -222,7 +262,7 @@ def _common(
         .uint32(axes=columns, form=_FORMS[form], buffer_rows=rows, buffer_step=step)
         .uint32(value_bits=problem.value_bits)
         .uint32(count_bytes=problem.count_bytes, fills=int(problem.fill is not None))
-        .uint32(tiles=tiles, slots=slots_for(tiles), turns=turns, lead=lead)
+        .uint32(tiles=tiles, slots=slots, turns=turns, lead=lead)
         .divisor(sizes=(*sizes, *[1] * (layout.MAX_DIMENSIONS - 1 - len(sizes))))
     )
 
@@ -252,28 +292,38 @@ def _launch(
     variant: str, problem: NonzeroProblem, packer: ArgumentPacker, *, wide: bool, rank: int = 0
 ) -> Launch:
     width, arguments = problem.x.itemsize, packer.done()
+    width = VECTOR_BYTES if variant == "rows" else width
     spec = specialise(variant, width, problem.coordinates.itemsize, wide=wide, rank=rank)
     grid, slots = (arguments["tiles"], 1, 1), arguments["slots"]
     workspace = 8 * (HEADER_WORDS + slots) if slots else 0
-    return Launch(spec, grid, spec.most_shared, 4, arguments, TILE_BLOCKS, workspace)
+    return Launch(spec, grid, spec.most_shared, 5, arguments, TILE_BLOCKS, workspace, scratch=0)
 
 
 def shared_bytes(variant: str, width: int) -> int:
     """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
-    masks = 2 * (MAX_PLACES if variant in {"columns", "parts"} else TILE_BYTES // width) // 8
+    masks = 2 * (MAX_PLACES if variant == "rows" else TILE_BYTES // width) // 8
     stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + GAP_BYTES + 2 * STAGED_PLACES)
     words = 8 * 3 + 4 * (2 + 2 * _WARPS)
     return layout.round_up(masks + stages + words, VECTOR_BYTES)
 
 
 def specialise(
-    variant: str, width: int, coordinate_bytes: int, *, wide: bool, rank: int = 0
+    variant: str, width: int, coordinate_bytes: int = 0, *, wide: bool, rank: int = 0
 ) -> KernelSpec:
-    """Return a variant's kernel, by width of x, type of coordinates and width of offsets."""
-    short, device_type = COORDINATE_TYPES[coordinate_bytes]
+    """Return a variant's kernel, by width of x, type of coordinates and width of offsets.
+
+    It writes no coordinates if it is the first of two launches; the second does not read x.
+    """
     bits = 64 if wide else 32
-    suffix = f"_r{rank}" if rank else ""
-    shared = shared_bytes(variant, width)
+    short, device_type = COORDINATE_TYPES[coordinate_bytes or 4]
+    names = [variant, *([f"r{rank}"] if rank else [])]
+    names += [f"w{width}"] if variant != "rows" else []
+    names += [short] if coordinate_bytes else []
+    if coordinate_bytes:
+        threads, blocks, shared = TILE_THREADS, TILE_BLOCKS, shared_bytes(variant, width)
+    else:
+        threads, blocks = THREADS, RESIDENT_BLOCKS
+        shared = columns_shared_bytes(width) if variant == "columns" else MAX_PLACES // 8
     defines = [
         ("CK_WIDTH", str(width)),
         ("CK_COORDINATE_T", device_type),
@@ -283,20 +333,24 @@ def specialise(
     ]
     if rank:
         defines.append(("CK_RANK", str(rank)))
-    entry = f"ck_nonzero_coordinates_{variant}{suffix}_w{width}_{short}_o{bits}"
+    entry = "_".join(("ck_nonzero_coordinates", *names, f"o{bits}"))
     return KernelSpec(
-        "nonzero_coordinates", variant, entry, tuple(defines), TILE_THREADS, TILE_BLOCKS, shared
+        "nonzero_coordinates", variant, entry, tuple(defines), threads, blocks, shared
     )
 
 
 def specialisations() -> Iterator[KernelSpec]:
     """Yield every kernel that `plan_nonzero` can ask for."""
-    for width, coordinate_bytes, wide in product(WIDTHS, COORDINATE_TYPES, (False, True)):
-        if coordinate_bytes == 8 or not wide:  # noqa: PLR2004  64-bit coordinates
-            yield specialise("stream", width, coordinate_bytes, wide=wide)
-        if width < VECTOR_BYTES:
-            yield specialise("columns", width, coordinate_bytes, wide=wide)
-        if width < VECTOR_BYTES // 2:  # of several elements, parts are less than all
-            yield specialise("parts", width, coordinate_bytes, wide=wide)
-        for rank in RANKS:
+    for wide in (False, True):
+        for coordinate_bytes in COORDINATE_TYPES:
+            yield specialise("rows", VECTOR_BYTES, coordinate_bytes, wide=wide)
+        for width in WIDTHS:
+            yield specialise("bits", width, wide=wide)
+            for rank in COLUMN_RANKS if width < VECTOR_BYTES else ():
+                yield specialise("columns", width, wide=wide, rank=rank)
+            for rank in RANKS:
+                yield specialise("strided_bits", width, wide=wide, rank=rank)
+    for width, coordinate_bytes in product(WIDTHS, COORDINATE_TYPES):
+        yield specialise("stream", width, coordinate_bytes, wide=False)
+        for wide, rank in product((False, True), RANKS):
             yield specialise("strided", width, coordinate_bytes, wide=wide, rank=rank)

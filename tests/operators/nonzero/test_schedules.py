@@ -17,6 +17,7 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from tests.helpers.bound import limit_blocks
 from tests.helpers.execution_modes import force
+from tests.helpers.nonzero import two_launches
 from tests.helpers.places import HOST, put, same_bytes
 from tests.helpers.rows import each
 from tests.helpers.samples import covering, is_thorough, sample
@@ -30,13 +31,19 @@ RESIDENT = [1, 2, 7, 64]
 LAST_EPOCH = 2**18 - 1
 PREFIX = 2
 #: Elements of a tile of each variant, as ``small`` has them.
-ELEMENTS = {"stream": 1024, "strided": 2048, "columns": 256}
+ELEMENTS = {"stream": 1024, "strided": 2048}
 
 
 def workspace():
     """Return the words that launches of this thread exchange."""
     address = engines.engine_for(engines.HOST).workspace(8 * (2 + SLOTS))
     return np.frombuffer((ctypes.c_uint64 * (2 + SLOTS)).from_address(address), np.uint64)
+
+
+def workspaces():
+    """Return the workspaces of launches that look back at nothing."""
+    by_size = engines.engine_for(engines.HOST)._workspaces.by_size  # noqa: SLF001
+    return [words for words in by_size.values() if words.size % 2 == 1]
 
 
 def descriptors(epoch, status, value):
@@ -70,9 +77,6 @@ def make(rng, variant="stream", tiles=TILES):
     """Return an array for a variant whose tiles have anything from no to all elements set."""
     shares = rng.choice([0, 0.02, 0.5, 1], tiles)
     values = rng.random((tiles, ELEMENTS[variant])) < shares[:, None]
-    if variant == "columns":
-        memory = values.reshape(tiles, 4, 64).transpose(0, 2, 1).astype(np.int32)
-        return put(memory, HOST).transpose(0, 2, 1)
     if variant == "strided":
         return put(np.repeat(values.reshape(-1)[:-100], 2).astype(np.int16), HOST)[::2]
     return put(values.reshape(-1, 8)[:-3].astype(np.int32), HOST)
@@ -115,6 +119,33 @@ def test_every_order_gives_the_same(small, resident, variant, fills):
             with checked(seed, resident) as report:
                 assert_right(x, variant, size)
             assert not report.findings, seed
+
+
+def in_two_launches(seed, kind):
+    """Return an array whose tiles of 8,192 elements have anything from no to all of them set."""
+    rng = np.random.default_rng(seed)
+    shares = np.repeat(rng.choice([0, 0, 0.01, 0.5, 1], 12), 8192)
+    values = rng.random(shares.size) < shares
+    if kind == "columns":
+        memory = values.reshape(3, 256, 128).transpose(0, 2, 1).astype(np.int16)
+        return put(memory, HOST).transpose(0, 2, 1)
+    return put(np.repeat(values[:-100], 2).astype(np.int16), HOST)[:: 2 if kind == "strided" else 1]
+
+
+@each(("resident", "kind", "fills"), covering(RESIDENT, ["columns", "strided", "stream"], [0, 1]))
+def test_two_launches_give_the_same_in_every_order(small, resident, kind, fills):
+    """The counts that they leave are zeros."""
+    for seed in sample(SEEDS, len(SEEDS), RESIDENT.index(resident)):
+        small.of([7, 2, 64][seed % 3])
+        x = in_two_launches(seed, kind)
+        count = np.count_nonzero(x)
+        with two_launches():
+            for size in [count + 4000, count - 9, 0] if fills else [None]:
+                with checked(seed, resident) as report:
+                    assert run(x, size)
+                assert not report.findings, seed
+                assert report.launches in {2, 4}  # argwhere counts first if memory is too much
+                assert not any(words.any() for words in workspaces())
 
 
 def test_looking_back_over_hundreds_of_tiles(small):

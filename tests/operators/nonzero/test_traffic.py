@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from cudakern.simulator import Requests
+import cudakern as ck
+from cudakern.simulator import Requests, traffic
 from perf.cases.base import SECTOR_BYTES, nbytes
 from perf.cases.nonzero_coordinates import NonzeroWorkload
+from tests.helpers.nonzero import two_launches
 from tests.helpers.rows import each
 from tests.helpers.samples import covering
 from tests.helpers.traffic import (
@@ -59,16 +63,23 @@ NONZERO = [
 ]
 # Other layouts. A lane reads 16 bytes of a column where 32 move; a cache would keep the rest.
 NONZERO_LAYOUTS = [
-    Case("parts", 2.44, nonzero((64, 16384), 0.5), x=swapped),
-    Case("columns", 1.98, nonzero((4, 128, 1024), 0.01, F4), x=swapped),
     Case("strided", 1.14, nonzero((256, 1000), 0.01, F4), x=padded),
     Case("strided", 1.01, nonzero((MEGA // 4,), 0.01, F4), x=backwards),
     Case("stream", 1.83, nonzero((256, 1024), 0.5), out=doubled),
+]
+# Two launches: the first reads x once and writes bits once, the second reads these and writes rows
+# as above. The figure is of the rows.
+TWO_LAUNCHES = [
+    Case("bits", 1.01, nonzero(LINE, 0.01)),
+    Case("bits", 1.10, nonzero((MEGA,), 0.5, F2, I8)),
+    Case("columns", 1.10, nonzero((256, 4096), 0.5), x=transposed),
+    Case("columns", 1.15, nonzero((256, 1000), 0.01, F4), x=transposed),
+    Case("columns", 1.10, nonzero((4, 128, 512), 0.5, F2, I8), x=swapped),
+    Case("strided_bits", 1.10, nonzero((MEGA // 4,), 0.5, F4), x=backwards),
+    Case("rows", 1.10, nonzero(LINE, 1)),
     *rare(
-        Case("columns", 1.93, nonzero((256, 2048), 0.01), x=swapped),
-        Case("columns", 1.35, nonzero((256, 2048), 0.5, F2), x=swapped),
-        Case("columns", 1.99, nonzero((128, 1024), 0.01, F8, I8), x=swapped),
-        Case("parts", 2.03, nonzero((32, 10000), 0.5, F2), x=swapped),
+        Case("columns", 1.10, nonzero((128, 1024), 0.5, F8, I8), x=swapped),
+        Case("bits", 1.10, nonzero((MEGA // 16,), 0.5, C16)),
     ),
 ]
 
@@ -82,11 +93,14 @@ def of_arrays(kernel, *kinds):
     return requests
 
 
-CASES = NONZERO + NONZERO_LAYOUTS
+CASES = NONZERO + NONZERO_LAYOUTS + TWO_LAUNCHES
 
 
 def hold(case):
     """Hold arrays against the least, and what blocks exchange against a share of it."""
+    if case in TWO_LAUNCHES:
+        hold_both(case)
+        return
     kernel, written = run(case)
     arrays = of_arrays(kernel, "load", "store").sectors
     assert arrays <= case.figure * least(case)
@@ -102,6 +116,25 @@ def hold(case):
     # coordinates more at each end.
     runs = 8 * (read / 2**14 + 1) + written / 128
     assert stores.accesses <= written / 16 + 6 * runs
+
+
+def hold_both(case):
+    """Hold what each of two launches reads and writes against the least."""
+    x = case.x(case.workload.inputs(np, 5)[0])
+    with two_launches(256), traffic() as report:
+        found = ck.nonzero_coordinates(x, dtype=case.workload.result)
+    first, rows = report.kernels
+    assert re.search(f"_{case.variant}_", first.kernel if case.variant != "rows" else rows.kernel)
+    # Rows of bits have whole groups of words; a tile has 65,536 bits, and counts of 16 bytes.
+    wide = -(-x.shape[-1] // 256) * 256 if "columns" in first.kernel else x.shape[-1]
+    bits = x.size // x.shape[-1] * wide / 8 / SECTOR_BYTES
+    tiles = bits * SECTOR_BYTES * 8 / 65536
+    assert first.loads.sectors <= 1.01 * x.nbytes / SECTOR_BYTES
+    assert first.stores.sectors <= 1.05 * bits + 256
+    assert rows.loads.sectors <= 1.05 * bits + 256 + (tiles + 1) ** 2
+    written = int(found.count[0]) * x.ndim * found.coordinates.itemsize
+    assert rows.stores.bytes_requested <= written + 16 * tiles + 20
+    assert rows.stores.sectors <= case.figure * written / SECTOR_BYTES + 2 * tiles
 
 
 @each(("columns", "kind"), covering(range(1, 9), [U4, I8]))
