@@ -30,7 +30,7 @@ struct ColumnsArguments {
 /// rows each. A lane goes through eight columns; their bits are a byte of the word of each row.
 template <int kWidth, int kRank>
 struct ColumnsInput {
-  static constexpr uint32 kRows = 16 / kWidth, kLine = 8 * kRows;  // of a lane, of a warp
+  static constexpr uint32 kRows = 16 / kWidth, kLine = 8 * kRows;   // of a lane, of a warp
   static constexpr uint32 kRowBits = kWidth < 4 ? 8 * kWidth : 32;  // from row to row in `bytes`
   static constexpr uint32 kPitch = 8 * (kRows + 1) + 1;  // words of a warp; lanes use other banks
   using Arguments = ColumnsArguments<kRank>;
@@ -66,9 +66,8 @@ struct ColumnsInput {
     const uint32 strip = static_cast<uint32>(across.remainder) << shift;
     const Offset row = first + (warp >> shift) * kLine + part * kRows;
     const char* const plane = at<char>(a.common.x, offsets_of(along.quotient, a.outer).value[0]);
-    const Packed<uint4, uint32> bytes = {load(at<char>(plane, row * kWidth),
-                                              (strip + (warp & strips)) * 32 + quarter * 8,
-                                              row < a.rows)};
+    const Packed<uint4, uint32> bytes = {load(
+        at<char>(plane, row * kWidth), (strip + (warp & strips)) * 32 + quarter * 8, row < a.rows)};
     char* const mine = shared + (warp * kPitch + part * (kRows + 1)) * 4 + quarter;
     unrolled<kRows>([&](uint32 r) {
       mine[4 * r] = static_cast<char>(bytes.piece[r * kRowBits / 32] >> r * kRowBits % 32);
@@ -78,8 +77,8 @@ struct ColumnsInput {
     for (uint32 k = threadIdx.x; k < kWarps * kLine; k += kThreads) {
       const uint32 s = k & strips, r = k >> shift;
       const uint32 place = r % kLine / kRows * (kRows + 1) + r % kRows;
-      const uint32 word = reinterpret_cast<const uint32*>(
-          shared)[((r / kLine << shift) + s) * kPitch + place];
+      const uint32 word =
+          reinterpret_cast<const uint32*>(shared)[((r / kLine << shift) + s) * kPitch + place];
       const bool exists = first + r < a.rows;
       const Offset number = (along.quotient * a.rows + first + r) * a.pitch + strip + s;
       if (exists) a.common.bits[number] = word;

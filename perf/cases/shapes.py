@@ -1,4 +1,4 @@
-"""Shapes between those of the matrix, for which plans may choose badly: S-1 to S-8."""
+"""Shapes between those of the matrix, for which plans may choose badly: S-1 to S-9."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def _last_axis(
 
 def _spliced(rows: int, columns: int, dtype: str) -> Workload:
     return GatherWorkload((rows, columns), 0, (rows,), dtype, "int32", "random")
+
+
+def _turned(rows: int, columns: int, dtype: str = "bool") -> Workload:
+    return NonzeroWorkload((rows, columns), dtype, 0.5, "random", "uint32", transposed=True)
 
 
 CASES: tuple[Case, ...] = (
@@ -100,5 +104,14 @@ CASES: tuple[Case, ...] = (
         _last_axis(2**12, 2**16, 2**17),
         _last_axis(2**12, 10_007),
         _last_axis(2**12, 2**15, dtype="float64"),
+    ),
+    case(
+        "S-9",
+        "searches of columns, and around 2^26 elements",
+        *(_turned(2**k, 2**k) for k in (9, 10, 11, 12)),
+        _turned(2**14, 2**14, "float16"),
+        _turned(2**10, 2**18),
+        _search(2**26),
+        _search(2**27),
     ),
 )

@@ -31,11 +31,16 @@ def captured(call, indices=NARROW):
         return checks.captured("Relaxed", lambda: call(x, i))
 
 
+COLUMNS = np.eye(512, 1024, dtype=np.float32)
 #: Calls, and the bytes that each makes for itself.
 KEPT = {
     "gather": (ck.gather, 4 * NARROW.size),  # indices of int32
     "one_hot": (lambda _, i: ck.one_hot(i, 3), 4 * NARROW.size),
     "nonzero": (lambda x, _: ck.nonzero(x, size=5), 4),  # the count
+    "nonzero, two launches": (  # bits, too
+        lambda *_: ck.nonzero(on_device(COLUMNS, 1).T, size=5),
+        4 + COLUMNS.size // 8 + 16 + 65560,  # and a workspace
+    ),
 }
 
 

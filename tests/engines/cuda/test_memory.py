@@ -70,6 +70,17 @@ def test_costs_of_misaligned_outputs(record):
         assert record.live == 0
 
 
+def test_two_launches_have_memory_for_bits(record):
+    x = on_device(np.eye(512, 1024, dtype=np.float32)).T
+    ck.nonzero_coordinates(x)
+    kept = record.live
+    record.clear()
+    found = ck.nonzero_coordinates(x)
+    assert (len(record.launches), len(record.synchronisations), len(record.waits)) == (2, 0, 0)
+    assert record.live == kept + size(tuple(found))
+    assert record.peak == record.live + x.size // 8 + 16
+
+
 def test_nothing_to_search_launches_nothing(record):
     assert ck.nonzero_coordinates(on_device(np.zeros((0, 4)))).count.tolist() == [0]
     assert not record.launches
