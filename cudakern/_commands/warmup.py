@@ -55,7 +55,7 @@ def _is_common(spec: KernelSpec) -> bool:
         and macros.get("CK_INDEX_T") not in _RARE_INDEX_TYPES
         and macros.get("CK_MODE", "kClamp") == "kClamp"
         and (macros["CK_OFFSET_T"] == "ck::uint32" or spec.variant == "check")
-        and (spec.variant != "strided" or macros["CK_RANK"] in _COMMON_RANKS)
+        and (not spec.variant.startswith("strided") or macros["CK_RANK"] in _COMMON_RANKS)
     )
 
 

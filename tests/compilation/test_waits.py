@@ -178,7 +178,7 @@ def test_ziglang_that_is_asked_for_its_version_says_so(compiler, heard):
 def few(monkeypatch, heard):
     """Have warmup compile five kernels, which take until that is said; return whether it was."""
     times = []
-    specs = list(warmup.kernels(everything=False))[::60]
+    specs = list(warmup.kernels(everything=False))[::70]
     monkeypatch.setattr(warmup, "kernels", lambda **_: specs)
     folder = cache_folder()
     monkeypatch.setattr(
