@@ -65,6 +65,15 @@ CK_DEVICE void find_first_row(Tiles& tiles, uint32 tile, uint32 total, const Non
   }
 }
 
+template <typename Tiles>
+CK_DEVICE Tiles tiles_of(const NonzeroArguments& a) {
+  if constexpr (Tiles::kLooksBack) {
+    return {a.workspace, a.tiles};
+  } else {
+    return {reinterpret_cast<const uint4*>(a.scratch), a.tiles};
+  }
+}
+
 template <typename Tiles, typename Input>
 CK_DEVICE void write_coordinates(const Input& input, char* memory) {
   using Shared = NonzeroShared<Input::kMaskWords>;
@@ -77,7 +86,7 @@ CK_DEVICE void write_coordinates(const Input& input, char* memory) {
   const uint32 words = a.turns * Input::kTurnWords;
   // The scout alone deals with other blocks, so no other warp waits for them.
   const bool scouts = warp == kWarps;
-  Tiles tiles = {a.workspace, a.tiles};
+  Tiles tiles = tiles_of<Tiles>(a);
   const CoordinateWriter writer(a.coordinates, a.table, a.sizes, s.stage);
   if (scouts) {
     const uint32 drawn = alone ? 0 : tiles.begin();

@@ -87,6 +87,7 @@ class Launch:
     #: Bytes of memory for both, whose address is the last; it holds nothing before. 0 if these
     #: launches need none, None if no launch of the operator does.
     scratch: int | None = None
+    zeros: int = 0  # bytes of it that are zeros before
 
     @property
     def parts(self) -> tuple[Launch, ...]:

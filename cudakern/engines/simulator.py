@@ -128,6 +128,7 @@ class SimulatorEngine:
                 addresses = (*addresses, self.workspace(workspace) if workspace else 0)
             if scratch is not None:
                 memory = np.empty(scratch // 8, np.uint64)
+                memory[: launch.zeros // 8] = 0
                 addresses = (*addresses, int(memory.ctypes.data) if scratch else 0)
             # Launches of a signal's handler meanwhile get others, as does the next if this fails.
             workspaces, self._workspaces.by_size = self._workspaces.by_size, {}

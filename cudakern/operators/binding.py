@@ -106,7 +106,7 @@ class Bound:
             tensors.append(Tensor("workspace", words, read=True, written=True))
         if launch.scratch is not None:
             words = Layout((launch.scratch // WORD_BYTES,), (WORD_BYTES,), WORD_BYTES)
-            tensors.append(Tensor("scratch", words, read=False, written=True))
+            tensors.append(Tensor("scratch", words, read=launch.zeros > 0, written=True))
         engine = engine_for(device)
         self._run = engine.prepare(launch, device, tensors)
         self._current = engine.current_device if device != HOST else lambda: HOST

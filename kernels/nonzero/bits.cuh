@@ -2,11 +2,8 @@
 // one writes rows from bits. Neither waits for another block.
 //
 // Bits lie in words of 32, in the order of the elements. A tile is kWarps parts of `turns` words,
-// one for each warp, whose counts of 16 bits lie together. The counts are in the workspace, as
-// zeros before and after: the second launch clears them. A part without bits may be left out.
-//
-//   byte 8           finished blocks  number (31..0)
-//   byte 16 + 16 t   tile t           counts of its parts
+// one for each warp. A part without bits may be left out. The scratch memory has counts of the
+// parts, 16 bits each, of all tiles; then bits.
 #pragma once
 
 #include "common/memory.cuh"
@@ -16,11 +13,10 @@
 
 namespace ck {
 
-/// Adds to the count of a part.
-CK_DEVICE void add_to_count(uint64* workspace, uint64 part, uint32 count) {
-  uint32* const counts = reinterpret_cast<uint32*>(workspace + LookBack::kHeaderWords);
-  atomicAdd(counts + part / 2, count << (part % 2 * 16));
+CK_DEVICE uint16* counts_of(const NonzeroArguments& a) {
+  return reinterpret_cast<uint16*>(a.scratch);
 }
+CK_DEVICE uint32* bits_of(const NonzeroArguments& a) { return a.scratch + 4 * a.slots; }
 
 /// Leaves the bits of an input, tile by tile. By one warp for each part.
 template <typename Input>
@@ -32,13 +28,11 @@ CK_DEVICE void leave_bits(const Input& input, char* shared) {
   for (uint32 tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
     const uint32 count = sum_of_warp(input.load(tile, masks));
     __syncwarp();
-    if (count != 0) {
-      const uint64 part = static_cast<uint64>(tile) * kWarps + warp;
-      for (uint32 k = lane * 4; k < words; k += 128) {
-        *reinterpret_cast<uint4*>(a.bits + part * words + k) =
-            *reinterpret_cast<const uint4*>(masks + warp * words + k);
-      }
-      if (lane == 0) add_to_count(a.workspace, part, count);
+    const uint64 part = static_cast<uint64>(tile) * kWarps + warp;
+    if (lane == 0) counts_of(a)[part] = static_cast<uint16>(count);
+    for (uint32 k = lane * 4; k < words && count != 0; k += 128) {
+      *reinterpret_cast<uint4*>(bits_of(a) + part * words + k) =
+          *reinterpret_cast<const uint4*>(masks + warp * words + k);
     }
     __syncwarp();  // the masks of the next tile take the place of these
   }
@@ -49,14 +43,14 @@ struct CountedTiles {
   static constexpr bool kLooksBack = false;
   static constexpr uint32 kPrefix = 0, kAggregate = 0;
 
-  uint64* words;
+  const uint4* counts;
   uint32 tiles;
   uint32 next = blockIdx.x;  ///< the block's next tile, if it has bits
   uint32 summed = 0;         ///< tiles in front of which all are counted ...
   uint64 before = 0;         ///< ... and their bits
 
   CK_DEVICE uint32 count_of(uint32 tile) const {
-    const uint4 parts = reinterpret_cast<const uint4*>(words + LookBack::kHeaderWords)[tile];
+    const uint4 parts = load(counts + tile);
     const auto both = [](uint32 word) { return (word & 0xFFFF) + (word >> 16); };
     return both(parts.x) + both(parts.y) + both(parts.z) + both(parts.w);
   }
@@ -78,7 +72,7 @@ struct CountedTiles {
   /// Returns the sum of all tiles before this one, which is not in front of the last.
   template <typename O>
   CK_DEVICE O sum_before(uint32 tile) {
-    uint32 sum = 0;
+    uint64 sum = 0;
 #pragma unroll 4
     for (uint32 k = summed + threadIdx.x % 32; k < tile; k += 32) sum += count_of(k);
     summed = tile;
@@ -86,11 +80,7 @@ struct CountedTiles {
     return static_cast<O>(before);
   }
   CK_DEVICE uint64 total() { return sum_before<uint64>(tiles); }
-
-  /// The last block to call it clears the counts.
-  CK_DEVICE void finish(uint32) const {
-    if (is_last_block(words)) clear(words + LookBack::kHeaderWords, 2 * tiles);
-  }
+  CK_DEVICE void finish(uint32) const {}
 };
 
 /// Bits that the launch before has left, in rows of `padded` bits, of which `columns` are elements.
@@ -117,13 +107,12 @@ struct BitsInput {
     const uint32 words = a.common.turns, lane = threadIdx.x % 32;
     const uint64 part = static_cast<uint64>(tile) * kWarps + threadIdx.x / 32;
     const uint64 first = part * words;
-    const uint32 count =
-        reinterpret_cast<const uint16*>(a.common.workspace + LookBack::kHeaderWords)[part];
+    const uint32 count = ck::load(counts_of(a.common) + part);
     const uint64 end = count == 0 ? 0 : a.words;
     masks += threadIdx.x / 32 * words;
 #pragma unroll 8
     for (uint32 k = lane; k < words; k += 32) {
-      masks[k] = first + k < end ? ck::load(a.common.bits + first + k) : 0;
+      masks[k] = first + k < end ? ck::load(bits_of(a.common) + first + k) : 0;
     }
     return lane == 0 ? count : 0;
   }

@@ -81,20 +81,22 @@ struct ColumnsInput {
           reinterpret_cast<const uint32*>(shared)[((r / kLine << shift) + s) * kPitch + place];
       const bool exists = first + r < a.rows;
       const Offset number = (along.quotient * a.rows + first + r) * a.pitch + strip + s;
-      if (exists) a.common.bits[number] = word;
+      if (exists) bits_of(a.common)[number] = word;
       count(number >> a.words_shift, exists ? static_cast<uint32>(__popc(word)) : 0);
     }
   }
 
  private:
-  /// Adds to the counts of parts; the lanes of a row have the same, or even all lanes.
+  /// Adds to the counts of parts, zeros before; the lanes of a row have the same, or even all.
   CK_DEVICE void count(Offset part, uint32 bits) const {
     uint32 others = (1 << a.strips_shift) - 1;
     if (others < 7 && __all_sync(kAllLanes, part == __shfl_sync(kAllLanes, part, 0))) others = 31;
     for (uint32 step = 1; step <= others; step *= 2) {
       bits += __shfl_xor_sync(kAllLanes, bits, step);
     }
-    if ((threadIdx.x & others) == 0 && bits != 0) add_to_count(a.common.workspace, part, bits);
+    if ((threadIdx.x & others) == 0 && bits != 0) {
+      atomicAdd(a.common.scratch + part / 2, bits << (part % 2 * 16));
+    }
   }
 };
 

@@ -121,14 +121,14 @@ struct NonzeroArguments {
   void* count;
   void* coordinates;
   uint64* workspace;
-  uint32* bits;     ///< those of two launches
+  uint32* scratch;  ///< of two launches
   uint64 elements;  ///< of x
   CoordinateTable table;
   ValueBits value_bits;
   uint32 count_bytes;  ///< of the count: 4 or 8
   uint32 fills;        ///< 1: rows beyond the count get the fill value
   uint32 tiles;
-  uint32 slots;              ///< tiles that the workspace has room for
+  uint32 slots;              ///< tiles that the workspace or the scratch memory has room for
   uint32 turns;              ///< how often a lane loads, for a tile
   uint32 lead;               ///< elements between a 16-byte boundary and x
   Divisor<Offset> sizes[7];  ///< innermost first

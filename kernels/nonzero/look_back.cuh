@@ -41,26 +41,6 @@ CK_DEVICE T sum_of_warp(T value) {
   return value;
 }
 
-/// Returns whether all other blocks have called it, to one warp of a block. The fences order what
-/// they wrote and read before what the last one does.
-CK_DEVICE bool is_last_block(uint64* words) {
-  uint32 before = 0;
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) {
-    __threadfence();
-    before = atomicInc(reinterpret_cast<uint32*>(words + 1), gridDim.x - 1);
-    __threadfence();
-  }
-  __syncwarp();
-  return __shfl_sync(kAllLanes, before, 0) == gridDim.x - 1;
-}
-
-/// Clears so many words. By one warp.
-CK_DEVICE void clear(uint64* words, uint32 count) {
-#pragma unroll 1
-  for (uint32 k = threadIdx.x % 32; k < count; k += 32) words[k] = 0;
-}
-
 /// The workspace of a launch, as one block sees it.
 struct LookBack {
   static constexpr bool kLooksBack = true;
@@ -153,8 +133,22 @@ struct LookBack {
 
   /// Each block calls this at its end. In the last epoch, the last block to call it clears the
   /// words: they would count again when epochs begin anew. No other block reads a word any more.
+  /// The fences order what other blocks wrote before the zeros.
   CK_DEVICE void finish(uint32 slots) const {
-    if (epoch == kLastEpoch && is_last_block(words)) clear(words + kHeaderWords, slots);
+    if (epoch != kLastEpoch) return;
+    const uint32 lane = threadIdx.x % 32;
+    uint32 before = 0;
+    if (lane == 0) {
+      __threadfence();
+      before = atomicInc(reinterpret_cast<uint32*>(words + 1), gridDim.x - 1);
+      __threadfence();
+    }
+    __syncwarp();
+    const bool last = __shfl_sync(kAllLanes, before, 0) == gridDim.x - 1;
+    if (last) {
+#pragma unroll 1
+      for (uint32 k = lane; k < slots; k += 32) words[kHeaderWords + k] = 0;
+    }
   }
 
  private:

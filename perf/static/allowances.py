@@ -108,6 +108,8 @@ ALLOWANCES = (
     Allowance(_OWN_INDEX, "gather", {"packed"}, {1: 295, 2: 222, 4: 160, 8: 118},
               wide=True, modes={"kFill"}),
     Allowance("bytes one by one, written in two ways", "gather", {"windows"}, {1: 125}),
+    Allowance("positions are put together of three bytes", "gather", {"windows_long"},
+              {2: 66, 4: 66}),
     Allowance(_OWN_INDEX, "gather_nd", {"packed"}, {1: 290, 2: 205, 4: 155, 8: 120}, wide=False),
     Allowance(_OWN_INDEX, "gather_nd", {"packed"}, {1: 405, 2: 320, 4: 260, 8: 205}, wide=True),
     Allowance(_OWN_INDEX, "gather_nd", {"spliced"}, 65, wide=True),

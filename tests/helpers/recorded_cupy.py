@@ -232,6 +232,13 @@ class Record:
         self.memsets.append(array.nbytes)
         return array
 
+    def memset(self, pointer, value, size, stream):
+        work = partial(ctypes.memset, pointer.ptr, value, size)
+        if stream.ptr in self.capturing:
+            self.capturing[stream.ptr].works.append(work)
+        else:
+            work()
+
     def asarray(self, make, a):
         interface = getattr(a, "__cuda_array_interface__", None)
         if interface is None:
@@ -274,6 +281,7 @@ class Record:
             assert self.stream not in self.capturing, "a graph does not wait"
             return array.nbytes
 
+        yield memory.MemoryPointer, "memset_async", lambda *given: self.memset(*given)
         for name in ("get", "item", "tolist", "__repr__", "__str__"):
             yield noting(cupy.ndarray, name, "synchronisations", read)
         yield noting(cupy.ndarray, "fill", "memsets", lambda x: x.nbytes)

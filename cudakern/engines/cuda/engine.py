@@ -110,10 +110,11 @@ class CudaEngine:
         not synchronise, unless ``CUDAKERN_DEBUG=1`` was set when it was prepared.
         """
         del tensors  # compute-sanitizer knows allocations by itself
-        cuda, workspace, scratch = self._cupy.cuda, launch.workspace, launch.scratch
+        cuda, workspace = self._cupy.cuda, launch.workspace
+        scratch, zeros = launch.scratch, launch.zeros
         stream_of, memory_info = cuda.get_current_stream, cuda.runtime.memGetInfo
-        # The addresses of a workspace and of scratch memory of no bytes stay 0.
-        absent = (workspace == 0) + (scratch == 0)
+        # The addresses of a workspace and of scratch memory of no bytes stay 0, at the end.
+        absent = 0 if scratch else (workspace == 0) + (scratch == 0)
         runs = [self._prepared(part, device, absent=absent) for part in launch.parts]
         debug = os.environ.get("CUDAKERN_DEBUG", "0") == "1"
 
@@ -129,7 +130,10 @@ class CudaEngine:
                 addresses = (*addresses, self.workspace(workspace, device, stream))
             if scratch:
                 memory = self.temporary(device, lambda: cuda.alloc(scratch))
-                addresses = (*addresses, int(memory.ptr))
+                none = (0,) if workspace == 0 else ()
+                addresses = (*addresses, *none, int(memory.ptr))
+                if zeros:
+                    memory.memset_async(0, zeros, stream)
             try:
                 start(stream.ptr, addresses)
             except RuntimeError as error:

@@ -172,9 +172,9 @@ def nonzero_coordinates(
     Synchronization: none; the count stays on the device. Rows are in row-major order of the
     coordinates, whatever the strides. -0.0 is zero; NaN and subnormal numbers are not, nor is a
     bool whose byte is neither 0 nor 1. Determinism: the same result in every run.
-    On a GPU, launches of a stream share a workspace of 32 or 64 KiB, or more for more than 2^28
-    bytes; those that it has in a CUDA graph share another, which goes with the graph. More than
-    2^26 elements, and columns of 2^18 and more, take two launches and memory for a bit each.
+    On a GPU, launches of a stream share a workspace of 32 KiB, or more for more than 2^28 bytes;
+    those that it has in a CUDA graph share another, which goes with the graph. More than 2^26
+    elements, and columns of 2^18 and more, take two launches, and memory for a bit each instead.
     Numbers, and lists of numbers, are copied to the GPU where other arrays of the call are; while a
     CUDA graph is captured, that is an ArgumentError.
     Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.

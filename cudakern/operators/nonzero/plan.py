@@ -199,14 +199,14 @@ def _launch_rows(
     ``padded`` are words and columns of the rows in which bits lie.
     """
     tiles = -(-bits // (_WARP * _WARPS * words))
-    slots = max(MIN_SLOTS, 1 << (tiles - 1).bit_length())
-    packer = _common(problem, words, tiles, lead, slots, wide=wide)
+    packer = _common(problem, words, tiles, lead, tiles, wide=wide)
     packer.int64(words=bits // _WARP).divisor(padded=padded[0] * _WARP)
     packer.offset(gap=padded[0] * _WARP - padded[1])
     launch = _launch("rows", problem, packer, wide=wide)
-    # A word more: no look-back's workspace has this size.
-    workspace = 8 * (HEADER_WORDS + 1) + COUNT_BYTES * slots
-    return replace(launch, first=first, workspace=workspace, scratch=bits // 8 + VECTOR_BYTES)
+    counts = COUNT_BYTES * tiles
+    scratch = layout.round_up(counts + bits // 8, VECTOR_BYTES)
+    zeros = counts if first.variant == "columns" else 0  # whose blocks share counts
+    return replace(launch, first=first, workspace=0, scratch=scratch, zeros=zeros)
 
 
 def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:

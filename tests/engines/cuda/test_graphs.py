@@ -6,6 +6,7 @@ import ctypes
 import inspect
 import re
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ KEPT = {
     "nonzero": (lambda x, _: ck.nonzero(x, size=5), 4),  # the count
     "nonzero, two launches": (  # bits, too
         lambda *_: ck.nonzero(on_device(COLUMNS, 1).T, size=5),
-        4 + COLUMNS.size // 8 + 16 + 65560,  # and a workspace
+        4 + COLUMNS.size // 8 + 16 * 64,  # and counts of 64 tiles
     ),
 }
 
@@ -57,6 +58,23 @@ def test_memory_lives_as_long_as_its_graph(record, name):
     del second, third
     captured(call)
     assert record.live == live
+
+
+def test_two_launches_find_what_is_there_when_a_graph_runs(record):
+    del record  # graphs are its own
+    x = COLUMNS.copy()
+    with import_cupy().cuda.Device(1):
+        count, rows = (on_device(np.zeros(shape, "u4"), 1) for shape in (1, (5000, 2)))
+        columns = on_device(x, 1).T
+        call = partial(ck.nonzero_coordinates, columns, size=5000, out=(count, rows))
+        launch = checks.captured("Relaxed", call)
+        for step in (1, 3, 0, 2):
+            x[...] = 0
+            x.reshape(-1)[:: 999 + step] = step
+            launch()
+            found = np.argwhere(x.T)
+            assert count.get()[0] == len(found)
+            assert np.array_equal(rows.get()[: len(found)], found)
 
 
 def test_a_call_that_keeps_nothing_asks_for_no_destructor(record):

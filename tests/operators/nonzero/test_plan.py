@@ -172,9 +172,9 @@ def test_bits_of_columns_cover_x(data):
     assert rest["words"] == total
     assert words == told["turns"] == rest["turns"]
     assert (rest["tiles"] - 1) * 8 * words < total <= rest["tiles"] * 8 * words
-    assert plan.scratch >= 4 * total
-    assert plan.workspace >= 16 + 16 * rest["tiles"]
-    assert plan.workspace % 16 == 8  # unlike those of a look-back
+    assert rest["slots"] == told["slots"] == rest["tiles"]
+    assert plan.zeros == 16 * rest["tiles"]
+    assert 0 <= plan.scratch - plan.zeros - 4 * total < 16
 
 
 def test_three_blocks_share_the_memory_of_a_multiprocessor():
