@@ -11,7 +11,7 @@ import ctypes
 import itertools
 import threading
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property, partial, partialmethod
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -232,7 +232,7 @@ class Record:
         self.memsets.append(array.nbytes)
         return array
 
-    def memset(self, pointer, value, size, stream):
+    def memset_of(self, pointer, value, size, stream):
         work = partial(ctypes.memset, pointer.ptr, value, size)
         if stream.ptr in self.capturing:
             self.capturing[stream.ptr].works.append(work)
@@ -281,7 +281,7 @@ class Record:
             assert self.stream not in self.capturing, "a graph does not wait"
             return array.nbytes
 
-        yield memory.MemoryPointer, "memset_async", lambda *given: self.memset(*given)
+        yield memory.MemoryPointer, "memset_async", partialmethod(self.memset_of)
         for name in ("get", "item", "tolist", "__repr__", "__str__"):
             yield noting(cupy.ndarray, name, "synchronisations", read)
         yield noting(cupy.ndarray, "fill", "memsets", lambda x: x.nbytes)
