@@ -219,7 +219,7 @@ FAULTS = (
           "const bool exists = §start + ((word + r) * 32) < elements§true§;"),
     Fault("all columns of a lane have one bit",
           "operators/nonzero/test_coordinates.py::test_rows_lie_apart_in_memory",
-          "(kRowBits - 1 - §i§0§)"),
+          "(kRowBits - 1 - first - §i§0§)"),
     Fault("bits behind the columns count as elements",
           "operators/nonzero/test_coordinates.py::test_rows_lie_apart_in_memory",
           "quotient(bit, *row) * §gap§0§"),

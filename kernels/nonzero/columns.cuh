@@ -10,7 +10,7 @@
 namespace ck {
 
 /// x (outer, rows, inner), contiguous along the rows. Its bits have rows of their own of `pitch`
-/// words. A block has strips of 32 columns, 1, 2, 4 or 8, and 8, 4, 2 or 1 lines of rows.
+/// words. A block has 1, 2, 4 or 8 strips of 32 columns; a lane has the vectors of 8 columns.
 template <int kRank>
 struct ColumnsArguments {
   NonzeroArguments common;
@@ -23,62 +23,69 @@ struct ColumnsArguments {
   uint32 columns;
   uint32 strips_shift;  ///< how often a block has twice as many strips
   uint32 words_shift;   ///< the same of the words of a part
-  uint32 unused;
+  uint32 lanes_shift;   ///< the same of the lanes that have neighbouring vectors of a column
 };
 
-/// A warp reads 32 columns of a line: 128 bytes of each, where eight lanes have a vector of some
-/// rows each. A lane goes through eight columns; their bits are a byte of the word of each row.
+/// Up to eight lanes read 128 bytes of a column at once, in each of eight columns. The bits of
+/// these columns are a byte of the word of each row; four lanes make words.
 template <int kWidth, int kRank>
 struct ColumnsInput {
-  static constexpr uint32 kRows = 16 / kWidth, kLine = 8 * kRows;   // of a lane, of a warp
+  static constexpr uint32 kRows = 16 / kWidth;  // of a vector
+  // With more loads in flight registers spill.
+  static constexpr uint32 kLoads = kRank > 1 && sizeof(Offset) == 8 ? 4 : 8;
   static constexpr uint32 kRowBits = kWidth < 4 ? 8 * kWidth : 32;  // from row to row in `bytes`
-  static constexpr uint32 kPitch = 8 * (kRows + 1) + 1;  // words of a warp; lanes use other banks
+  static constexpr uint32 kPitch = kRows + 1;  // words of a vector: lanes use other banks
   using Arguments = ColumnsArguments<kRank>;
   const Arguments& a;
 
   /// Returns the bytes of the lane's rows, in four words.
   CK_DEVICE uint4 load(const char* source, uint32 column, bool exists) const {
-    uint4 value[8];
-    unrolled<8>([&](uint32 i) {
-      const Offset offset = offsets_of(static_cast<Offset>(column + i), a.inner).value[0];
-      value[i] = load_if<true>(exists && column + i < a.columns, at<uint4>(source, offset));
-    });
     Packed<uint4, uint32> bytes = {make_uint4(0, 0, 0, 0)};
-    unrolled<8>([&](uint32 i) {
-      Packed<uint4, uint32> marks = {marks_of<kWidth>(value[i], a.common.value_bits)};
-      unrolled<4>([&](uint32 k) {
-        if constexpr (kWidth < 4) {
-          bytes.piece[k] |= marks.piece[k] >> (kRowBits - 1 - i);
-        } else if (k < kRows) {
-          bytes.piece[k] |= is_marked<kWidth>(marks.vector, k) ? 1u << i : 0;
-        }
+#pragma unroll 1
+    for (uint32 first = 0; first < 8; first += kLoads) {
+      uint4 value[kLoads];
+      unrolled<kLoads>([&](uint32 i) {
+        const uint32 c = column + first + i;
+        const Offset offset = offsets_of(static_cast<Offset>(c), a.inner).value[0];
+        value[i] = load_if<true>(exists && c < a.columns, at<uint4>(source, offset));
       });
-    });
+      unrolled<kLoads>([&](uint32 i) {
+        const Packed<uint4, uint32> marks = {marks_of<kWidth>(value[i], a.common.value_bits)};
+        unrolled<4>([&](uint32 k) {
+          if constexpr (kWidth < 4) {
+            bytes.piece[k] |= marks.piece[k] >> (kRowBits - 1 - first - i);
+          } else if (k < kRows) {
+            bytes.piece[k] |= is_marked<kWidth>(marks.vector, k) ? 1u << (first + i) : 0;
+          }
+        });
+      });
+    }
     return bytes.vector;
   }
 
   CK_DEVICE void leave_bits(char* shared) const {
-    const uint32 warp = threadIdx.x / 32, part = threadIdx.x % 8, quarter = threadIdx.x % 32 / 8;
-    const uint32 shift = a.strips_shift, strips = (1 << shift) - 1;
+    const uint32 lanes = a.lanes_shift, strips = a.strips_shift;
     const Division<Offset> across = divide(static_cast<Offset>(blockIdx.x), a.chunks);
     const Division<Offset> along = divide(across.quotient, a.lines);
-    const Offset first = along.remainder * ((kWarps >> shift) * kLine);
-    const uint32 strip = static_cast<uint32>(across.remainder) << shift;
-    const Offset row = first + (warp >> shift) * kLine + part * kRows;
+    const Offset first = along.remainder * ((kThreads / 4 >> strips) * kRows);
+    const uint32 strip = static_cast<uint32>(across.remainder) << strips;
+    // The threads of a strip of a line of rows: vectors, then bytes of words.
+    const uint32 own = threadIdx.x >> (lanes + 2), byte = threadIdx.x >> lanes & 3;
+    const uint32 vector = threadIdx.x & ((1 << lanes) - 1);
+    const Offset row = first + ((own >> strips << lanes) + vector) * kRows;
+    const uint32 column = (strip + (own & ((1 << strips) - 1))) * 32 + byte * 8;
     const char* const plane = at<char>(a.common.x, offsets_of(along.quotient, a.outer).value[0]);
-    const Packed<uint4, uint32> bytes = {load(
-        at<char>(plane, row * kWidth), (strip + (warp & strips)) * 32 + quarter * 8, row < a.rows)};
-    char* const mine = shared + (warp * kPitch + part * (kRows + 1)) * 4 + quarter;
+    const Packed<uint4, uint32> bits = {load(at<char>(plane, row * kWidth), column, row < a.rows)};
+    char* const mine = shared + ((own << lanes) + vector) * kPitch * 4 + byte;
     unrolled<kRows>([&](uint32 r) {
-      mine[4 * r] = static_cast<char>(bytes.piece[r * kRowBits / 32] >> r * kRowBits % 32);
+      mine[4 * r] = static_cast<char>(bits.piece[r * kRowBits / 32] >> r * kRowBits % 32);
     });
     __syncthreads();
     // Words of a row lie next to each other in memory.
-    for (uint32 k = threadIdx.x; k < kWarps * kLine; k += kThreads) {
-      const uint32 s = k & strips, r = k >> shift;
-      const uint32 place = r % kLine / kRows * (kRows + 1) + r % kRows;
-      const uint32 word =
-          reinterpret_cast<const uint32*>(shared)[((r / kLine << shift) + s) * kPitch + place];
+    for (uint32 k = threadIdx.x; k < kThreads / 4 * kRows; k += kThreads) {
+      const uint32 s = k & ((1 << strips) - 1), r = k >> strips, v = r / kRows;
+      const uint32 slot = ((v >> lanes << strips) + s << lanes) + (v & ((1 << lanes) - 1));
+      const uint32 word = reinterpret_cast<const uint32*>(shared)[slot * kPitch + r % kRows];
       const bool exists = first + r < a.rows;
       const Offset number = (along.quotient * a.rows + first + r) * a.pitch + strip + s;
       if (exists) bits_of(a.common)[number] = word;

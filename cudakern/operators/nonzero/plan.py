@@ -41,7 +41,7 @@ COLUMN_RANKS = (1, 4)  # dimensions inside of the contiguous one of columns; few
 COUNTED_SIZE = 2**26 + 1
 COUNTED_COLUMNS_SIZE = 2**18  # the same of columns; estimate
 MAX_STRIPS = 8  # of 32 columns that a block has; limit
-LINE_BYTES = 128  # bytes of a column that a warp reads at once; limit
+MAX_LANES_SHIFT = 3  # 8 lanes have a line of a column; limit
 COUNTED_WORDS = (32, 256)  # words of bits of a warp, in a tile, at least and at most; limit
 COUNT_BYTES = 16  # bytes of a tile's counts; limit
 MIN_COLUMNS = 16  # columns inside: with fewer most lanes idle; estimate
@@ -159,7 +159,8 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
         return None
     strips = min(1 << (-(-columns // _WARP) - 1).bit_length(), MAX_STRIPS)
     pitch = layout.round_up(-(-columns // _WARP), strips)
-    lines, chunks = -(-rows * item * strips // (LINE_BYTES * _WARPS)), pitch // strips
+    vectors, chunks = rows * item // VECTOR_BYTES, pitch // strips
+    lines = -(-vectors * strips // (THREADS // 4))
     total = x.size // columns * pitch
     blocks = prod(d.size for d in outer) * lines * chunks
     if columns >= layout.MAX_SPAN_32 or blocks >= layout.MAX_SPAN_32:
@@ -177,7 +178,8 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
         .divisor(lines=lines, chunks=chunks)
         .offset(rows=rows, pitch=pitch)
         .uint32(columns=columns, strips_shift=strips.bit_length() - 1)
-        .uint32(words_shift=words.bit_length() - 1, unused=0)
+        .uint32(words_shift=words.bit_length() - 1)
+        .uint32(lanes_shift=min((vectors - 1).bit_length(), MAX_LANES_SHIFT))
     )
     spec = specialise("columns", item, wide=wide, rank=rank)
     shared = columns_shared_bytes(item)
@@ -186,8 +188,8 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
 
 
 def columns_shared_bytes(width: int) -> int:
-    """Return the shared memory of a block of columns: ``kPitch`` words of each warp."""
-    return 4 * _WARPS * (8 * (VECTOR_BYTES // width + 1) + 1)
+    """Return the shared memory of a block of columns: ``kPitch`` words for each four threads."""
+    return THREADS * (VECTOR_BYTES // width + 1)
 
 
 def _launch_rows(

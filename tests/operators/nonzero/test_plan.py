@@ -164,8 +164,10 @@ def test_bits_of_columns_cover_x(data):
     assert (told["rows"], told["columns"]) == (rows, columns)
     assert columns <= pitch * 32 < columns + 32 * strips
     assert pitch == told["chunks"] * strips
-    covered = told["lines"] * 8 // strips * 128 // width
-    assert rows <= covered < rows + 8 // strips * 128 // width
+    of_block = 64 // strips * 16 // width
+    assert (told["lines"] - 1) * of_block < rows <= told["lines"] * of_block
+    lanes = 1 << told["lanes_shift"]
+    assert lanes == 8 or lanes / 2 < rows * width / 16 <= lanes
     assert plan.first.grid == (planes * told["lines"] * told["chunks"], 1, 1)
     assert (rest["padded"], rest["gap"]) == (pitch * 32, pitch * 32 - columns)
     total = planes * rows * pitch
