@@ -234,7 +234,8 @@ class CompiledOperator:
     def _ways(self) -> tuple[str, str]:
         """Return the level, and the kernel variant for arrays on 16 bytes."""
         launch = self._desc.plan([self._tensors.layout(i) for i in range(len(self._tensors.names))])
-        variant = launch.variant if launch else "empty"
+        parts = launch.parts if launch else ()
+        variant = ", then ".join(part.variant for part in parts) or "empty"
         return f"feature level {self._level.label}", f"variant {variant}"
 
     def _repr_html_(self) -> str:

@@ -81,8 +81,7 @@ class CoordinateWriter {
   /// If all places of a tile fit into shared memory, its warps share them out anew, so that fewer
   /// runs of rows begin and end. Places are put down one turn ahead, and written when all warps
   /// know where. Otherwise each warp puts down its own places and writes them whenever its part of
-  /// shared memory is full. a warp has
-  /// `words` masks.
+  /// shared memory is full. A warp has `words` masks.
   CK_DEVICE void write_and_place(const Tile& tile, const Tile& next, uint32 words,
                                  const Elements& element_of) const {
     const uint32 warp = threadIdx.x / 32;

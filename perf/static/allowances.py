@@ -119,7 +119,7 @@ ALLOWANCES = (
     *(Allowance(_SEVERAL, operator, {"strided_r4", "strided_r16"}, {16: 115}, wide=True)
       for operator in ("gather", "gather_nd", "one_hot", NONZERO)),
     Allowance("each vector of 16 bytes finds its plane and column anew", "one_hot", {"planes"}, 95),
-    Allowance(_REGISTERS, NONZERO, {"columns"}, MOST, wide=True, ranks={4}, loads=4),
+    Allowance(_SEVERAL, NONZERO, {"columns"}, 118, wide=True, ranks={4}),
     Allowance(_DOUBLES, REDUCE, _ALL, 640, functions=_EXP, results=_FLOAT64),
     Allowance(f"8 elements; {_ALIKE}", REDUCE, _ALL, 365, functions=_EXP, kinds=_HALVES,
               spilled={8, 24, 32}),

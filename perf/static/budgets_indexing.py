@@ -46,7 +46,7 @@ def max_registers(kernel: BudgetedKernel) -> int:
 def loads_of(kernel: BudgetedKernel) -> int:
     """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
     if kernel.operator == NONZERO:
-        return NONZERO_LOADS.get(kernel.variant, (0, ()))[0]
+        return _nonzero_loads(kernel)[0]
     return SLOTS if keeps_loads_in_flight(kernel) else 0
 
 
@@ -97,13 +97,19 @@ def _takes(code: Sequence[str]) -> list[float]:
     return [len(p) / n for p, n in zip(parts, loads, strict=True) if n >= WINDOW_GROUP] or [inf]
 
 
+def _nonzero_loads(kernel: BudgetedKernel) -> tuple[int, tuple[str, ...]]:
+    loads, modifiers = NONZERO_LOADS.get(kernel.variant, (0, ()))
+    halves = kernel.variant == "columns" and kernel.wide and kernel.rank > 1
+    return loads // 2 if halves else loads, modifiers
+
+
 def _writes_coordinates(kernel: BudgetedKernel) -> bool:
     return kernel.operator == NONZERO and kernel.variant in WRITERS
 
 
 def _nonzero_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[Fault]:
     wrong = []
-    promised, modifiers = NONZERO_LOADS.get(kernel.variant, (0, ()))
+    promised, modifiers = _nonzero_loads(kernel)
     groups = loads_in_flight(code, 128, *modifiers)
     if max(groups, default=0) < promised:
         wrong.append(Fault(Kind.STREAMED_LOADS if modifiers else Kind.LOADS, groups, promised))
