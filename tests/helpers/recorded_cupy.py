@@ -11,7 +11,7 @@ import ctypes
 import itertools
 import threading
 from contextlib import contextmanager
-from functools import cached_property, partial, partialmethod
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,6 +38,15 @@ def on_device(array, device=0):
     there = cupy.cuda.UnownedMemory(low, high - low, [array], device)  # a list is not a view
     pointer = cupy.cuda.MemoryPointer(there, address_of(array) - low)
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
+
+
+def as_method(call):
+    """Return a function that a class takes as a method, whose first argument is the instance."""
+
+    def method(instance, *args):
+        return call(instance, *args)
+
+    return method
 
 
 class Graph:
@@ -281,7 +290,7 @@ class Record:
             assert self.stream not in self.capturing, "a graph does not wait"
             return array.nbytes
 
-        yield memory.MemoryPointer, "memset_async", partialmethod(self.memset_of)
+        yield memory.MemoryPointer, "memset_async", as_method(self.memset_of)
         for name in ("get", "item", "tolist", "__repr__", "__str__"):
             yield noting(cupy.ndarray, name, "synchronisations", read)
         yield noting(cupy.ndarray, "fill", "memsets", lambda x: x.nbytes)
