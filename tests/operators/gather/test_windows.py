@@ -20,7 +20,7 @@ from tests.helpers.places import POISON
 from tests.helpers.rows import each
 from tests.helpers.samples import examples, is_thorough
 from tests.helpers.strategies import random_bytes, random_indices
-from tests.helpers.traffic import Case, run
+from tests.helpers.traffic import Case, count
 
 pytestmark = pytest.mark.cudakern_checked(seeds=ORDERS)
 
@@ -121,10 +121,10 @@ def workload(rows, extent, count, dtype="float32"):
 
 @each("arrays", [workload(2112, 4112, 1040), workload(396, 70_000, 20_000)])
 def test_rows_are_read_once_and_written_once(arrays):
-    kernel, written = run(Case("windows(_long)?", 1, arrays))
-    (rows, extent), count = arrays.shape, arrays.count
+    kernel, written = count(Case("windows(_long)?", 1, arrays))
+    (rows, extent), picks = arrays.shape, arrays.count
     # The blocks read the indices, once each.
-    least = rows * (extent + count) * 4 / 32
+    least = rows * (extent + picks) * 4 / 32
     assert kernel.sectors <= 1.03 * least
     assert kernel.stores.bytes_requested == written
     assert kernel.stores.accesses == written / 16
