@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
@@ -17,6 +17,7 @@ from cudakern.simulator import traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
 
     from cudakern.engines.base import Engine, KernelSpec, Launch, T, Tensor
     from cudakern.simulator import KernelTraffic
@@ -66,14 +67,23 @@ def launch_of(workload: Workload) -> Launch:
 
 
 @contextmanager
+def planned_with(plan: ModuleType, **constants: Any) -> Iterator[None]:  # noqa: ANN401
+    """Have an operator plan all calls anew with other constants, and again afterwards."""
+    clear_caches()
+    try:
+        with mock.patch.multiple(plan, **constants):
+            yield
+    finally:
+        clear_caches()
+
+
+@contextmanager
 def planned_as(workload: Workload) -> Iterator[None]:
     """Have smaller workloads take two launches if this one does."""
     clear_caches()
     least = nonzero_plan.COUNTED_SIZE if launch_of(workload).first is None else 0
-    with mock.patch.object(nonzero_plan, "COUNTED_SIZE", least):
-        clear_caches()
+    with planned_with(nonzero_plan, COUNTED_SIZE=least):
         yield
-    clear_caches()
 
 
 def kernel_traffic(workload: Workload, blocks: int | None = None) -> list[KernelTraffic]:

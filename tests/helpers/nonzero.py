@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from math import prod
-from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern.operators.nonzero import plan
-from cudakern.process.caches import clear_caches
 from cudakern.values.dtypes import bfloat16
 from cudakern.values.layout import packed_strides
+from perf.engines import planned_with
 from tests.helpers.places import POISON, get, same_bytes
 from tests.helpers.strategies import MemoryLayout, memory_layouts, random_bytes
 
@@ -24,14 +23,10 @@ LAST_TILE, CLUSTERED = "last tile", "clustered"
 DENSITIES = [0, 0.001, 0.01, 0.5, 0.99, 1, LAST_TILE, CLUSTERED]
 
 
-@contextmanager
 def two_launches(words=32):
     """Have searches of any size take two launches, whose warps have so many words of bits."""
-    clear_caches()
     sizes = {"COUNTED_SIZE": 0, "COUNTED_COLUMNS_SIZE": 0, "COUNTED_WORDS": (words, words)}
-    with mock.patch.multiple(plan, **sizes):
-        yield
-    clear_caches()
+    return planned_with(plan, **sizes)
 
 
 def sign_bytes(dtype):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from math import prod
-from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
 
 from cudakern.operators.one_hot import plan
-from cudakern.process.caches import clear_caches
+from perf.engines import planned_with
 from tests.helpers.oracle import resolve
 
 
@@ -26,13 +24,9 @@ def expected(indices, depth, axis, values, negative="from_end"):
     return np.array(result, order="C").view(values.dtype)
 
 
-@contextmanager
 def in_tiles():
     """Have small outputs take tiles, as large ones do."""
-    clear_caches()
-    with mock.patch.object(plan, "FEW", 0):
-        yield
-    clear_caches()
+    return planned_with(plan, FEW=0)
 
 
 @st.composite
