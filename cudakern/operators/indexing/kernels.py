@@ -25,6 +25,7 @@ def specialise(
     wide: bool,
     rank: int = 0,
     suffix: str = "",
+    items: int = ITEMS_PER_THREAD,
     macros: tuple[tuple[str, int], ...] = (),
     shared: Callable[[str, int, int], int] | None = None,
 ) -> KernelSpec:
@@ -41,7 +42,7 @@ def specialise(
         ("CK_WIDTH", str(width)),
         ("CK_INDEX_T", device_type),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
-        ("CK_ITEMS", str(ITEMS_PER_THREAD)),
+        ("CK_ITEMS", str(items)),
         *((macro, str(value)) for macro, value in macros),
     ]
     if operator in MAX_COMPONENTS:

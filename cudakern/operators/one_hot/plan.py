@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import gcd
@@ -56,9 +56,9 @@ def specialise_strided(
 ) -> KernelSpec:
     """Return the kernel for any layout; ``few``: a thread has one item."""
     items, suffix = (1, "_few") if few else (ITEMS_PER_THREAD, "")
-    spec = specialise("strided", width, index_type, wide=wide, rank=rank, suffix=suffix)
-    defines = dict(spec.defines) | {"CK_ITEMS": str(items)}
-    return replace(spec, defines=tuple(defines.items()))
+    return specialise(
+        "strided", width, index_type, wide=wide, rank=rank, suffix=suffix, items=items
+    )
 
 
 @dataclass(frozen=True, slots=True)
