@@ -126,7 +126,8 @@ struct WindowPicks {
   static constexpr uint32 kParts = kBytes == 16 ? 2 : 1;
   static constexpr uint32 kHighBytes = kLong ? kThreads * kOutputs : 0;  // in shared memory
   static constexpr uint32 kNowhere = kLong ? 0x7FFFFF : 0xFFFF;
-  using Part = Bytes < kBytes<4 ? 4 : kBytes == 16 ? 8 : kBytes>;
+  static constexpr int kPartBytes = kBytes < 4 ? 4 : kBytes / kParts;
+  using Part = Bytes<kPartBytes>;
 
   uint32* high;   ///< of four outputs in a word
   uint32 length;  ///< of the chunk

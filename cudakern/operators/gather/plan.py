@@ -192,9 +192,9 @@ def _window_chunk(problem: RowProblem) -> int:
     else:  # as many as leave few multiprocessors idle
         chunks = MULTIPROCESSORS // (MULTIPROCESSORS // chunks)
     chunk = round_up(-(-count // chunks), VECTOR_BYTES)
-    row_bytes = range(LAST_AXIS_MAX_STAGED_BYTES + 1, chunk * layout.SECTOR_BYTES + 1)
+    lengths = range(LAST_AXIS_MAX_STAGED_BYTES + 1, chunk * layout.SECTOR_BYTES + 1)
     fits = outer < layout.MAX_SPAN_32 and stride == itemsize
-    return chunk if fits and extent * stride in row_bytes else 0
+    return chunk if fits and extent * stride in lengths else 0
 
 
 def _plan_windows(problem: RowProblem, chunk: int) -> Launch:

@@ -37,8 +37,8 @@ ONE_BLOCK_BYTES = 128 * 1024  # bytes that one block moves while two hear of eac
 MAX_PLACES = 65536  # elements of a tile: their places have 16 bits; limit
 STRIDED_TURN_WORDS = 8  # words of masks that a lane makes in a turn of strided; limit
 COLUMN_RANKS = (1, 4)  # dimensions inside of the contiguous one of columns; few kernels; estimate
-# Two launches: from so many elements on they are faster, measured on an H200.
-COUNTED_SIZE = 2**26 + 1
+# Two launches: from so many elements on; on an H200 sketches were slower at 2^26, faster at 2^28.
+COUNTED_SIZE = 2**26 + 1  # estimate
 COUNTED_COLUMNS_SIZE = 2**18  # the same of columns; estimate
 MAX_STRIPS = 8  # of 32 columns that a block has; limit
 MAX_LANES_SHIFT = 3  # 8 lanes have a line of a column; limit
@@ -200,7 +200,7 @@ def _launch_rows(
 
     ``padded`` are words and columns of the rows in which bits lie.
     """
-    tiles = -(-bits // (_WARP * _WARPS * words))
+    tiles = first.arguments["tiles"]
     packer = _common(problem, words, tiles, lead, tiles, wide=wide)
     packer.int64(words=bits // _WARP).divisor(padded=padded[0] * _WARP)
     packer.offset(gap=padded[0] * _WARP - padded[1])
@@ -293,8 +293,8 @@ def slots_for(tiles: int) -> int:
 def _launch(
     variant: str, problem: NonzeroProblem, packer: ArgumentPacker, *, wide: bool, rank: int = 0
 ) -> Launch:
-    width, arguments = problem.x.itemsize, packer.done()
-    width = VECTOR_BYTES if variant == "rows" else width
+    width = VECTOR_BYTES if variant == "rows" else problem.x.itemsize
+    arguments = packer.done()
     spec = specialise(variant, width, problem.coordinates.itemsize, wide=wide, rank=rank)
     grid, slots = (arguments["tiles"], 1, 1), arguments["slots"]
     workspace = 8 * (HEADER_WORDS + slots) if slots else 0
