@@ -471,7 +471,7 @@ FAULTS = (
           "prod(grid) * prod(block) >§=§§ _MANY"),
     Fault("addresses of functions are those of two libraries",
           "simulator/libraries/test_execution_modes.py -k addresses_of_functions",
-          "if fast and §module.takes_functions§False§:"),
+          "is_fast = fast§ and by_address.isdisjoint(entries)§§"),
     Fault("a loop of its own saves nothing", "simulator/runtime/test_float_control.py -k _end",
           "save[0] if save[1] §§not §in changed else"),
     Fault("what is written at a point is not kept",

@@ -47,6 +47,7 @@ LATE = {
     ("operators.compiled", "display.notebook"): "2 ms of a first call, for notebooks alone",
     ("operators.nonzero.function", "display.notebook"): "likewise",
     ("simulator.libraries.build", "simulator.ptx.parse"): "9 ms, unless a library is kept",
+    ("simulator.libraries.build", "simulator.ptx.linking"): "10 ms, likewise",
     ("simulator.libraries.build", "simulator.ptx.translate"): "20 ms, likewise",
     ("simulator.reports.pytest_plugin", "simulator.reports.checked_tests"): "80 ms of any pytest",
     ("simulator.reports.sessions", "simulator.reports.html.page"): "10 ms, for pages alone",

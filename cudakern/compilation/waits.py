@@ -1,12 +1,15 @@
-"""Messages about work that takes long: one for each kind and process, unless CUDAKERN_QUIET=1."""
+"""Messages about work that takes long: after two seconds, then every ten; none if CUDAKERN_QUIET=1.
+
+What a kind of work has to do with is told once in a process.
+"""
 
 from __future__ import annotations
 
 import _thread
 import os
 import sys
+import time
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from cudakern.compilation.cache import one_line, survey
@@ -22,11 +25,25 @@ ZIGLANG = "ziglang may take a minute at its first start; what it makes is kept i
 INTERVAL = 10.0  # seconds between two lines about the same work
 
 _unsaid = {KERNELS, ZIGLANG}
+_silenced: set[str] = set()
+_last = [0.0]  # when a line was told, by the monotonic clock
 
 
 def make_announcer(kind: str, doing: str) -> Callable[[], None]:
-    """Return a function that says what is still going on, such as "compiling gather.cu"."""
-    return partial(_say, kind, doing)
+    """Return a function that says what is still going on, such as "compiling gather.cu".
+
+    It is called again and again, by any thread, and says so every ten seconds.
+    """
+    begun = time.monotonic()
+
+    def say() -> None:
+        now = time.monotonic()
+        if kind in _unsaid:
+            _say(kind, doing)
+        elif kind not in _silenced and now - _last[0] >= INTERVAL:
+            _tell(f"still {one_line(doing)}, {now - begun:.0f} s so far")
+
+    return say
 
 
 @contextmanager
@@ -53,6 +70,7 @@ def announce(kind: str, doing: str, so_far: Callable[[], str] | None = None) -> 
 def silence(kind: str) -> None:
     """Say nothing about a kind from now on: something else shows it."""
     _unsaid.discard(kind)
+    _silenced.add(kind)
 
 
 def _say(kind: str, doing: str) -> None:
@@ -66,6 +84,7 @@ def _say(kind: str, doing: str) -> None:
 
 
 def _tell(text: str) -> None:
+    _last[0] = time.monotonic()
     if os.environ.get("CUDAKERN_QUIET", "0") != "1":
         with suppress(Exception):  # a stream may be closed, missing or somebody's own
             sys.stderr.write(f"cudakern: {text}\n")

@@ -90,7 +90,7 @@ class SimulatorEngine:
 
     def compile(self, spec: KernelSpec, device: int) -> Path:  # noqa: ARG002  there is one host
         """Return the file of a specialisation, compiling it unless it is there."""
-        return self._loader.compile(ptx_of(spec))
+        return self._loader.compile(ptx_of(spec), spec.entry)
 
     def current_device(self) -> int:
         """Return the current device of this thread in what stands for CuPy."""

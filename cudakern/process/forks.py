@@ -93,8 +93,8 @@ def run_to_completion(
 
     It runs on a thread of its own, where no handler runs, and a fork waits until it has ended. So a
     forked process has all of the work or nothing of it. The caller calls ``meanwhile``, then waits
-    and runs handlers; if a handler raises, the work must stop. The caller calls ``late`` if
-    the work takes long. If all work is to stop, it still waits for what has begun.
+    and runs handlers; if a handler raises, the work must stop. The caller calls ``late`` again and
+    again once the work takes long. If all work is to stop, it still waits for what has begun.
 
     Raises what the function raises, OSError without room, KeyboardInterrupt if all work is to stop.
     """
@@ -125,7 +125,6 @@ def run_to_completion(
                 cancelled.cancel()
             if late is not None and time.monotonic() - begun > LATE:
                 late()
-                late = None
     finally:
         cancelled.cancel()
     if errors:

@@ -98,6 +98,23 @@ def test_of_many_threads_one_says_so_once(heard, slow):
     assert heard.text.count("\n") == 1
 
 
+def test_what_takes_longer_says_so_again(heard, monkeypatch):
+    def compiled(*_):
+        end = time.monotonic() + 60
+        while heard.text.count("\n") < 3:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        return b"", ""
+
+    assert waits.INTERVAL == 10, "seconds"
+    monkeypatch.setattr(waits, "INTERVAL", 0.01)
+    monkeypatch.setattr(nvrtc, "_compile", compiled)
+    nvrtc.compile(PROGRAM)
+    first, *lines = heard.text.splitlines()
+    assert first.startswith("cudakern: still compiling gather.cu; ")
+    assert set(lines) == {"cudakern: still compiling gather.cu, 0 s so far"}
+
+
 def test_what_is_short_says_nothing(heard, slow, monkeypatch):
     monkeypatch.setattr(forks, "LATE", 60)
     nvrtc.compile(PROGRAM)

@@ -156,7 +156,7 @@ struct MemoryMap {
   template <typename Visit>
   void for_other_memory(Visit visit) const {
     for_variables(given_variables, given_count,
-                  [visit](const ck_sim_variable& v, uint64_t) { visit(*v.place, v.bytes); });
+                  [visit](const ck_sim_variable& v, uint64_t) { visit(v.start, v.bytes); });
     for (const Object& block : blocks) {
       visit(reinterpret_cast<char*>(block.start), block.bytes);
     }
@@ -227,7 +227,7 @@ struct MemoryMap {
     given_count = count;
     variables.clear();
     for (uint32_t i = 0; i < count; ++i) {
-      const uint64_t start = reinterpret_cast<uint64_t>(*given[i].place);
+      const uint64_t start = reinterpret_cast<uint64_t>(given[i].start);
       insert(variables, {start, given[i].bytes, cells, i, given[i].is_constant != 0, true});
       cells += given[i].bytes / 4 + 2;
     }

@@ -84,7 +84,7 @@ inline void find_origin(uint64_t address, ck_sim_finding* finding) {
     look(reinterpret_cast<char*>(m.buffers[i].address), m.buffers[i].bytes, ck_sim_global, i);
   }
   for_variables(m.given_variables, m.given_count, [&](const ck_sim_variable& v, uint64_t i) {
-    look(*v.place, v.bytes, ck_sim_variable_, i);
+    look(v.start, v.bytes, ck_sim_variable_, i);
   });
   for (size_t i = 0; i < m.blocks.size; ++i) {
     look(reinterpret_cast<char*>(m.blocks.data[i].start), m.blocks.data[i].bytes, ck_sim_heap, i);

@@ -28,7 +28,6 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.launching.guarded_arrays import pack_guarded_arrays
 from cudakern.simulator.launching.launch_parameters import pack_arguments
 from cudakern.simulator.libraries.execution_mode import is_fast
-from cudakern.simulator.libraries.loaded import address_of
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.ptx.symbols import demangle, find_symbols
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
@@ -191,7 +190,7 @@ class _Library:
         """Return the symbol of a kernel; BindingError if there is no such kernel."""
         _require_text("RawModule", "name", name)
         module = self._any_module()
-        entries = [*module.kernels, *module.refused]
+        entries = module.entries
         symbols = [self._symbols[name]] if name in self._symbols else find_symbols(name, entries)
         if len(symbols) == 1 and (name in {symbols[0], *self._symbols} or self.is_file):
             return symbols[0]
@@ -232,7 +231,7 @@ class _Library:
         """Return the code's name and its kernels: those asked for, until it is compiled."""
         names = list(self.code.expressions)
         for module in [*self._modules.values()][:1]:
-            names = self._list_names([*module.kernels, *module.refused])
+            names = self._list_names(module.entries)
         listed = one_line(", ".join(names))
         return one_line(self.code.source) + (f" with {listed:.{_MOST_SHOWN}}" if names else "")
 
@@ -263,16 +262,17 @@ class _Library:
 
     def variable(self, name: str) -> np.ndarray:
         _require_text("RawModule", "name", name)
-        variables = self._any_module().variables
-        symbols = find_symbols(name, list(variables))
+        module = self._any_module()
+        variables = module.variables
+        symbols = find_symbols(name, variables)
         if len(symbols) != 1 or not (name == symbols[0] or self.is_file):
             known = ", ".join(self._list_names(variables)) or "none"
             given = describe_value(name)
             given += f", which may be {', '.join(symbols)}" if symbols else ""
             requirement = f"must be one of the module's variables ({known}); got {given}"
             raise BindingError("RawModule", "name", requirement)
-        variable = variables[symbols[0]]
-        memory = (ctypes.c_uint8 * variable.bytes).from_address(address_of(variable).value)
+        variable = module.variable(symbols[0])
+        memory = (ctypes.c_uint8 * variable.bytes).from_address(variable.start)
         return np.ctypeslib.as_array(memory)
 
 
@@ -687,9 +687,12 @@ class RawModule(_Raw):
         return self._library.describe_module()
 
     def compile(self, log_stream: object = None) -> None:
-        """Compile for plain launches, with the errors of a call; nothing is written to a stream."""
+        """Compile all kernels for plain launches; nothing is written to a stream.
+
+        Without this call, a kernel is compiled when it is launched first.
+        """
         del log_stream
-        self._library.module()
+        self._library.module().compile()
 
     def get_function(self, name: str) -> RawKernel:
         """Return a kernel by its symbol or by one of the ``name_expressions``.

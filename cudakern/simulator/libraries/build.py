@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.compilation.cache import find_file
+from cudakern.compilation.cache import find_file, keep_hint
 from cudakern.process.lazy import load
 from cudakern.simulator.libraries import execution_mode
 from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.libraries.toolchain import runtime_parts
+from cudakern.simulator.ptx.contents import Contents
+from cudakern.simulator.ptx.symbols import demangle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cudakern.simulator.libraries.toolchain import Toolchain
+    from cudakern.simulator.ptx.model import Module
     from cudakern.simulator.sources.text_to_ptx import Ptx
 
+_MOST_SHOWN = 60  # characters of names in a message
 _UNNAMED = re.compile(r"\W+")
 _SIMULATOR = Path(__file__).resolve().parents[1]
 #: NVRTC has optimised already. Loops over many threads profit from -O1, but not from all of it: the
@@ -33,22 +40,30 @@ _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpo
 
 
 def build_library(
-    ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = False, fast: bool = False
+    ptx: Ptx,
+    entries: Sequence[str],
+    toolchain: Toolchain,
+    runtime: Path,
+    *,
+    checked: bool = False,
+    fast: bool = False,
+    count: str = "",
 ) -> Path:
-    """Return the library of a PTX module on a runtime, building it unless it is cached.
+    """Return the library of entries of a module on a runtime, building it unless it is cached.
 
-    A plain one can be ``fast``, which takes longer to compile.
+    A plain one can be ``fast``, which takes longer to compile. ``count`` says in messages which
+    one of how many it is.
     """
     more = ("-DCK_SIM_CHECKED",) if checked else _choose_options(toolchain, fast=fast)
     options = (*_OPTIONS, *more, *find_features())
-    digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)
-    stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
-    name = f"{stem}-{digest}.so"
+    digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *entries, *options)
+    name = f"{_stem(ptx)}-{digest}.so"
     file = find_file(name)
     if file is not None:
         return file.path
-    parts = (("kernel.cpp", _translate(ptx, checked=checked, fast=fast)), *_read_headers())
-    return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
+    parts = (("kernel.cpp", _translate(ptx, entries, checked=checked, fast=fast)), *_read_headers())
+    part = f": {', '.join(map(demangle, entries)):.{_MOST_SHOWN}}{count}"
+    return toolchain.build(name, ptx.source, parts, options, (str(runtime),), part=part)
 
 
 def _choose_options(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
@@ -61,9 +76,31 @@ def _choose_options(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
     return options
 
 
-def _translate(ptx: Ptx, *, checked: bool, fast: bool) -> str:
+def find_contents(ptx: Ptx) -> Contents:
+    """Return what a module has; KernelCompileError if the simulator cannot have all of it."""
+    digest = hashlib.sha256(f"{ptx.key}\0{_own_digest()}".encode()).hexdigest()[:32]
+    name = f"{_stem(ptx)}-{digest}.json"
+    file = find_file(name)
+    if file is not None:
+        return Contents.from_json(json.loads(file.content))
+    contents: Contents = load("cudakern.simulator.ptx.linking").contents_of(_parse(ptx), ptx.source)
+    keep_hint(name, json.dumps(contents.to_json()).encode())
+    return contents
+
+
+def _stem(ptx: Ptx) -> str:
+    return _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
+
+
+@lru_cache(maxsize=4)
+def _parse(ptx: Ptx) -> Module:
+    module: Module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
+    return module
+
+
+def _translate(ptx: Ptx, entries: Sequence[str], *, checked: bool, fast: bool) -> str:
     # Late: kernels whose library is cached start faster without the instruction tables.
-    module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
+    module = load("cudakern.simulator.ptx.linking").only(_parse(ptx), entries, ptx.source)
     translate = load("cudakern.simulator.ptx.translate").translate
     fibers = "all shall be" if execution_mode.chosen is ExecutionMode.FIBERS else ""
     text: str = translate(module, ptx.source, checked=checked, fast=fast, fibers=fibers)

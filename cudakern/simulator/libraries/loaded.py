@@ -5,10 +5,15 @@ from __future__ import annotations
 import ctypes
 import operator
 import os
+from contextlib import suppress
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from cudakern.errors import BindingError, KernelCompileError, SimulatorError
+from cudakern.compilation.cache import one_line
+from cudakern.errors import BindingError, EngineUnavailableError, KernelCompileError, SimulatorError
+from cudakern.process.forks import Lock
+from cudakern.process.lazy import load
 from cudakern.simulator.libraries import execution_mode
 from cudakern.simulator.libraries.execution_mode import ExecutionMode
 from cudakern.simulator.runtime import abi
@@ -24,17 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from cudakern.simulator.libraries.variables import ModuleVariables
+    from cudakern.simulator.ptx.contents import Contents
     from cudakern.simulator.runtime.limits import Grid
     from cudakern.simulator.sources.text_to_ptx import Ptx
 
 _Row = TypeVar("_Row", bound=ctypes.Structure)
 #: How many blocks run side by side: at least 2, so that one can wait for another.
 _RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)
-
-
-def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
-    """Return the word of a library that holds a variable's address."""
-    return ctypes.c_uint64.from_address(variable.place)
 
 
 def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
@@ -59,11 +61,27 @@ def reraise(report: ctypes.Structure) -> None:
         _restore(*report.raised)
 
 
+def open_library(path: Path) -> ctypes.CDLL:
+    """Load a library, whose file is complete."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        advice = ""
+        with suppress(OSError):
+            if os.statvfs(path).f_flag & os.ST_NOEXEC:
+                advice = "; it is mounted noexec: set CUDAKERN_CACHE_DIR to a folder that is not"
+        message = f"cudakern: compiled kernels must be loadable; {one_line(error)}{advice}"
+        raise EngineUnavailableError(message) from error
+
+
 class LoadedKernel:
     """A kernel of a loaded module."""
 
-    def __init__(self, module: LoadedModule, structure: ctypes.Structure) -> None:
+    def __init__(
+        self, module: LoadedModule, library: LoadedLibrary, structure: ctypes.Structure
+    ) -> None:
         self.module = module
+        self.library = library
         self.name = structure.name.decode()
         count = structure.parameters
         self.parameter_sizes = tuple(structure.parameter_sizes[:count])  # in bytes
@@ -169,47 +187,101 @@ class LoadedKernel:
         )
 
 
-class LoadedModule:
-    """A loaded library. It stays loaded until the process ends.
+class LoadedLibrary:
+    """The library of an entry, or of several. It stays loaded until the process ends.
 
     ``refused`` has the reasons for entries that are not executed. Only libraries for checked
     launches have ``instructions``, and ``shared_objects`` of kernels.
     """
 
-    def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL, ptx: Ptx) -> None:
+    def __init__(self, path: Path, module: LoadedModule) -> None:
         self.path = path
-        self.runtime = runtime
-        self.ptx = ptx
-        self._library = library
-
-        def table(name: str, row: type[_Row]) -> list[_Row]:
-            count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
-            return list((row * count).in_dll(library, f"ck_sim_{name}s"))
-
-        kernels, refusals = table("kernel", abi.KernelStruct), table("refusal", abi.RefusalStruct)
-        self.kernels = {row.name.decode(): LoadedKernel(self, row) for row in kernels}
+        self._opened = open_library(path)
+        kernels, refusals = (
+            self._table("kernel", abi.KernelStruct),
+            self._table("refusal", abi.RefusalStruct),
+        )
+        self.kernels = {row.name.decode(): LoadedKernel(module, self, row) for row in kernels}
         self.refused = {row.name.decode(): row.message.decode() for row in refusals}
-        variables = table("variable", abi.VariableStruct)
-        self.variables = {row.name.decode(): row for row in variables}
-        #: The first row of the library's own table of variables.
-        self.variable_table = abi.VariableStruct.in_dll(library, "ck_sim_variables")
-        #: Whether it can store addresses of its own functions.
-        addressed = ctypes.c_uint32.in_dll(library, "ck_sim_addressed_count")
-        self.takes_functions = addressed.value > 0
-        self.instructions = table("instruction", abi.InstructionStruct)
+        self.instructions = self._table("instruction", abi.InstructionStruct)
+        for place in self._table("symbol", abi.SymbolStruct, "place"):
+            word = ctypes.c_uint64.from_address(place.address)
+            word.value = module.variables[place.name.decode()].start
 
-    def share_variables(self, other: LoadedModule) -> None:
-        """Use the memory of the variables of another library of the same module.
+    def functions(self) -> dict[str, int]:
+        """Return the addresses of functions that variables have."""
+        rows = self._table("symbol", abi.SymbolStruct, "function")
+        return {row.name.decode(): row.address for row in rows}
 
-        Variables that lead to functions keep their own. No kernel of this library may have run yet.
-        """
-        for name, variable in self.variables.items():
-            if not variable.has_addresses:
-                address_of(variable).value = address_of(other.variables[name]).value
-        self._library.ck_sim_initialise()
+    def _table(self, row_name: str, row: type[_Row], name: str = "") -> list[_Row]:
+        name = f"ck_sim_{name or row_name}"
+        count = ctypes.c_uint32.in_dll(self._opened, f"{name}_count").value
+        return list((row * count).in_dll(self._opened, f"{name}s"))
+
+
+class LoadedModule:
+    """The entries of a module for one kind of launches; each is compiled when it is asked for."""
+
+    def __init__(
+        self,
+        ptx: Ptx,
+        contents: Contents,
+        variables: ModuleVariables,
+        runtime: ctypes.CDLL,
+        build: Callable[..., Path],
+    ) -> None:
+        self.ptx = ptx
+        self.entries = contents.entries
+        self._contents = contents
+        self.runtime = runtime
+        self.variables = variables.structures
+        self.variable_table = variables.table
+        self._memory = variables
+        self._build = build
+        self._lock = Lock()
+        self._locks: dict[tuple[str, ...], Lock] = {}
+        self._libraries: dict[Path, LoadedLibrary] = {}
 
     def kernel(self, name: str, source: str) -> LoadedKernel:
         """Return an entry; KernelCompileError if it is refused."""
-        if name in self.refused:
-            raise KernelCompileError(source, (), self.refused[name])
-        return self.kernels[name]
+        library = self._library(self._with(name))
+        if name in library.refused:
+            raise KernelCompileError(source, (), library.refused[name])
+        return library.kernels[name]
+
+    def compile(self) -> None:
+        """Compile all entries, several at once."""
+        groups = [*dict.fromkeys(map(self._with, self.entries))]
+        if len(groups) == 1:
+            self._build(*groups)
+        elif groups:
+            counts = (f", {i} of {len(groups)} kernels" for i in range(1, 1 + len(groups)))
+            with load("concurrent.futures").ThreadPoolExecutor(os.cpu_count()) as pool:
+                try:
+                    for built in [*map(partial(pool.submit, self._build), groups, counts)]:
+                        built.result()
+                finally:
+                    pool.shutdown(cancel_futures=True)
+
+    def _with(self, name: str) -> tuple[str, ...]:
+        """Return the entries that share a library with one."""
+        return self._contents.joined if name in self._contents.joined else (name,)
+
+    def variable(self, name: str) -> ctypes.Structure:
+        """Return a variable with its value, which may lead to functions."""
+        if name in self._memory.lacking_functions:
+            self._library(self._contents.joined)
+        return self.variables[name]
+
+    def _library(self, names: tuple[str, ...]) -> LoadedLibrary:
+        with self._lock:
+            lock = self._locks.setdefault(names, Lock())
+        with lock:  # others can compile other entries
+            path = self._build(names)
+            library = self._libraries.get(path)
+            if library is None:
+                library = LoadedLibrary(path, self)
+                with self._lock:
+                    self._memory.take_functions(library.functions())
+                self._libraries[path] = library
+            return library

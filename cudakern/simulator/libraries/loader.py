@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cudakern.compilation.cache import one_line, report_exhaustion
+from cudakern.compilation.cache import report_exhaustion
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.forks import Lock
-from cudakern.simulator.libraries.build import build_library
-from cudakern.simulator.libraries.loaded import LoadedModule
+from cudakern.simulator.libraries.build import build_library, find_contents
+from cudakern.simulator.libraries.loaded import LoadedModule, open_library
 from cudakern.simulator.libraries.toolchain import Toolchain, find_toolchain
+from cudakern.simulator.libraries.variables import ModuleVariables
 from cudakern.simulator.runtime.abi import (
     KernelStruct,
     OptionsStruct,
@@ -24,27 +25,16 @@ from cudakern.simulator.runtime.abi import (
 from cudakern.simulator.runtime.abi_parser import read_constant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from cudakern.simulator.ptx.contents import Contents
     from cudakern.simulator.sources.text_to_ptx import Ptx
-
-
-def _load_library(path: Path) -> ctypes.CDLL:
-    """Load a library, whose file is complete."""
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        advice = ""
-        with suppress(OSError):
-            if os.statvfs(path).f_flag & os.ST_NOEXEC:
-                advice = "; it is mounted noexec: set CUDAKERN_CACHE_DIR to a folder that is not"
-        message = f"cudakern: compiled kernels must be loadable; {one_line(error)}{advice}"
-        raise EngineUnavailableError(message) from error
 
 
 @lru_cache(maxsize=8)
 def _load_runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
-    runtime = _load_library(toolchain.runtime(checked=checked))
+    runtime = open_library(toolchain.runtime(checked=checked))
     runtime.ck_sim_connect(ctypes.byref(_PYTHON), _SIGNALS)
     run = runtime.ck_sim_launch_checked if checked else runtime.ck_sim_launch_kernel
     run.restype = ctypes.c_int
@@ -77,36 +67,55 @@ class ModuleLoader:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._modules: dict[tuple[str, Toolchain, bool, bool], LoadedModule] = {}
+        self._modules: dict[tuple[str, Toolchain, bool, bool, bool], LoadedModule] = {}
+        self._variables: dict[tuple[str, bool], ModuleVariables] = {}  # by key, checked ones
 
     @report_exhaustion()
-    def load(self, ptx: Ptx, *, checked: bool = False, fast: bool = False) -> LoadedModule:
-        """Return a module for checked, plain or large launches, compiled unless it is cached."""
+    def load(
+        self, ptx: Ptx, *, checked: bool = False, fast: bool = False, together: bool = False
+    ) -> LoadedModule:
+        """Return a module for checked, plain or large launches, without compiling an entry.
+
+        Entries have libraries of their own. If ``together``, they share one.
+        """
         toolchain = find_toolchain()
         runtime_path = self._runtime_path(toolchain, ptx, checked=checked)
         with self._lock:
             # First, since the kernels' library refers to it by name.
             runtime = _load_runtime(toolchain, checked=checked)
-        path = build_library(ptx, toolchain, runtime_path, checked=checked, fast=fast)
-        opened = _load_library(path)
+        contents = find_contents(ptx)
+        by_address = {*contents.joined}
+
+        @report_exhaustion()
+        def build(entries: Sequence[str], count: str = "") -> Path:
+            # Launches give each other addresses of functions, of which there is one library.
+            is_fast = fast and by_address.isdisjoint(entries)
+            form = {"checked": checked, "fast": is_fast}
+            return build_library(ptx, entries, toolchain, runtime_path, **form, count=count)
+
+        if together:
+            contents = replace(contents, joined=contents.entries)
         with self._lock:
-            module = self._modules.get((ptx.key, toolchain, checked, fast))
-            if module is None or module.path != path:
-                module = LoadedModule(path, opened, runtime, ptx)
-                others = (m for key, m in self._modules.items() if key[:2] == (ptx.key, toolchain))
-                other = next(others, None)
-                if other is not None:
-                    module.share_variables(other)
-                self._modules[ptx.key, toolchain, checked, fast] = module
-        if fast and module.takes_functions:  # whose addresses plain launches give each other
-            return self.load(ptx)
-        return module
+            key = (ptx.key, toolchain, checked, fast, together)
+            module = self._modules.get(key)
+            if module is None:
+                variables = self._variables_of(ptx.key, contents, checked=checked)
+                module = LoadedModule(ptx, contents, variables, runtime, build)
+                self._modules[key] = module
+            return module
+
+    def _variables_of(self, key: str, contents: Contents, *, checked: bool) -> ModuleVariables:
+        known = self._variables.get((key, checked))
+        if known is None:
+            known = ModuleVariables(contents, self._variables.get((key, not checked)))
+            self._variables[key, checked] = known
+        return known
 
     @report_exhaustion()
-    def compile(self, ptx: Ptx) -> Path:
-        """Return the file of a module for plain launches, with the errors of `load`."""
+    def compile(self, ptx: Ptx, entry: str) -> Path:
+        """Return the file of an entry for plain launches, with the errors of `load`."""
         toolchain = find_toolchain()
-        return build_library(ptx, toolchain, self._runtime_path(toolchain, ptx))
+        return build_library(ptx, [entry], toolchain, self._runtime_path(toolchain, ptx))
 
     def _runtime_path(self, toolchain: Toolchain, ptx: Ptx, *, checked: bool = False) -> Path:
         """Return the runtime's library; if it has to be built, NVRTC makes the PTX meanwhile."""

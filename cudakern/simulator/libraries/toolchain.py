@@ -129,19 +129,20 @@ class Toolchain:
         flags: tuple[str, ...],
         links: tuple[str, ...],
         meanwhile: Callable[[], object] | None = None,
+        part: str = "",
     ) -> Path:
         """Build a shared library in the cache folder: write the parts, compile the first.
 
         ``flags`` are further arguments of the compiler, ``links`` of the linker; errors
-        name ``source``.
+        name ``source``, messages also what ``part`` of it is compiled.
         """
 
         def write(folder: Path, cancelled: Cancelled) -> None:
             def execute(*command: str) -> None:
                 _execute(source, command, folder, cancelled)
 
-            for part, text in parts:
-                (folder / part).write_text(text, encoding="utf-8", errors="surrogatepass")
+            for file_name, text in parts:
+                (folder / file_name).write_text(text, encoding="utf-8", errors="surrogatepass")
             compiled = (*self.command, *FLAGS, *flags, parts[0][0])
             if not self.is_zig:
                 own, last = (_GCC_FLAGS, _GCC_LINKS) if self.is_gcc else ((), ())
@@ -156,7 +157,7 @@ class Toolchain:
                 raise self._unfit_error("it says that it did, and made no shared library")
 
         kind = ZIGLANG if self.is_zig else KERNELS
-        doing = f"compiling {Path(source).name}"
+        doing = f"compiling {Path(source).name}{part}"
         return make(name, write, make_announcer(kind, doing), meanwhile).path
 
     def _unfit_error(self, problem: str) -> EngineUnavailableError:

@@ -7,10 +7,10 @@ the entry uses, then dynamic shared memory.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.basic_blocks import blocks_of, names_in
+from cudakern.simulator.ptx.contents import RED_ZONE
 from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
 from cudakern.simulator.ptx.values import quote, shorten
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Function, Module
 
 _MIN_DYNAMIC_ALIGNMENT = 16
-#: Bytes around variables in checked launches, at least: to run over one is to be found.
-RED_ZONE = 128
 
 
 @dataclass(slots=True)
@@ -73,8 +71,6 @@ class Scope:
         self.variables = {variable.name: f"V{i}" for i, variable in enumerate(in_memory)}
         self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
         for alias, name in module.aliases.items():
-            if name not in module.functions:
-                self.fail(f"the alias {alias}", "must be one of a function of the module", name)
             self.functions[alias] = self.functions[name]
         self.blocks: Mapping[str, BasicBlocks] = blocks_of([*module.functions.values()])
         self.sites: list[str] = []
@@ -123,11 +119,6 @@ class Scope:
         """Return whether a name is that of dynamic shared memory."""
         variable = self.module.variables.get(name)
         return variable is not None and _is_dynamic(variable)
-
-    def fail(self, what: str, requirement: str, got: object) -> NoReturn:
-        """Raise KernelCompileError: the simulator does not support a part of the module."""
-        log = f"{self.source}: error: {shorten(what)} {requirement}; got {shorten(str(got))}"
-        raise KernelCompileError(self.source, (), log)
 
     def _lay_out(self, function: Function) -> SharedLayout:
         """Lay out a function's shared variables; those of functions before those of all entries."""

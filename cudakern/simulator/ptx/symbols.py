@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _LENGTH = re.compile(r"L?(\d{1,9})(?!\d)")
 _LOCAL_LENGTH = re.compile(r"E(\d{1,9})(?!\d)")
@@ -50,7 +54,7 @@ def _local(symbol: str) -> str:
     return "::".join((outer, *names))
 
 
-def find_symbols(name: str, symbols: list[str]) -> list[str]:
+def find_symbols(name: str, symbols: Collection[str]) -> list[str]:
     """Return the symbols that a name may mean: itself, or with or without its namespaces."""
     if name in symbols:
         return [name]

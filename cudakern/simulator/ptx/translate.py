@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from cudakern.simulator.ptx import branches, moves
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.instructions import table
-from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Register
+from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Register
 from cudakern.simulator.ptx.regions import Regions
-from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
+from cudakern.simulator.ptx.scope import Scope, is_builtin, site_of
 from cudakern.simulator.ptx.suspension_points import (
     FunctionSteps,
     quiet_functions,
@@ -19,7 +19,7 @@ from cudakern.simulator.ptx.suspension_points import (
 )
 from cudakern.simulator.ptx.symbols import demangle
 from cudakern.simulator.ptx.undefined import Undefined
-from cudakern.simulator.ptx.values import constant_word, quote
+from cudakern.simulator.ptx.values import quote
 from cudakern.simulator.runtime import abi
 from cudakern.simulator.runtime.abi import ParameterKind
 from cudakern.simulator.runtime.abi_parser import initializer, read_constant
@@ -37,13 +37,10 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Function, Module
     from cudakern.simulator.ptx.scope import SharedLayout
 
-_MAX_VARIABLE_BYTES = 1 << 30
 _MAX_RANKS = read_constant("runtime/scheduler.hpp", "kMaxRanks")
 _MAX_WORD = (1 << 32) - 1
 #: Returns the address that an indirect call has, if it is that of a function.
 _CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"
-#: Stores addresses in variables: when the library is loaded, and when variables have moved.
-_INITIALISE = "CK_SIM_EXPORT __attribute__((constructor)) void ck_sim_initialise()"
 
 
 def writers_of(rows: Table) -> Mapping[str, Writer]:
@@ -106,40 +103,48 @@ class _Translator(Scope):
                 texts[name] = function_text.text()
             except RefusedError as error:
                 problems[name] = str(error)
-            if shared.bytes > MAX_STATIC_SHARED_BYTES:
-                most = f"{MAX_STATIC_SHARED_BYTES} bytes of static shared memory"
-                requirement = f"must have at most {most}"
-                problems[name] = self.describe_problem(function, requirement, shared.bytes)
+            problems.update(self._find_excess(function))
             if function.is_entry:
-                problems.update(self._find_excess(function))
                 kernels[name] = self._describe_kernel(function, shared, function_text)
                 tables += self._tables(function, shared)
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
         bodies = [text for name, text in texts.items() if name not in refused]
-        variables, addresses = self._define_variables()
+        functions = _symbols(self._functions(), "(void*)&{}")
+        instructions = self._describe_instructions() if self.checked else []
+        described = [text for name, text in kernels.items() if name not in refused]
         headers = ["ptx.hpp", *sorted(self.headers - {"ptx.hpp"})]
         parts = (
             *(f'#include "{header}"' for header in headers),
             "using namespace ck_ptx;",
-            *variables,
+            *(f"static char* {cpp};" for cpp in self.variables.values()),
             f"{_CALLABLE};",
             *self._declarations(problems),
             f"static const ck_sim::Site S[] = {{{', '.join((*self.sites, '{}'))}}};",
             *bodies,
             self._callable(),
-            *addresses,
             *tables,
-            *_exported("kernel", [k for name, k in kernels.items() if name not in refused]),
-            *_exported("variable", self._describe_variables()),
-            *_exported("instruction", self._describe_instructions() if self.checked else []),
-            *_exported("refusal", [_refusal(name, why) for name, why in refused.items()]),
-            f"CK_SIM_EXPORT const uint32_t ck_sim_addressed_count = {len(self.addressed)};",
+            *_exported("kernel", "kernel", described),
+            *_exported("symbol", "place", _symbols(self.variables, "(void*)&{}")),
+            *_exported("symbol", "function", functions),
+            *_exported("instruction", "instruction", instructions),
+            *_exported(
+                "refusal", "refusal", [_refusal(name, why) for name, why in refused.items()]
+            ),
         )
         return "\n".join(parts) + "\n"
 
-    def _find_excess(self, entry: Function) -> Iterator[tuple[str, str]]:
-        """Yield an entry's name and what it asks for that no launch has."""
+    def _find_excess(self, function: Function) -> Iterator[tuple[str, str]]:
+        """Yield a function's name and what it asks for that no launch has."""
+        size = self.layouts[function.name].bytes
+        if size > MAX_STATIC_SHARED_BYTES:
+            most = f"{MAX_STATIC_SHARED_BYTES} bytes of static shared memory"
+            requirement = f"must have at most {most}"
+            yield function.name, self.describe_problem(function, requirement, size)
+        if function.is_entry:
+            yield from self._find_excess_of_entry(function)
+
+    def _find_excess_of_entry(self, entry: Function) -> Iterator[tuple[str, str]]:
         size = sum(parameter.size for parameter in entry.parameters)
         if size > MAX_PARAMETER_BYTES:
             requirement = f"must have at most {MAX_PARAMETER_BYTES} bytes of parameters"
@@ -165,45 +170,15 @@ class _Translator(Scope):
                 f'ck_sim_stop("trap", {stop}, &site); }}'
             )
 
-    def _define_variables(self) -> tuple[list[str], list[str]]:
-        """Return definitions of variables, and the function that stores addresses in them."""
-        definitions: list[str] = []
-        stores: list[str] = []
-        for name, cpp in self.variables.items():
-            variable = self.module.variables[name]
-            unit = TYPE_BYTES[variable.type]
-            if variable.size > _MAX_VARIABLE_BYTES:
-                requirement = f"must have at most {_MAX_VARIABLE_BYTES} bytes"
-                self.fail(name, requirement, variable.size)
-            content = bytearray()
-            for item in variable.initial:
-                word = 0
-                if isinstance(item, Immediate):
-                    word = constant_word(item, unit, as_float=variable.type in {"f32", "f64"})
-                elif isinstance(item, Register):
-                    pointer = f"{cpp} + {len(content)}"
-                    address = f"{self._address(item.name, name)} + (u64)({item.offset})"
-                    stores.append(f"store<u{8 * unit}>({pointer}, {address});")
-                content += word.to_bytes(unit, "little")
-            values = ", ".join(map(str, content.rstrip(b"\0")))
-            size = max(variable.size, 1)
-            definitions.append(
-                f"alignas({variable.alignment}) static unsigned char {cpp}_data[{size + RED_ZONE}]"
-                f" = {{{values}}}; static char* {cpp} = (char*){cpp}_data;"
-            )
-        return definitions, [f"{_INITIALISE} {{", *stores, "}"]
-
-    def _holding_functions(self) -> set[str]:
-        """Return the variables whose values lead to functions, which are this library's own."""
-        variables = self.module.variables
-        names = {
-            name: {item.name for item in variables[name].initial if isinstance(item, Register)}
-            for name in self.variables
+    def _functions(self) -> dict[str, str]:
+        """Return the functions whose addresses the initial values of variables have."""
+        initial = (i for v in self.module.variables.values() for i in v.initial)
+        names = dict.fromkeys(item.name for item in initial if isinstance(item, Register))
+        functions = {
+            self.module.aliases.get(name, name) for name in names if self.is_callable(name)
         }
-        holding = {name for name in names if not names[name] <= names.keys()}
-        while more := {name for name in names.keys() - holding if names[name] & holding}:
-            holding |= more
-        return holding
+        self.addressed |= functions
+        return {name: self.functions[name] for name in sorted(functions)}
 
     def _callable(self) -> str:
         """Return the function that indirect calls ask. Others' functions may be gone or differ."""
@@ -213,15 +188,6 @@ class _Translator(Scope):
             f"{_CALLABLE} {{ if (!({known or 'false'})) "
             f'{{ ck_sim_stop("misuse", {message}, site); }} return target; }}'
         )
-
-    def _address(self, name: str, holder: str) -> str:
-        if name in self.variables:
-            return f"(u64){self.variables[name]}"
-        if not self.is_callable(name):
-            requirement = "must have addresses of variables in memory or of functions"
-            self.fail(holder, requirement, name)
-        self.addressed.add(name)
-        return f"(u64)&{self.functions[name]}"
 
     def _describe_kernel(self, function: Function, shared: SharedLayout, text: FunctionText) -> str:
         """Return the library's description of a kernel."""
@@ -264,20 +230,6 @@ class _Translator(Scope):
         objects = ", ".join((*rows, "{}"))
         yield f"static const ck_sim_shared_object {name}_shared[] = {{{objects}}};"
 
-    def _describe_variables(self) -> list[str]:
-        own = self._holding_functions()
-        return [
-            initializer(
-                abi.VariableStruct,
-                name=quote(name),
-                place=f"&{cpp}",
-                bytes=self.module.variables[name].size,
-                is_constant=int(self.module.variables[name].space == "const"),
-                has_addresses=int(name in own),
-            )
-            for name, cpp in self.variables.items()
-        ]
-
     def _describe_instructions(self) -> list[str]:
         return [
             initializer(
@@ -298,10 +250,17 @@ def _refusal(name: str, why: str) -> str:
     return initializer(abi.RefusalStruct, name=quote(name), message=quote(why))
 
 
-def _exported(what: str, members: list[str]) -> Iterator[str]:
+def _symbols(names: Mapping[str, str], address: str) -> list[str]:
+    return [
+        initializer(abi.SymbolStruct, name=quote(name), address=address.format(cpp))
+        for name, cpp in names.items()
+    ]
+
+
+def _exported(kind: str, what: str, members: list[str]) -> Iterator[str]:
     """Yield an exported table, with one row more than it has: C++ has no empty arrays."""
     rows = ", ".join((*members, "{}"))
-    yield f"CK_SIM_EXPORT const ck_sim_{what} ck_sim_{what}s[] = {{{rows}}};"
+    yield f"CK_SIM_EXPORT const ck_sim_{kind} ck_sim_{what}s[] = {{{rows}}};"
     yield f"CK_SIM_EXPORT const uint32_t ck_sim_{what}_count = {len(members)};"
 
 

@@ -51,7 +51,7 @@ def _scale(count: int, observed: ObservedLaunch) -> int:
 def _count_instructions(observed: ObservedLaunch) -> Iterator[tuple[ctypes.Structure, int]]:
     """Yield rows of the library's instructions, and how often warps executed those."""
     own = (None, observed.kernel.structure.name)
-    for row in observed.kernel.module.instructions:
+    for row in observed.kernel.library.instructions:
         if row.kernel in own and observed.executions[row.block]:
             yield row, _scale(row.count * observed.executions[row.block], observed)
 

@@ -98,7 +98,7 @@ class Finding:
     other : OtherAccess or None
         The other access of a race, if it is one; where an undefined value is used, if elsewhere.
     library : str
-        The library that has the kernel: kernels of the same name can differ.
+        The module that has the kernel: kernels of the same name can differ.
     name : str
         What the kernel's text calls the array; empty if that is not known.
 

@@ -166,7 +166,7 @@ class TrafficReport(_LiveReport):
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         module = observed.kernel.module
-        name, library = observed.kernel.name, module.path.name
+        name, library = observed.kernel.name, module.ptx.key
         known = (k for k in self.kernels if (k.kernel, k.library) == (name, library))
         kernel = next(known, None) or KernelTraffic(name, library)
         if not kernel.launches:

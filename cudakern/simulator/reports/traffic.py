@@ -158,7 +158,7 @@ class KernelTraffic:
     Attributes
     ----------
     kernel, library : str
-        Its name, and the library that has it: kernels of the same name can differ.
+        Its name, and the module that has it: kernels of the same name can differ.
     launches : int
         How often it ran.
     lines : list of LineTraffic

@@ -68,13 +68,13 @@ def _add_names(finding: Finding, observed: ObservedLaunch, sources: Sources) -> 
     finding = _add_code(finding, name, observed, sources)
     if other is not None:
         other = _add_code(other, name if finding.kind == "race" else "", observed, sources)
-    return replace(finding, other=other, library=observed.kernel.module.path.name, name=name)
+    return replace(finding, other=other, library=observed.kernel.module.ptx.key, name=name)
 
 
 def _add_code(access: _Access, name: str, observed: ObservedLaunch, sources: Sources) -> _Access:
     """Return an access with the text of its line, and the column where that indexes an array."""
     module = observed.kernel.module
-    library = module.path.name
+    library = module.ptx.key
     add_texts(sources, library, module.ptx, access.stack)
     code = find_line(sources, library, access.source)
     return replace(access, code=code, column=_find_column(code, name, access.access, access.column))

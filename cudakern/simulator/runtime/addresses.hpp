@@ -48,7 +48,7 @@ template <typename Visit>
 inline void for_variables(const ck_sim_variable* variables, uint64_t count, Visit visit) {
   for (uint64_t i = 0; i < count; ++i) {
     if (variables[i].bytes <= kMostVariableBytes &&
-        reinterpret_cast<uint64_t>(*variables[i].place) % sizeof(uint64_t) == 0) {
+        reinterpret_cast<uint64_t>(variables[i].start) % sizeof(uint64_t) == 0) {
       visit(variables[i], i);
     }
   }

@@ -189,7 +189,7 @@ inline void find_addresses(GuardedArrays* arrays, const char* parameters, uint32
   for_addresses(parameters + from, bytes - from, low, high, mark);
   for_variables(arrays->variables, arrays->variable_count,
                 [=](const ck_sim_variable& variable, uint64_t) {
-                  for_addresses(*variable.place, variable.bytes, low, high, mark);
+                  for_addresses(variable.start, variable.bytes, low, high, mark);
                 });
   for (const GuardedArray& array : *arrays) {
     if (array.first == &array) {
@@ -369,7 +369,7 @@ inline void leave_arrays(Launch* launch) {
     };
     for_variables(arrays->variables, arrays->variable_count,
                   [=](const ck_sim_variable& variable, uint64_t) {
-                    for_addresses(*variable.place, variable.bytes, low, high, put_back);
+                    for_addresses(variable.start, variable.bytes, low, high, put_back);
                   });
   }
   for (const GuardedArray& array : *arrays) {

@@ -167,13 +167,19 @@ struct ck_sim_kernel {
 /// The linker's names for the first byte of a library, and for the end of its code.
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etext[];
 
-/// A variable of a module. The library exports `ck_sim_variables` and `ck_sim_variable_count`.
+/// A variable of a module in memory, which all its libraries share.
 struct ck_sim_variable {
   const char* name;
-  char** place;  // its address; the loader may put that of another library's variable there
+  char* start;
   uint64_t bytes;
   uint32_t is_constant;
-  uint32_t has_addresses;  // whether its initial value has addresses in this library
+};
+
+/// What a library has by name. It exports `ck_sim_places`: words for the addresses of the variables
+/// that it uses; `ck_sim_functions`, its own; and how many there are, as `ck_sim_place_count`.
+struct ck_sim_symbol {
+  const char* name;
+  void* address;
 };
 
 /// An entry that is not executed. The library exports `ck_sim_refusals`, `ck_sim_refusal_count`.

@@ -319,7 +319,7 @@ def test_nvrtc_compiles_while_the_runtime_is_built(quick, name):
     wait = 'for i in $(seq 300); do ls "CACHE"/*.ptx && break; sleep 0.1; done'
     cache = quick(f'{wait}; [ "$i" != 300 ] || exit', str(name))
     if name is None:
-        ModuleLoader().compile(ptx_of_code(code_of(KERNEL.replace("VALUE", "1"))))
+        ModuleLoader().compile(ptx_of_code(code_of(KERNEL.replace("VALUE", "1"))), "k")
     else:
         head = "template <typename T>" if "<" in name else ""
         code = f"{head} __global__ void k(int* x) {{ *x = 7; }}"
@@ -374,7 +374,7 @@ def test_two_processes_share_an_empty_cache(quick):
 
 
 def test_an_edit_is_another_library(cache, tmp_path, monkeypatch, forget):
-    def build(_toolchain, name, *_):
+    def build(_toolchain, name, *_, **__):
         return make(name, lambda folder, _: (folder / name).touch()).path
 
     monkeypatch.setattr(toolchain_module.Toolchain, "build", build)
@@ -383,7 +383,7 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch, forget):
         """Return how many libraries there are after building that of a text."""
         toolchain = find_toolchain()
         ptx = ptx_of_code(code_of(KERNEL.replace("VALUE", value)))
-        build_library(ptx, toolchain, toolchain.runtime(checked=checked), checked=checked)
+        build_library(ptx, ["k"], toolchain, toolchain.runtime(checked=checked), checked=checked)
         return len(libraries(cache))
 
     def edit(name):
@@ -422,9 +422,40 @@ def test_observed_launches_need_no_library_for_plain_ones(quick):
     assert kernel.startswith("module_compute_")
 
 
+SEVERAL = """
+__device__ int total;
+__device__ __noinline__ int twice(int x) { return 2 * x; }
+extern "C" __global__ void one(int* x) { *x = twice(atomicAdd(&total, 1)); }
+extern "C" __global__ void two(int* x) { *x = twice(total); }
+extern "C" __global__ void three(int* x) { *x = 3; }
+"""
+
+
+def test_only_what_is_launched_is_compiled(quick):
+    cache, x = quick(), np.zeros(1, np.int32)
+    module = ck.simulator.RawModule(code=SEVERAL)
+    assert module.get_global("total").tolist() == [0] * 4
+    assert not [name for name in libraries(cache) if name.startswith("module")]
+    for name, expected in (("two", 0), ("one", 0), ("two", 2), ("one", 2)):
+        module.get_function(name)((1,), (1,), (x,))
+        assert x.tolist() == [expected]
+    assert len(libraries(cache)) == 3  # the runtime, two kernels
+    module.compile()
+    assert len(libraries(cache)) == 4
+
+
+def test_kernels_of_a_module_are_compiled_at_once(quick, tmp_path):
+    """Each compiler waits until another one runs, too."""
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    both = f"touch {begun}/$$; for i in $(seq 300); do [ $(ls {begun} | wc -l) -gt 1 ] && break; "
+    quick(f'case "$*" in *-soname*) ;; *) {both} sleep 0.1; done; [ "$i" != 300 ] || exit;; esac')
+    ck.simulator.RawModule(code=SEVERAL.partition('extern "C" __global__ void three')[0]).compile()
+
+
 def test_a_damaged_library_is_built_again():
     text, toolchain = KERNEL.replace("VALUE", f"3; // {time.monotonic_ns()}\n"), find_toolchain()
-    path = build_library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
+    path = build_library(ptx_of_code(code_of(text)), ["k"], toolchain, toolchain.runtime())
     whole = path.read_bytes()
     path.write_bytes(whole[:4096])  # loading that would end this process
     x = np.zeros(2, np.int32)
@@ -435,7 +466,9 @@ def test_a_damaged_library_is_built_again():
 
 def test_a_library_that_cannot_be_loaded_stays(monkeypatch):
     toolchain, macros = find_toolchain(), (("VALUE", "3"),)
-    path = build_library(ptx_of_code(code_of(KERNEL, macros)), toolchain, toolchain.runtime())
+    path = build_library(
+        ptx_of_code(code_of(KERNEL, macros)), ["k"], toolchain, toolchain.runtime()
+    )
     loader._load_runtime(toolchain, checked=False)  # noqa: SLF001
 
     def load(name):

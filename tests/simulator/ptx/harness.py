@@ -387,7 +387,7 @@ def loaded(ptx: str) -> LoadedModule:
 
 @cache
 def _loaded(ptx: str, _: Toolchain) -> LoadedModule:
-    return _LOADER.load(ptx_of_text(ptx, "rows.ptx"))
+    return _LOADER.load(ptx_of_text(ptx, "rows.ptx"), together=True)
 
 
 def compiled(text: str) -> str:

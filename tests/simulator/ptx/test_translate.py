@@ -584,7 +584,7 @@ def test_entries_have_shared_memory_apart():
     run(text, y)
     assert y.tolist() == [8, 4]
     run(text, y, "l")
-    assert y.tolist() == [8, 108]
+    assert y.tolist() == [0, 100]  # it does not reach the function
 
 
 def test_plain_and_checked_launches_share_variables_but_no_addresses_of_functions():
@@ -604,6 +604,29 @@ def test_plain_and_checked_launches_share_variables_but_no_addresses_of_function
         with mode():
             run(text, y)
         assert y.tolist() == [5 * number] * 3 + [3]
+
+
+def test_functions_by_address_are_those_of_all_entries_that_pass_addresses():
+    """An entry gets the address of a function that only another one names."""
+    text = (
+        HEAD
+        + ".func (.reg .u32 %r) f() { mov.u32 %r, 6; ret; } .global .u64 table[2] = {f, g};"
+        + ".func (.reg .u32 %r) g() { mov.u32 %r, 7; ret; } .alias h, g; .global .u64 left;"
+        + entry("mov.u64 %d1, h; st.global.u64 [left], %d1;", "leave")
+        + entry(
+            "ld.global.u64 %d1, [left]; call (%r1), %d1, (), p; ld.global.u64 %d2, [table];"
+            "call (%r2), %d2, (), p; p: .callprototype (.reg .u32 _) _ ();" + stored("%r1", "%r2")
+        )
+        + entry(stored("8"), "alone")
+    )
+    for mode in (nullcontext, checked):
+        y = poison(2, np.uint32)
+        with mode():
+            run(text, y, "leave")
+            run(text, y)
+            assert y.tolist() == [7, 6]
+            run(text, y, "alone")
+        assert y.tolist() == [8, 6]
 
 
 # Refused texts
@@ -823,7 +846,7 @@ SHARED = (
     + ".shared .align 4 .b8 _ZZ1fvE4mine[40]; .shared .b8 plain[2]; .extern .shared .b8 more[];"
     + ".func f() { st.shared.u32 [_ZZ1fvE4mine], 1; ret; }"
     + entry(
-        ".shared .align 64 .b8 _ZZN1a1kIfEEvPT_E4tile_0[1000]; mov.u32 %r1, plain;"
+        ".shared .align 64 .b8 _ZZN1a1kIfEEvPT_E4tile_0[1000]; call f; mov.u32 %r1, plain;"
         "mov.u32 %r2, more; mov.u32 %r3, _ZZN1a1kIfEEvPT_E4tile_0; " + stored("%r1", "%r2", "%r3")
     )
     + entry("mov.u32 %r1, more;" + stored("%r1"), "l")

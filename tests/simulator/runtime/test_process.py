@@ -281,8 +281,8 @@ def test_contexts_of_the_c_library_and_guards_of_old_hosts_serve_too(monkeypatch
         def digest(self, *more):
             return super().digest(*defines, *more)
 
-        def build(self, name, source, parts, flags, *more):
-            return super().build(name, source, parts, (*flags, *defines), *more)
+        def build(self, name, source, parts, flags, *more, **told):
+            return super().build(name, source, parts, (*flags, *defines), *more, **told)
 
     portable = Portable(toolchain.command, toolchain.version)
     runtime = loader._load_runtime(portable, checked=False)  # noqa: SLF001
