@@ -1,4 +1,4 @@
-"""Speed of the simulator: plain launches beside C++, POCL and NumPy, observed ones per access."""
+"""Speed of the simulator: first launches, plain ones beside C++, POCL and NumPy, observed ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import numpy as np
 
 import cudakern as ck
 from cudakern._commands import console
+from cudakern.engines.simulator import ptx_of
+from cudakern.operators.operator import specialisations
 from cudakern.simulator import RawModule, checked, traffic
+from cudakern.simulator.libraries.build import build_library
 from cudakern.simulator.libraries.toolchain import find_toolchain
+from cudakern.simulator.sources import text_to_ptx
+from cudakern.simulator.sources.text_to_ptx import Code
 from perf.cases import MODULES
 from perf.peers.cupy import CupyPeer
 from perf.static import pocl, user_kernels
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from cudakern.simulator.sources.text_to_ptx import Ptx
     from perf.cases.base import Workload
     from perf.static.comparison import Prepare, Row
     from perf.static.user_kernels import Ready, UserKernel
@@ -35,6 +42,8 @@ if TYPE_CHECKING:
 CPP, POCL, NUMPY = "C++", "POCL", "NumPy"
 #: Options of the loops in C++.
 OPTIONS = ("-O2", "-march=native")
+#: The largest kernel whose first launch is timed.
+LARGEST = "ck_nonzero_coordinates_stream_w4_u32_o32"
 #: Elements that plain launches are compared over.
 ELEMENTS = 2**20
 #: How many times as long as loops in C++ the kernels of users may take, by the geometric mean and
@@ -248,7 +257,47 @@ def measure_observed(rng: np.random.Generator) -> list[str]:
     return broken
 
 
+def cold_kernels() -> Iterator[tuple[str, Ptx, str]]:
+    """Yield title, PTX and symbol of twelve kernels: those of users, and a large one of ours."""
+    path = user_kernels.SOURCE
+    ptx = text_to_ptx.ptx_of_code(Code(path.name, path.read_text(encoding="utf-8"), path=path))
+    for kernel in user_kernels.kernels(2**14, np.random.default_rng(0)):
+        yield kernel.title, ptx, kernel.name
+    stream = (s for s in specialisations() if s.entry == LARGEST)
+    yield "nonzero, stream", ptx_of(next(stream)), LARGEST
+
+
+def measure_cold() -> None:
+    """Print the processor time of first launches: of what makes C++ of PTX, and of the compiler.
+
+    The runtimes and the PTX are there. Each library is made anew, in a folder of its own.
+    """
+    toolchain, kernels = find_toolchain(), [*cold_kernels()]
+    runtimes = {checked: toolchain.runtime(checked=checked) for checked in (False, True)}
+    forms = ("few threads", "many threads", "checked")
+    totals: dict[str, float] = dict.fromkeys(forms, 0.0)
+    rows = []
+    for title, ptx, symbol in kernels:
+        ptx.text()
+        cells = [title]
+        for name in forms:
+            checked, fast = name == "checked", name == "many threads"
+            with tempfile.TemporaryDirectory() as folder:
+                build = partial(build_library, ptx, [symbol], toolchain, runtimes[checked])
+                start = sum(os.times()[:4])
+                with mock.patch.dict(os.environ, CUDAKERN_CACHE_DIR=folder):
+                    build(checked=checked, fast=fast)
+                spent = sum(os.times()[:4]) - start
+            totals[name] += spent
+            cells.append(f"{1000 * spent:.0f}")
+        rows.append(tuple(cells))
+    rows.append(("all", *(f"{1000 * total:.0f}" for total in totals.values())))
+    console.show("first launches: milliseconds of processor time to compile a kernel")
+    console.show_table(rows, ("kernel", *forms))
+
+
 def measure() -> list[str]:
     """Print the figures; return which budgets are broken."""
     rng = np.random.default_rng(0)
+    measure_cold()
     return measure_plain(rng) + measure_observed(rng)

@@ -58,9 +58,10 @@ FLAGS = (
 #: Of GCC alone. Version 12 merges an aligned and an unaligned load of the same address into an
 #: aligned one. Registers of a function as a whole are allocated sooner than those of its loops.
 _GCC_FLAGS = ("-fno-if-conversion", "-fira-region=one")
-#: Neither kernels nor runtimes need the C++ library; to link it takes a fifth of a small kernel's
-#: time.
-_GCC_LINKS = ("-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
+#: Neither kernels nor runtimes need the C++ library. What kernels need of C's is there, since
+#: runtimes have loaded it: to link it takes a fifth of a small kernel's time.
+_GCC_RUNTIME_LINKS = ("-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
+_GCC_KERNEL_LINKS = ("-nostartfiles", "-nodefaultlibs", "-lm", "-lgcc")
 _SIMULATOR = Path(__file__).resolve().parents[1]
 #: The first file of the plain runtime and of the checked one; all headers come with it.
 _RUNTIME, _CHECKED_RUNTIME = "runtime.cpp", "checked.cpp"
@@ -145,7 +146,8 @@ class Toolchain:
                 (folder / file_name).write_text(text, encoding="utf-8", errors="surrogatepass")
             compiled = (*self.command, *FLAGS, *flags, parts[0][0])
             if not self.is_zig:
-                own, last = (_GCC_FLAGS, _GCC_LINKS) if self.is_gcc else ((), ())
+                own = _GCC_FLAGS if self.is_gcc else ()
+                last = (_GCC_KERNEL_LINKS if part else _GCC_RUNTIME_LINKS) if own else ()
                 execute(*compiled, *own, "-pthread", "-shared", *links, *last, "-o", name)
             else:
                 execute(*compiled, "-c", "-o", "kernel.o")

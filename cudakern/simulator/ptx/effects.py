@@ -10,13 +10,33 @@ Words are separated by commas::
     mbarrier                     an object at which accesses of the whole cluster meet
     returns                      its result is what was in memory
     moves                        what it loads, stores or moves stays as it is
-    waits                        others may run meanwhile
+    copies                       its result is its operand, in registers of the same type
+    cheap                        a thread computes it anew rather than keep its result
+    waits                        others may run meanwhile; a thread cannot be left there
+    yields                       others may run after it, in whose turn the thread can be left
+    tells                        others may wait for what it writes
     fails                        it can end the launch
+    matrix                       vectors of registers have any length, which the runtime compares
     aligned                      all lanes of a warp must come to it together
     noncoherent                  it reads what nobody may write while the kernel runs
     proxy                        it is of the asynchronous proxy, or a fence between that and others
-    ends                         its basic block: the thread goes on elsewhere, or not at all
+    ends                         its basic block
+    leaves                       ... since the thread goes on elsewhere, or not at all
     nothing                      of all this
+
+What becomes of undefined values is told in a word, too, which lines ``UNDEFINED: word`` tell for
+all rows after them::
+
+    whole                        any undefined byte makes all of the result undefined
+    bytes, halves                ... makes that byte, or that half of 16 bits, undefined
+    and, or                      likewise, unless another operand decides the result
+    compare, select              a predicate may decide the result
+    shift_left, shift_right, narrow, extract, insert, permute    bytes go to other places
+    move                         bytes stay as they are, also in vectors
+    pass                         they go through parameters or results of functions
+    load, store                  they come from memory, or go there
+    lane, lanes, fragments       they come from another lane, or from all of the warp
+    use                          operands must be defined, and results are
 """
 
 from __future__ import annotations
@@ -33,10 +53,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _ACCESSING = ("reads", "writes", "atomic", "mbarrier", "aligned", "noncoherent", "proxy")
-_WORDS = {
-    **{word: BITS[word] for word in _ACCESSING},
-    **dict.fromkeys(("fences", "returns", "moves", "waits", "fails", "ends", "nothing"), 0),
-}
+_OTHERS = """
+fences returns moves copies cheap waits yields tells fails matrix ends leaves nothing
+"""
+_WORDS = {**{word: BITS[word] for word in _ACCESSING}, **dict.fromkeys(_OTHERS.split(), 0)}
+#: What an instruction that only computes results can be, besides.
+_COMPUTING = frozenset({"nothing", "moves", "copies", "cheap"})
+_RULES = """
+whole bytes halves and or compare select shift_left shift_right narrow extract insert permute move
+pass load store lane lanes fragments use
+"""
+#: What can become of undefined values.
+UNDEFINED = frozenset(_RULES.split())
 _NAME_WORDS = {"nc": BITS["noncoherent"], "cas": BITS["compares"], "inval": BITS["invalidates"]}
 _ORDERS = {
     "relaxed": 0,
@@ -45,6 +73,7 @@ _ORDERS = {
     "acq_rel": BITS["acquires"] | BITS["releases"],
     "sc": BITS["acquires"] | BITS["releases"] | BITS["sequential"],
 }
+_SPACES = {"global", "shared", "const", "local", "param"}
 _BYTES = re.compile(r"(\d+|[a-z]) bytes")
 _ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(SCOPES)})")
 
@@ -68,12 +97,23 @@ class Effects:
     @cached_property
     def involves_others(self) -> bool:
         """Whether others may run meanwhile, or see what it does. Moves have to say so."""
-        return bool(self.words & {"waits", "fails"} or ("moves" not in self and self.needs_site))
+        told = self.words & {"waits", "yields", "tells", "fails"}
+        return bool(told or ("moves" not in self and self.needs_site))
+
+    @cached_property
+    def is_seen(self) -> bool:
+        """Whether others can see what it does, or do something meanwhile."""
+        return self.involves_others or "writes" in self
+
+    @cached_property
+    def computes(self) -> bool:
+        """Whether it only computes results."""
+        return self.words <= _COMPUTING
 
     @cached_property
     def needs_site(self) -> bool:
         """Whether the runtime is asked, or the checker."""
-        return not self.words <= {"nothing", "ends", "moves"}
+        return not self.words <= _COMPUTING | {"ends", "leaves"}
 
     def access(self, name_words: Sequence[str]) -> int:
         """Return the bits of `Site.access` for an instruction whose name has these words."""
@@ -113,6 +153,11 @@ def _first(words: Iterable[str], known: Mapping[str, int], default: int) -> int:
 def lanes_of(name: str) -> int:
     """Return the length of the vectors that an instruction's name tells of; 0 for none."""
     return _first(name.split("."), LANES, 0)
+
+
+def spaces_in(name_words: Iterable[str]) -> tuple[str, ...]:
+    """Return the state spaces that an instruction's name tells of."""
+    return tuple(word for word in name_words if word.partition("::")[0] in _SPACES)
 
 
 def size_in(name_words: Sequence[str]) -> int | None:

@@ -14,37 +14,48 @@ the last modifier that is a type. ``d``, ``p`` and ``q`` are results if they com
 
 Effects stand in parentheses behind the pattern: ``(reads, writes, atomic, relaxed gpu)``. They are
 the words of `effects`; behind ``; `` follow those of ``arrival``, see below. An instruction that
-only computes results has none.
+only computes results may have none, but what becomes of undefined values.
 
 The C++ is an expression for the result, behind ``; `` one for the second result, which sees the
 first; or statements, which end in ``;`` and assign to results.
 Fields in braces are replaced: operands by values of the C++ types of their PTX types (``u32``,
 ``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
-words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
-type of ``TYPE``; ``U`` by the unsigned one, which operands have then, too; ``site`` by a pointer to
-the instruction's `Site`, ``arrival`` by one of what it does to an mbarrier besides. It also sees
-``me``, the thread's `View`; ``window``, where the block's shared memory starts; and ``cc``, the
-carry flag. Where the processor takes subnormal floats for zeros, ``ftz`` is replaced by 2.
+words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0, but by 2 where the
+processor takes subnormal floats for zeros. Others are
+
+    T                   the C++ type of ``TYPE``
+    site, arrival       a pointer to the instruction's `Site`; to one of what it does to an mbarrier
+    access              the bits of what it does to memory
+    me, lane            the thread's `View`, and its number in the warp
+    carry, overflow     the carry flag, and where to leave it
 
 What threads do together is written ``Vote({a}) meets {m}: {met}.all(); {met}.any()``: an object
 that each makes, the mask of the lanes that meet, or ``block``, and an expression for each result.
 
-Where the C++ depends on more than types, ``@name`` names the Python that writes it.
+Where the C++ depends on more than types, ``@name`` names what writes it in `printer`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import product
+from itertools import chain, product
 from string import Formatter, Template
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.effects import Effects, parse_effects, size_in
+from cudakern.simulator.ptx.effects import (
+    UNDEFINED,
+    Effects,
+    lanes_of,
+    parse_effects,
+    size_in,
+    spaces_in,
+)
 from cudakern.simulator.ptx.model import TYPE_BYTES, Vector
 from cudakern.simulator.ptx.modifiers import head_of, take_word
+from cudakern.simulator.ptx.values import type_of_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,8 +66,12 @@ _ROW = re.compile(r"(\S+) (.+?)(?: \(([^()]*)\))? =(?: (.*))?")
 _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
 _OPERAND = re.compile(r"([\[(]?)(\w+)[\])]?(?::(\w+))?")
 _MEETING = re.compile(r"(.*) meets (?:block|\{(\w)\}):(.*)")
+_OPCODE = re.compile(r"\S+ (\w+)")
 #: Results in patterns, if they come first.
 _RESULTS = {"d", "p", "q"}
+#: Fields of C++ that are neither operands nor words, and those that only a thread has.
+_OF_THREAD = frozenset({"me", "lane", "carry", "overflow"})
+_FIELDS = frozenset({"site", "arrival", "access", *_OF_THREAD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +90,7 @@ class Meeting(NamedTuple):
     made: str  # C++
     mask: str  # or none, for a barrier of the block
     results: tuple[str, ...]  # expressions of C++
+    fields: frozenset[str]  # of what each makes
 
 
 @dataclass(frozen=True)
@@ -87,6 +103,7 @@ class Form:
     arrival: Effects | None  # of the second site, if there is one
     code: str  # C++: an expression for the first operand, or statements
     sets: Mapping[str, str] = field(default_factory=dict)  # words of the pattern's names
+    undefined: str = ""  # what becomes of undefined values
 
     def __post_init__(self) -> None:
         lacking = _lacking(self)
@@ -110,7 +127,24 @@ class Form:
         if match is None:
             return None
         results = tuple(filter(None, match[3].strip().split("; ")))
-        return Meeting(match[1], match[2] or "", results)
+        return Meeting(match[1], match[2] or "", results, _fields_of(match[1]))
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields of the C++."""
+        return _fields_of(self.code)
+
+    @cached_property
+    def expressions(self) -> tuple[str, ...]:
+        """The C++ of each result, if it is expressions."""
+        is_statement = self.code.endswith(";") or self.writer or self.meeting is not None
+        return () if is_statement else tuple(self.code.split("; "))
+
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether it only computes results, of its operands alone, for any thread."""
+        has_address = any(o.is_address for position in self.operands for o in position)
+        return self.effects.computes and not has_address and self.fields.isdisjoint(_OF_THREAD)
 
     @cached_property
     def operands(self) -> tuple[tuple[OperandForm, ...], ...]:
@@ -184,6 +218,10 @@ def _operand(text: str) -> OperandForm:
     return OperandForm(name, kind or "", bracket == "[", bracket == "(")
 
 
+def _fields_of(code: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in Formatter().parse(code) if name is not None)
+
+
 # What a row must say
 
 
@@ -192,21 +230,24 @@ def _message(row: str, requirement: str) -> str:
 
 
 def _lacking(form: Form) -> str:
-    fields = {name for _, name, _, _ in Formatter().parse(form.code) if name is not None}
-    effects = form.effects
+    fields, effects = form.fields, form.effects
     if not form.code:
         return "have C++ behind ' = '"
-    if not effects.words and not effects.order:
+    if effects.computes and "nothing" not in effects and not effects.order:
         if "site" in fields:
             return "say why its C++ has {site}, such as (waits), (fails) or (reads)"
-        if any(operand.is_address for position in form.operands for operand in position):
+        if any(o.is_address for p in form.operands for o in p) and "moves" not in effects:
             return "say what it does at its address, such as (reads), (writes) or (nothing)"
-        if not form.results:
+        if not (form.results or "moves" in effects):
             return "say what it does, as it has no result, such as (waits), (writes) or (nothing)"
+    if form.undefined not in UNDEFINED:
+        known = ", ".join(sorted(UNDEFINED))
+        got = f"; got {form.undefined!r}" if form.undefined else ""
+        return f"say what becomes of undefined values, such as 'UNDEFINED: whole' ({known}){got}"
     return "" if form.writer else _contradicting(form, fields) or _unknown(form, fields)
 
 
-def _contradicting(form: Form, fields: set[str]) -> str:
+def _contradicting(form: Form, fields: frozenset[str]) -> str:
     """Return what a row must say for its effects."""
     effects, (name, _) = form.effects, next(form.spellings())
     has_site = "site" in fields or (form.meeting is not None and "waits" in effects)
@@ -223,30 +264,66 @@ def _contradicting(form: Form, fields: set[str]) -> str:
     return ""
 
 
-def _unknown(form: Form, fields: set[str]) -> str:
+def _unknown(form: Form, fields: frozenset[str]) -> str:
     """Return what a row must say for its operands to be known."""
     operands = [operand for position in form.operands for operand in position]
     name, words = next(form.spellings())
     for operand in operands:
         if not operand.is_address and type_of(operand, name, words) not in TYPE_BYTES:
             return f"tell the type of {operand.name}, such as {operand.name}:u32"
-    known = {"site", "arrival", *words, *(operand.name for operand in operands)}
-    known |= {"T", "U"} if "TYPE" in words else set()
+    known = {*_FIELDS, *words, *(operand.name for operand in operands)}
+    known |= {"T"} if "TYPE" in words else set()
     known |= {"met"} if form.meeting is not None else set()
     unknown = ", ".join(sorted(fields - known))
     return f"name operands, words or fields in its C++; got {{{unknown}}}" if unknown else ""
 
 
-def rows(text: str, *variants: Mapping[str, str]) -> tuple[Form, ...]:
+class Rows(Sequence[Form]):
+    """The rows of a text. Each is read when it is asked for: a kernel needs few of them."""
+
+    def __init__(self, lines: Iterable[tuple[str, Mapping[str, str]]] = ()) -> None:
+        self._lines = [*lines]
+        self._forms: dict[int, Form] = {}
+
+    @cached_property
+    def _by_opcode(self) -> dict[str, list[int]]:
+        numbers: dict[str, list[int]] = {}
+        for number, (line, _) in enumerate(self._lines):
+            match = _OPCODE.match(line)
+            numbers.setdefault(match[1] if match else "", []).append(number)
+        return numbers
+
+    def of(self, opcode: str) -> list[Form]:
+        """Return the rows of instructions that start with an opcode."""
+        return [self[number] for number in self._by_opcode.get(opcode, ())]
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, number):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204  of a sequence
+        if isinstance(number, slice):
+            return [self[i] for i in range(len(self))[number]]
+        form = self._forms.get(number)
+        if form is None:
+            form = self._forms[number] = _form(*self._lines[number])
+        return form
+
+    def __add__(self, other: Rows) -> Rows:
+        return Rows((*self._lines, *other._lines))
+
+
+def rows(text: str, *variants: Mapping[str, str]) -> Rows:
     """Return the rows of a text, whose lines are ``section pattern (effects) = C++``.
 
-    ``NAME: words`` says what an upper-case name stands for in the lines after it. Lines that are
+    ``NAME: words`` says what an upper-case name stands for in the lines after it; ``HEADER`` names
+    another header than the chapter's, ``UNDEFINED`` what becomes of undefined values; ``OPERANDS:
+    unsigned`` says that signs do not matter, else they are ``typed``. Lines that are
     indented go on with the one before, those that start with # are comments. Of each variant there
     are all rows, where ``$key`` stands for its text, which may have such keys, too.
     """
-    sets: dict[str, str] = {}
-    forms = []
+    lines = []
     for variant in variants or ({},):
+        sets: dict[str, str] = {}
         filled = text
         while "$" in filled:
             filled = Template(filled).substitute(variant)
@@ -255,8 +332,8 @@ def rows(text: str, *variants: Mapping[str, str]) -> tuple[Form, ...]:
             if colon and name.isupper():
                 sets = {**sets, name: words}
             elif line and not line.startswith("#"):
-                forms.append(_form(line, sets))
-    return tuple(forms)
+                lines.append((line, sets))
+    return Rows(lines)
 
 
 def _form(line: str, sets: Mapping[str, str]) -> Form:
@@ -265,23 +342,30 @@ def _form(line: str, sets: Mapping[str, str]) -> Form:
         raise ValueError(_message(line, "be section, pattern, (effects) and ' = ' with C++"))
     section, pattern, words, code = match.groups()
     first, has_second, second = (words or "").partition("; ")
+    told = first.split(", ")
+    undefined = next((word for word in told if word in UNDEFINED), sets.get("UNDEFINED", ""))
+    first = ", ".join(word for word in told if word not in UNDEFINED)
     try:
         effects = parse_effects(first)
         arrival = parse_effects(second) if has_second else None
     except ValueError as error:
         raise ValueError(_message(f"{section} {pattern}", str(error))) from None
-    return Form(section, pattern, effects, arrival, (code or "").strip(), sets)
+    return Form(section, pattern, effects, arrival, (code or "").strip(), sets, undefined)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The form of an instruction, the words of its sets and flags, and the header of its C++."""
+    """The form of an instruction of a name, and what follows from that name."""
 
     form: Form
-    fields: Mapping[str, str]
-    header: str
+    header: str  # of its C++
+    name: str
+    words: tuple[str, ...]  # of the name
+    fields: Mapping[str, str]  # of the C++: the words of sets and flags, types
     types: Mapping[str, str]  # PTX types of operands other than addresses
     access: int  # bits of `Site.access`
+    lanes: int  # of vectors; 0 for none
+    spaces: tuple[str, ...]  # of addresses, as far as they are named
 
     def results(self, instruction: Instruction) -> int:
         """Return how many of an instruction's operands are results."""
@@ -296,24 +380,24 @@ class Match:
 class Table:
     """All forms by the full names of their instructions."""
 
-    def __init__(self, forms: Iterable[tuple[Form, str]]) -> None:
-        self._by_opcode: dict[str, list[tuple[Form, str]]] = {}
+    def __init__(self, chapters: Iterable[tuple[Rows, str]]) -> None:
+        self._chapters = [*chapters]  # with the headers of their C++
         self._named = cache(self._matches)
-        self.writers: set[str] = set()  # names behind ``@``
         self.find = cache(self._find)
-        for form, header in forms:
-            self._by_opcode.setdefault(form.opcode, []).append((form, header))
-            self.writers |= {form.writer} - {""}
+
+    @property
+    def writers(self) -> set[str]:
+        """Names behind ``@``."""
+        return {form.writer for form in chain(*(forms for forms, _ in self._chapters))} - {""}
 
     def _matches(self, name: str) -> list[Match]:
-        words = name.split(".")
-        forms, present = self._by_opcode.get(words[0], ()), {*words}
-        likely = (form for form in forms if form[0].required <= present <= form[0].known)
-        matches = ((form, form.match(name), header) for form, header in likely)
+        words = tuple(name.split("."))
+        present = {*words}
         return [
-            Match(form, fields, header, _types(form, name, fields), form.effects.access(words[1:]))
-            for form, fields, header in matches
-            if fields is not None
+            _match(form, form.sets.get("HEADER", header), name, words, fields)
+            for forms, header in self._chapters
+            for form in forms.of(words[0])
+            if form.required <= present <= form.known and (fields := form.match(name)) is not None
         ]
 
     def _find(self, name: str, operands: int, predicates: tuple[int, ...] = ()) -> Match | None:
@@ -329,12 +413,22 @@ class Table:
         return best
 
 
+def _match(
+    form: Form, header: str, name: str, words: tuple[str, ...], fields: dict[str, str]
+) -> Match:
+    if "TYPE" in fields:
+        fields["T"] = type_of_value(fields["TYPE"])
+    access = form.effects.access(words[1:])
+    types = _types(form, name, fields)
+    return Match(form, header, name, words, fields, types, access, lanes_of(name), spaces_in(words))
+
+
 def _types(form: Form, name: str, fields: Mapping[str, str]) -> dict[str, str]:
     if form.writer:
         return {}
     operands = (o for position in form.operands for o in position if not o.is_address)
     types = {operand.name: type_of(operand, name, fields) for operand in operands}
-    if "{U}" not in form.code:
+    if form.sets.get("OPERANDS") != "unsigned":
         return types
     return {name: kind.replace("s", "u") for name, kind in types.items()}
 

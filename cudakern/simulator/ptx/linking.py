@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.ptx.basic_blocks import names_in
 from cudakern.simulator.ptx.contents import Contents, Variable
 from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.model import (
@@ -17,6 +16,7 @@ from cudakern.simulator.ptx.model import (
     Targets,
     Vector,
 )
+from cudakern.simulator.ptx.operations import names_in
 from cudakern.simulator.ptx.values import constant_word, shorten
 
 if TYPE_CHECKING:
@@ -125,9 +125,7 @@ class _Links:
                 not self.by_address.isdisjoint(self.reached([name])),
             )
 
-    def _initial(
-        self, variable: Declaration
-    ) -> tuple[bytes, tuple[StoredAddress, ...]]:
+    def _initial(self, variable: Declaration) -> tuple[bytes, tuple[StoredAddress, ...]]:
         unit, content, addresses = TYPE_BYTES[variable.type], bytearray(), []
         for item in variable.initial:
             word = 0

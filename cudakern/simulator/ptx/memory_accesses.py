@@ -1,36 +1,44 @@
-"""What a function's instructions do to memory: guesses, parts of values, results in use."""
+"""What operations do to memory, as others show: guesses, parts of values, results in use."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.access_bits import BITS
-from cudakern.simulator.ptx.basic_blocks import names_in
-from cudakern.simulator.ptx.effects import lanes_of, size_in
-from cudakern.simulator.ptx.instructions import row_of
-from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Register
+from cudakern.simulator.ptx.effects import size_in
+from cudakern.simulator.ptx.model import Address, Immediate, Label, Register
+from cudakern.simulator.ptx.operations import Op, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from cudakern.simulator.ptx.model import Operand, Statement
+    from cudakern.simulator.ptx.model import Operand
+    from cudakern.simulator.ptx.operations import Body
 
 
-class MemoryAccesses:
-    """What the instructions of a function do to memory, as its other instructions show."""
+def access_bits_of(body: Body) -> dict[int, int]:
+    """Return the bits of `Site.access` of each operation, by the identities of instructions."""
+    accesses = _MemoryAccesses(body)
+    return {id(op.instruction): accesses.bits_of(op) for op in body.ops}
 
-    def __init__(self, body: Sequence[Statement]) -> None:
+
+class _MemoryAccesses:
+    """What the operations of a function do to memory."""
+
+    def __init__(self, body: Body) -> None:
+        ops = body.ops
         self._read: set[str] = set()
-        self._definitions: dict[str, list[Instruction]] = {}
-        instructions = [statement for statement in body if isinstance(statement, Instruction)]
-        for instruction in instructions:
-            self._note(instruction)
-        loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
-        extents = [(load.stack, *_extent(load)) for load in loads]
+        self._definitions: dict[str, list[Op]] = {}
+        for op in ops:
+            for name in op.writes:
+                self._definitions.setdefault(name, []).append(op)
+            self._read |= _names(op.sources)
+        loads = [op for op in ops if op.form.opcode == "ld" and len(op.operands) > 1]
+        extents = [(load.instruction.stack, *_extent(load)) for load in loads]
         #: Where loads start and end, with their source line and the base of their address.
         self._starts = {(stack, base, start) for stack, base, start, _ in extents}
         self._ends = {(stack, base, end) for stack, base, _, end in extents}
-        exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
+        exchanges = [op for op in ops if op.row.access & BITS["compares"]]
         compared: dict[tuple[str, int] | None, set[str]] = {}
         for exchange in exchanges:
             address = self._address(exchange.operands[1:2])
@@ -39,31 +47,21 @@ class MemoryAccesses:
             id(load)
             for load in loads
             if compared
-            and _names(load.operands[:1]) & compared.get(self._address(load.operands[1:2]), set())
+            and _names(load.results) & compared.get(self._address(load.sources[:1]), set())
         } - _stored_loads(body)
 
-    def bits_of(self, instruction: Instruction) -> int:
-        """Return what an instruction does to memory, as bits."""
-        row = row_of(instruction)
-        if row is None:
-            return 0
-        access, effects = row.access, row.form.effects
-        if "returns" in effects and _names(instruction.operands[:1]) & self._read:
+    def bits_of(self, op: Op) -> int:
+        """Return what an operation does to memory, as bits."""
+        access, effects = op.row.access, op.form.effects
+        if "returns" in effects and not self._read.isdisjoint(op.writes):
             access |= BITS["returns"] | BITS["reads"]
-        if id(instruction) in self._guesses and not access & BITS["strong"]:
+        if id(op) in self._guesses and not access & BITS["strong"]:
             access |= BITS["guesses"]
         if "moves" in effects and "reads" in effects:
-            stack, (base, start, end) = instruction.stack, _extent(instruction)
+            stack, (base, start, end) = op.instruction.stack, _extent(op)
             if (stack, base, end) in self._starts or (stack, base, start) in self._ends:
                 access |= BITS["piece"]
         return access
-
-    def _note(self, instruction: Instruction) -> None:
-        row = row_of(instruction)
-        count = row.results(instruction) if row is not None else 0
-        for name in _names(instruction.operands[:count]):
-            self._definitions.setdefault(name, []).append(instruction)
-        self._read |= _names(instruction.operands[count:])
 
     def _before(self, compared: tuple[Operand, ...]) -> set[str]:
         """Return the registers whose values reach what a compare and exchange compares with."""
@@ -72,7 +70,7 @@ class MemoryAccesses:
         while pending:
             for definition in self._definitions.get(pending.pop(), ()):
                 source = definition.operands[-1]
-                if definition.words[0] == "mov" and isinstance(source, Register):
+                if definition.form.opcode == "mov" and isinstance(source, Register):
                     new = _names([source]) - names
                     names |= new
                     pending += new
@@ -87,7 +85,7 @@ class MemoryAccesses:
         while name not in seen:
             seen.add(name)
             definitions = self._definitions.get(name, ())
-            match [(definition.words[0], definition.operands) for definition in definitions]:
+            match [(definition.form.opcode, definition.operands) for definition in definitions]:
                 case [("mov" | "cvta", (_, Register(name, more)))]:
                     offset += more
                 case [("add", (_, Register(name), Immediate(more)))]:
@@ -95,31 +93,30 @@ class MemoryAccesses:
         return name, offset % 2**64
 
 
-def _stored_loads(body: Iterable[Statement]) -> set[int]:
+def _stored_loads(body: Body) -> set[int]:
     """Return the identities of loads whose values are stored unchanged before the next label."""
     stored: set[int] = set()
     loaded: dict[str, int] = {}
-    for statement in body:
-        if not isinstance(statement, Instruction):
+    for op in body.statements:
+        if isinstance(op, Label):
             loaded.clear()
+        if not isinstance(op, Op):
             continue
-        opcode, operands = statement.words[0], statement.operands
-        if opcode == "st":
-            stored |= {loaded[name] for name in _names(operands[1:]) if name in loaded}
-        row = row_of(statement)
-        for name in _names(operands[: row.results(statement)] if row is not None else ()):
+        if op.form.opcode == "st":
+            stored |= {loaded[name] for name in _names(op.sources[1:]) if name in loaded}
+        for name in op.writes:
             loaded.pop(name, None)
-            if opcode == "ld":
-                loaded[name] = id(statement)
+            if op.form.opcode == "ld":
+                loaded[name] = id(op)
     return stored
 
 
-def _extent(load: Instruction) -> tuple[str, int, int]:
+def _extent(load: Op) -> tuple[str, int, int]:
     """Return the base of a load's address, and where the load starts and ends from there on."""
     address = load.operands[1]
     base = address.base if isinstance(address, Address) else None
     name, start = (base.name, base.offset) if isinstance(base, Register) else ("", 0)
-    return name, start, start + (lanes_of(load.name) or 1) * (size_in(load.words) or 0)
+    return name, start, start + (load.row.lanes or 1) * (size_in(load.row.words) or 0)
 
 
 def _names(operands: Iterable[Operand]) -> set[str]:

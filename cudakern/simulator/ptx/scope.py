@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.basic_blocks import blocks_of, names_in
 from cudakern.simulator.ptx.contents import RED_ZONE
+from cudakern.simulator.ptx.control_flow import counted_blocks
 from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
+from cudakern.simulator.ptx.operations import names_in
 from cudakern.simulator.ptx.values import quote, shorten
 from cudakern.simulator.runtime.abi import SiteStruct
 from cudakern.simulator.runtime.abi_parser import initializer
@@ -21,7 +22,7 @@ from cudakern.values.layout import round_up
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cudakern.simulator.ptx.basic_blocks import BasicBlocks
+    from cudakern.simulator.ptx.control_flow import CountedBlocks
     from cudakern.simulator.ptx.model import Function, Module
 
 _MIN_DYNAMIC_ALIGNMENT = 16
@@ -72,8 +73,10 @@ class Scope:
         self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
         for alias, name in module.aliases.items():
             self.functions[alias] = self.functions[name]
-        self.blocks: Mapping[str, BasicBlocks] = blocks_of([*module.functions.values()])
+        functions = [*module.functions.values()] if checked else []
+        self.blocks: Mapping[str, CountedBlocks] = counted_blocks(functions)
         self.sites: list[str] = []
+        self.texts: dict[str, int] = {}
         self._common = SharedLayout(RED_ZONE if checked else 0)
         self.layouts: dict[str, SharedLayout] = {}
         for function in sorted(module.functions.values(), key=lambda function: function.is_entry):
@@ -83,13 +86,18 @@ class Scope:
         """Return a pointer to where an instruction is, and what it does to memory."""
         file, line = instruction.source_line or (self.source, instruction.line)
         values: dict[str, object] = {}
-        stack = instruction.source_lines or [(file, line)]
-        if self.checked or len(stack) > 1:
-            values["stack"] = quote("\n".join(f"{file}:{number}" for file, number in stack))
+        stack = instruction.source_lines
+        if len(stack) > 1:
+            values["stack"] = self.string("\n".join(f"{file}:{number}" for file, number in stack))
         if self.checked:
             values |= {"access": f"{access:#x}", "column": instruction.column}
-        self.sites.append(site_of(file, line, instruction.name, **values))
+        file, name = self.string(file), self.string(instruction.name)
+        self.sites.append(initializer(SiteStruct, file=file, line=line, opcode=name, **values))
         return f"&S[{len(self.sites) - 1}]"
+
+    def string(self, text: str) -> str:
+        """Return the name of a text in C++, which has each once."""
+        return f"T{self.texts.setdefault(text, len(self.texts))}"
 
     def signature(self, function: Function) -> str:
         """Return the head of a function in C++: results and parameters are pointers."""

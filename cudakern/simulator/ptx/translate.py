@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx import branches, moves
-from cudakern.simulator.ptx.function import FunctionText, RefusedError
-from cudakern.simulator.ptx.instructions import table
+from cudakern.simulator.ptx.loops import LoopPrinter
+from cudakern.simulator.ptx.memory_accesses import access_bits_of
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Register
-from cudakern.simulator.ptx.regions import Regions
+from cudakern.simulator.ptx.operations import RefusedError, body_of
+from cudakern.simulator.ptx.printer import Printer
 from cudakern.simulator.ptx.scope import Scope, is_builtin, site_of
+from cudakern.simulator.ptx.simplify import simplify
 from cudakern.simulator.ptx.suspension_points import (
-    FunctionSteps,
+    counted_turns,
+    points_of,
     quiet_functions,
     reason_for_fibers,
 )
 from cudakern.simulator.ptx.symbols import demangle
-from cudakern.simulator.ptx.undefined import Undefined
+from cudakern.simulator.ptx.undefined import follow_undefined
 from cudakern.simulator.ptx.values import quote
 from cudakern.simulator.runtime import abi
 from cudakern.simulator.runtime.abi import ParameterKind
@@ -32,26 +33,14 @@ from cudakern.simulator.runtime.limits import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from cudakern.simulator.ptx.forms import Table
-    from cudakern.simulator.ptx.function import Writer
     from cudakern.simulator.ptx.model import Function, Module
+    from cudakern.simulator.ptx.operations import Body
     from cudakern.simulator.ptx.scope import SharedLayout
 
 _MAX_RANKS = read_constant("runtime/scheduler.hpp", "kMaxRanks")
 _MAX_WORD = (1 << 32) - 1
 #: Returns the address that an indirect call has, if it is that of a function.
 _CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"
-
-
-def writers_of(rows: Table) -> Mapping[str, Writer]:
-    """Return the Python that writes C++ for the table's rows, by the names behind their ``@``."""
-    writers = moves.WRITERS | branches.WRITERS
-    unknown = rows.writers - writers.keys()
-    if unknown:
-        requirement = f"name one of {', '.join(writers)} behind '@'"
-        message = f"cudakern: rows of the instruction table must {requirement}; got {unknown}"
-        raise ValueError(message)
-    return writers
 
 
 def translate(
@@ -82,49 +71,92 @@ class _Translator(Scope):
         calls: dict[str, set[str]] = {}
         kernels: dict[str, str] = {}
         tables: list[str] = []
-        steps: dict[str, FunctionSteps] = {}
-        if not self.checked:
-            steps = {n: FunctionSteps(f.body) for n, f in self.module.functions.items() if f.body}
-        quiet = quiet_functions(self.module, steps)
+        bodies = self._bodies(problems)
+        quiet = quiet_functions(self.module, bodies)
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
-            shared = self.layouts[name]
             self.called = calls[name] = set()
-            function_text = FunctionText(self, function, writers_of(table()))
-            if function.is_entry and not self.checked:
-                reason = fibers or reason_for_fibers(function, steps[name], quiet)
-                split = partial(Regions, steps=steps[name], has_own_loops=fast)
-                function_text.split = None if reason else split
-                function_text.entered += [f"// fibers: {reason}"] if reason else []
-            if self.checked:
-                function_text.follower = Undefined(function_text, function.body)
+            problems.update(self._find_excess(function))
+            if name not in bodies:
+                kernels.update({name: ""} if function.is_entry else {})
+                continue
             try:
-                texts[name] = function_text.text()
+                printer = self._printer(bodies[name], fibers, quiet, fast=fast)
+                texts[name] = printer.text()
             except RefusedError as error:
                 problems[name] = str(error)
-            problems.update(self._find_excess(function))
+                kernels.update({name: ""} if function.is_entry else {})
+                continue
             if function.is_entry:
-                kernels[name] = self._describe_kernel(function, shared, function_text)
+                shared = self.layouts[name]
+                kernels[name] = self._describe_kernel(function, shared, printer)
                 tables += self._tables(function, shared)
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
-        bodies = [text for name, text in texts.items() if name not in refused]
+        bodies_kept = [text for name, text in texts.items() if name not in refused]
+        described = [text for name, text in kernels.items() if name not in refused]
+        return self._module(bodies_kept, tables, described, refused, problems)
+
+    def _bodies(self, problems: dict[str, str]) -> dict[str, Body]:
+        """Return the operations of each function that has none which the simulator lacks."""
+        bodies = {}
+        for name, function in self.module.functions.items():
+            if function.body is not None:
+                counted = self.blocks[name].numbers if self.checked else {}
+                try:
+                    bodies[name] = body_of(function, self.source, counted)
+                except RefusedError as error:
+                    problems[name] = str(error)
+        for body in bodies.values():
+            self.headers.update(op.row.header for op in body.ops)
+        return bodies
+
+    def _printer(self, body: Body, fibers: str, quiet: set[str], *, fast: bool) -> Printer:
+        """Run the passes over a function, and return what prints it."""
+        simple = simplify(body)
+        kept, scratch = {id(op.instruction) for op in simple.ops}, Printer(self, body, turns=set())
+        for op in body.ops:  # what is left out is refused, too
+            if id(op.instruction) not in kept:
+                scratch.statement(op)
+        if self.checked:
+            access, followed = access_bits_of(body), follow_undefined(simple)
+            turns = counted_turns(simple, everywhere=True)
+            return Printer(self, simple, access=access, turns=turns, followed=followed)
+        points = points_of(simple)
+        reason = "a function" if not body.function.is_entry else fibers
+        reason = reason or reason_for_fibers(body.function, simple, points, quiet)
+        if not reason:
+            return LoopPrinter(self, simple, points, has_own_loops=fast)
+        printer = Printer(self, simple, turns=counted_turns(simple, everywhere=False))
+        printer.entered += [f"// fibers: {reason}"] if body.function.is_entry else []
+        return printer
+
+    def _module(
+        self,
+        bodies: list[str],
+        tables: list[str],
+        kernels: list[str],
+        refused: dict[str, str],
+        problems: Iterable[str],
+    ) -> str:
+        """Return the text of a library."""
         functions = _symbols(self._functions(), "(void*)&{}")
         instructions = self._describe_instructions() if self.checked else []
-        described = [text for name, text in kernels.items() if name not in refused]
+        declarations = [*self._declarations(problems)]
         headers = ["ptx.hpp", *sorted(self.headers - {"ptx.hpp"})]
         parts = (
             *(f'#include "{header}"' for header in headers),
             "using namespace ck_ptx;",
+            *(f"static const char T{i}[] = {quote(text)};" for text, i in self.texts.items()),
             *(f"static char* {cpp};" for cpp in self.variables.values()),
             f"{_CALLABLE};",
-            *self._declarations(problems),
+            *declarations,
             f"static const ck_sim::Site S[] = {{{', '.join((*self.sites, '{}'))}}};",
             *bodies,
             self._callable(),
             *tables,
-            *_exported("kernel", "kernel", described),
+            *_exported("kernel", "kernel", kernels),
             *_exported("symbol", "place", _symbols(self.variables, "(void*)&{}")),
             *_exported("symbol", "function", functions),
             *_exported("instruction", "instruction", instructions),
@@ -189,7 +221,7 @@ class _Translator(Scope):
             f'{{ ck_sim_stop("misuse", {message}, site); }} return target; }}'
         )
 
-    def _describe_kernel(self, function: Function, shared: SharedLayout, text: FunctionText) -> str:
+    def _describe_kernel(self, function: Function, shared: SharedLayout, printer: Printer) -> str:
         """Return the library's description of a kernel."""
         directives, name = function.directives, self.functions[function.name]
         return initializer(
@@ -203,8 +235,8 @@ class _Translator(Scope):
             max_threads=min(prod(directives.get("maxntid", (0,))), _MAX_WORD),
             max_registers=min(prod(directives.get("maxnreg", (0,))), _MAX_WORD),
             cluster=_triple(directives.get("reqnctapercluster", ())),
-            local_bytes=text.local_bytes,
-            **(text.regions.describe(name) if text.regions is not None else {}),
+            local_bytes=printer.local_bytes,
+            **printer.describe(name),
             shared_objects=f"{name}_shared",
             shared_object_count=len(shared.objects),
             packed_shared=shared.bytes,
@@ -234,9 +266,9 @@ class _Translator(Scope):
         return [
             initializer(
                 abi.InstructionStruct,
-                kernel=quote(name) if function.is_entry else 0,
-                name=quote(spelling),
-                file=quote(source_line[0]) if source_line else 0,
+                kernel=self.string(name) if function.is_entry else 0,
+                name=self.string(spelling),
+                file=self.string(source_line[0]) if source_line else 0,
                 line=source_line[1] if source_line else 0,
                 block=block,
                 count=count,

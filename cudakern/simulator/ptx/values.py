@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from math import copysign, inf, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.model import TYPE_BYTES
 
@@ -17,7 +18,18 @@ _INTEGERS = {f"{kind}{size}" for kind in "us" for size in (8, 16, 32, 64)}
 _NAMED = {"f32", "f64", "pred", "b128", *_INTEGERS, *_STRUCTURES}
 _FORMATS = {4: "<f", 8: "<d"}
 _MOST = 300  # characters of a text in a message
+_FEW = 10  # numbers below have one digit
 _SUFFIXES = {"f32": "f", "f64": ""}
+_UNSAFE = re.compile(r"\W")
+#: Names of NVRTC's registers, but those of types.
+_OWN = re.compile(r"(?:rd|rs|fd|rq|[rp]|f(?!(?:16|32|64)$))\d+")
+
+
+class CppVariable(NamedTuple):
+    """The variable that a register is in C++."""
+
+    type: str
+    name: str
 
 
 def unsigned(size: int) -> str:
@@ -41,16 +53,19 @@ def is_integer(cpp: str) -> bool:
 
 
 def convert(value: str, kind: str, wanted: str) -> str:
-    """Return a C++ value of one type as one of another: the same bits, extended or cut."""
+    """Return a C++ value of one type as one of another: the same bits, extended or cut.
+
+    It is a name, or a primary or unary expression; so is the result.
+    """
     if kind == wanted:
         return value
     if wanted == "pred":
-        return f"(({value}) != 0)"
+        return f"({value} != 0)"
     if kind == "pred" or (is_integer(kind) and is_integer(wanted)):
-        return f"({wanted})({value})"
+        return f"({wanted}){value}"
     if is_integer(wanted):
         bits = unsigned(TYPE_BYTES[kind])
-        word = f"({value}).bits" if kind in _STRUCTURES else f"bit_cast<{bits}>({value})"
+        word = f"{value}.bits" if kind in _STRUCTURES else f"bit_cast<{bits}>({value})"
         return convert(word, bits, wanted)
     bits = convert(value, kind, unsigned(TYPE_BYTES[wanted]))
     return f"{wanted}{{{bits}}}" if wanted in _STRUCTURES else f"bit_cast<{wanted}>({bits})"
@@ -69,7 +84,10 @@ def literal(constant: Immediate, wanted: str) -> str:
     if wanted == "b128":
         return f"((b128){word >> 64:#x}ull << 64 | {word % 2**64:#x}ull)"
     bits = unsigned(size)
-    text = f"{word:#x}u" if bits == "u32" else f"({bits}){word:#x}ull"
+    digits = f"{word:#x}" if word >= _FEW else str(word)
+    text = (
+        f"{digits}u" if bits == "u32" else f"{digits}ull" if bits == "u64" else f"({bits}){digits}"
+    )
     return convert(text, bits, wanted)
 
 
@@ -96,3 +114,9 @@ def quote(text: str) -> str:
     """Return a text as a C++ string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+def identifier(name: str) -> str:
+    """Return a name as one of C++ that is no keyword, and no name of a header."""
+    stem = name.lstrip("%")
+    return stem if _OWN.fullmatch(stem) else "r_" + _UNSAFE.sub("_", stem)

@@ -86,6 +86,8 @@ def initializer(struct: type[ctypes.Structure], **values: object) -> str:
         requirement = f"{struct.__name__} must have the fields {', '.join(values)}"
         message = f"cudakern: {requirement}; its header declares {', '.join(names)}"
         raise AssertionError(message)
+    while names and names[-1] not in values:
+        names.pop()
     return f"{{{', '.join(str(values.get(name, '{}')) for name in names)}}}"
 
 

@@ -119,9 +119,8 @@ inline bool may_fail(const Site* site) { return (site->access & kCompares) != 0;
 inline Scope scope_of(const Site* site) {
   return static_cast<Scope>(site->access >> kScopeShift & 3);
 }
-inline Space space_of(const Site* site) {
-  return static_cast<Space>(site->access >> kSpaceShift & 7);
-}
+inline Space space_of(uint32_t access) { return static_cast<Space>(access >> kSpaceShift & 7); }
+inline Space space_of(const Site* site) { return space_of(site->access); }
 
 enum class Barrier : int { kPlain, kCount, kAnd, kOr };
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.simulator.ptx.forms import Table, rows
-from cudakern.simulator.ptx.translate import writers_of
+from cudakern.simulator.ptx import printer
+from cudakern.simulator.ptx.effects import UNDEFINED
+from cudakern.simulator.ptx.forms import rows
+from cudakern.simulator.ptx.instructions import table
 from tests.helpers.rows import each
 
 #: Rows, and what each must say.
@@ -35,8 +37,8 @@ LACKING = {
     ),
     "cooldown.u32 t (sleeps) = (void){t};": (
         "say what it does in known words (reads, writes, atomic, mbarrier, aligned, noncoherent, "
-        "proxy, fences, returns, moves, waits, fails, ends, nothing, 4 bytes, relaxed gpu); "
-        "got 'sleeps'"
+        "proxy, fences, returns, moves, copies, cheap, waits, yields, tells, fails, matrix, ends, "
+        "leaves, nothing, 4 bytes, relaxed gpu); got 'sleeps'"
     ),
     "twice d, a = {a} * 2": "tell the type of d, such as d:u32",
     "twice.u32 d, a = {b} * 2": "name operands, words or fields in its C++; got {b}",
@@ -48,12 +50,17 @@ LACKING = {
 @each("row", LACKING)
 def test_a_row_that_says_too_little_does_not_load(row):
     with pytest.raises(ValueError, match=r"^cudakern: the row '9\.9 ") as caught:
-        rows(f"9.9 {row}")
+        [*rows(f"UNDEFINED: whole\n9.9 {row}")]
     assert str(caught.value).endswith(f"' of the instruction table must {LACKING[row]}")
 
 
-def test_a_row_names_python_that_there_is():
-    forms = rows("9.9 fetch d, [a] (reads) = @fetch")
-    text = r"must name one of move, load, .* behind '@'; got \{'fetch'\}$"
-    with pytest.raises(ValueError, match=text):
-        writers_of(Table((form, "") for form in forms))
+@each(("before", "word"), [("", ""), ("UNDEFINED: somehow\n", "; got 'somehow'")])
+def test_a_row_says_what_becomes_of_undefined_values(before, word):
+    known = ", ".join(sorted(UNDEFINED))
+    with pytest.raises(ValueError, match="say what becomes of undefined values") as caught:
+        [*rows(f"{before}9.9 twice.u32 d, a = {{a}} * 2")]
+    assert str(caught.value).endswith(f"such as 'UNDEFINED: whole' ({known}){word}")
+
+
+def test_rows_name_what_the_printer_writes():
+    assert table().writers == printer.WRITERS

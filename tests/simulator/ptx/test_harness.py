@@ -20,7 +20,7 @@ from tests.simulator.ptx.harness import (
     spellings_to_try,
 )
 
-(ADD,) = rows("TYPE: u16 s32\n9.7.1.1 add.TYPE d, a, b = 0")
+(ADD,) = rows("UNDEFINED: whole\nTYPE: u16 s32\n9.7.1.1 add.TYPE d, a, b = 0")
 NAN, ONE = np.float32(np.nan), np.float32(1)
 
 
@@ -86,7 +86,9 @@ def test_what_is_wrong_is_told(oracles, told):
 
 
 def test_a_refused_kernel_takes_no_other_with_it():
-    subtract, maximum = rows("9.7.1.2 sub.u32 d, a, b = 0\n9.7.1.11 max.u32 d, a, b = 0")
+    subtract, maximum = rows(
+        "UNDEFINED: whole\n9.7.1.2 sub.u32 d, a, b = 0\n9.7.1.11 max.u32 d, a, b = 0"
+    )
     kernels = {
         subtract.pattern: kernel_of("sub.u32 %x, 9, %x;", 5),
         maximum.pattern: kernel_of("max.u32 %x, 9, %nothing;", 9),
@@ -102,7 +104,8 @@ def test_a_refused_kernel_takes_no_other_with_it():
 
 
 def test_of_many_spellings_some_have_all_words_of_small_sets_or_a_third_of_large_ones():
-    (row,) = rows(f"A: a b\nB: {' '.join(map(chr, range(99, 114)))}\nC: x y\n1 op.A.B.C d:u32 = 0")
+    letters = " ".join(map(chr, range(99, 114)))
+    (row,) = rows(f"UNDEFINED: whole\nA: a b\nB: {letters}\nC: x y\n1 op.A.B.C d:u32 = 0")
     tried = spellings_to_try(row)
     pairs = {(words["A"], words["C"]) for _, words in tried}
     assert {a for a, _ in pairs} == {*"ab"}

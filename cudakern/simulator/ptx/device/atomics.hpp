@@ -101,8 +101,10 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, S site) {
 }
 
 /// Whether atom.add.f32 takes subnormals for zeros, as it does in global memory.
-CK_INLINE bool flushes(const ck_sim::View* me, const char* address, const char* space) {
-  return space[0] == 'g' || (space[0] == 'n' && shared_rank(me, address) < 0);
+CK_INLINE bool flushes(const ck_sim::View* me, const char* address, u32 access) {
+  const ck_sim::Space space = ck_sim::space_of(access);
+  return space == ck_sim::Space::kGlobal ||
+         (space == ck_sim::Space::kGeneric && shared_rank(me, address) < 0);
 }
 CK_INLINE f32 flushed_sum(f32 a, f32 b, bool flush) {
   const f32 least = 0x1p-126f;
@@ -125,8 +127,8 @@ CK_INLINE f64 atomic_add_f64(char* address, f64 value, S site) {
 }
 template <int N, typename S>
 static inline void each_add_f32(const ck_sim::View* me, f32 (&d)[N], char* address, f32 (&b)[N],
-                                S site) {
-  const bool flush = flushes(me, address, "none");
+                                u32 access, S site) {
+  const bool flush = flushes(me, address, access);
   update_each<u32>(d, address, b, site, [flush](u32 old, f32 value) {
     return bit_cast<u32>(flushed_sum(bit_cast<f32>(old), value, flush));
   });

@@ -30,28 +30,8 @@ CK_INLINE bool cmp(T a, T b) {
   return !(a < b);  // geu
 }
 
-// Comparisons of integers. These are macros, since compilers take longer to inline functions.
-#define is_eq(a, b) (a == b)
-#define is_ne(a, b) (a != b)
-#define is_lt(a, b) (a < b)
-#define is_le(a, b) (a <= b)
-#define is_gt(a, b) (a > b)
-#define is_ge(a, b) (a >= b)
-#define is_lo is_lt
-#define is_ls is_le
-#define is_hi is_gt
-#define is_hs is_ge
-
-static inline bool bool_and(bool a, bool b) { return a & b; }
-static inline bool bool_or(bool a, bool b) { return a | b; }
-static inline bool bool_xor(bool a, bool b) { return a ^ b; }
-
 #if defined(CK_SIM_FAST) && defined(__AVX__)
 /// A choice without a branch, which processors often predict wrongly.
-template <class T>
-CK_INLINE T selected(bool first, T a, T b) {
-  return first ? a : b;
-}
 CK_INLINE f32 selected(bool first, f32 a, f32 b) {
   asm("vblendvps %1, %2, %0, %0" : "+x"(b) : "x"(bit_cast<f32>(-static_cast<u32>(first))), "x"(a));
   return b;

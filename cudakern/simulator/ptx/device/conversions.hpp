@@ -14,11 +14,10 @@ constexpr T greatest =
 template <typename T>
 constexpr T smallest = is_signed<T> ? static_cast<T>(1ull << (8 * sizeof(T) - 1)) : T(0);
 
-template <typename To, int SAT, typename T>
-CK_INLINE To to_width(T x) {
-  if (SAT && x < 0) return !is_signed<To> ? 0 : s64(x) < s64(smallest<To>) ? smallest<To> : To(x);
-  if (SAT && u64(x) > u64(greatest<To>)) return greatest<To>;
-  return static_cast<To>(x);
+template <typename To, typename T>
+CK_INLINE To saturated(T x) {
+  if (x < 0) return !is_signed<To> ? 0 : s64(x) < s64(smallest<To>) ? smallest<To> : To(x);
+  return u64(x) > u64(greatest<To>) ? greatest<To> : static_cast<To>(x);
 }
 
 template <int RNI, typename T>
@@ -138,8 +137,8 @@ CK_INLINE bf16x2 from_ue8m0x2(u16 x) { return pair(from_ue8m0(x & 0xff), from_ue
 
 template <typename To>
 CK_INLINE u32 pack(s32 a, s32 b) {
-  return static_cast<u32>(static_cast<u16>(to_width<To, 1>(a))) << 16 |
-         static_cast<u16>(to_width<To, 1>(b));
+  return static_cast<u32>(static_cast<u16>(saturated<To>(a))) << 16 |
+         static_cast<u16>(saturated<To>(b));
 }
 template <typename T, int WIDTH>
 CK_INLINE u32 packed(s32 a, s32 b, u32 c) {

@@ -6,6 +6,12 @@
 
 namespace ck_ptx {
 
+/// A pair of what each half of pairs gives.
+template <typename F, typename P, typename... Q>
+CK_INLINE P on_halves(F compute, P a, Q... more) {
+  return pair(compute(low(a), low(more)...), compute(high(a), high(more)...));
+}
+
 /// With RELU at least +0. NaN, which has no sign, stays.
 template <int RELU, typename H>
 CK_INLINE H rectified(H x) {

@@ -43,11 +43,6 @@ static inline T mul_hi(T a, T b) {
   return (T)((twice<T>)a * b >> kBits<T>);
 }
 
-template <class T>
-static inline twice<T> mul_wide(T a, T b) {
-  return (twice<T>)a * b;
-}
-
 /// All 48 bits of the product of the low 24 bits of each.
 static inline s64 mul24(s32 a, s32 b) { return (s64)(a << 8 >> 8) * (b << 8 >> 8); }
 static inline s64 mul24(u32 a, u32 b) { return (s64)((u64)(a & 0xffffff) * (b & 0xffffff)); }

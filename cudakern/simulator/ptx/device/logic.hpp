@@ -1,4 +1,4 @@
-// Logic and shifts. A shift by the width or more leaves zeros, or copies of the sign.
+// Logic, shifts of two words, permutations of bytes.
 #pragma once
 
 #include "types.hpp"
@@ -21,16 +21,6 @@ static inline u32 shf_l(u32 low, u32 high, u32 count) {
 }
 static inline u32 shf_r(u32 low, u32 high, u32 count) {
   return (u32)(((u64)high << 32 | low) >> count);
-}
-
-template <class T>
-static inline T shl(T a, u32 count) {
-  return count < 8 * sizeof(T) ? (T)(a << count) : (T)0;
-}
-
-template <class T>
-static inline T shr(T a, u32 count) {
-  return count < 8 * sizeof(T) ? (T)(a >> count) : (T)(a < 0 ? -1 : 0);
 }
 
 // Permutation of bytes. A selector has four bits for each byte of the result: which of eight bytes

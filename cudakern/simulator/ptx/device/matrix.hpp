@@ -340,13 +340,13 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
 #endif
 }
 template <typename S, typename A, typename B, typename C, typename D, typename Step = Products,
-          bool clamps = false>
-CK_INLINE void multiply(Fragment d, Fragment a, Fragment b, Fragment c, const ck_sim::Site* site) {
-  check_size(a, S::template registers<A, part_a>(), site);
-  check_size(b, S::template registers<B, part_b>(), site);
-  check_size(c, S::template registers<C, part_c>(), site);
-  check_size(d, S::template registers<D, part_c>(), site);
-  Operands mine = {d, a, b, c, nullptr, 0, site, 0, 0};
+          bool clamps = false, typename W, typename X, typename Y, typename Z>
+CK_OUTLINE void multiply(const W& d, const X& a, const Y& b, const Z& c, const ck_sim::Site* site) {
+  Operands mine = {fragment(d), fragment(a), fragment(b), fragment(c), nullptr, 0, site, 0, 0};
+  check_size(mine.a, S::template registers<A, part_a>(), site);
+  check_size(mine.b, S::template registers<B, part_b>(), site);
+  check_size(mine.c, S::template registers<C, part_c>(), site);
+  check_size(mine.d, S::template registers<D, part_c>(), site);
   together(mine, multiply_warp<S, A, B, C, D, Step, clamps>);
 }
 
@@ -420,8 +420,8 @@ static void move_matrices(void* const* lanes, unsigned mask) {
 #endif
 }
 template <int count, bool transposed, bool stores>
-CK_INLINE void move_rows(Fragment own, char* address, const ck_sim::View* me,
-                         const ck_sim::Site* site) {
+CK_OUTLINE void move_rows(Fragment own, char* address, const ck_sim::View* me,
+                          const ck_sim::Site* site) {
   check_size(own, count, site);
   Operands mine = {own, {}, {}, {}, address, 0, site, 0, 0};
   const bool has_row = me->lane < static_cast<unsigned>(count * kSide);
@@ -451,7 +451,7 @@ static void transpose_warp(void* const* lanes, unsigned mask) {
            half_at(operands_of(lanes, i / 2).a, i % 2), 2);
   }
 }
-CK_INLINE u32 transpose(u32 a, const ck_sim::Site* site) {
+CK_OUTLINE u32 transpose(u32 a, const ck_sim::Site* site) {
   u32 d;
   Operands mine = {fragment(d), fragment(a), {}, {}, nullptr, 0, site, 0, 0};
   ck_sim_warp(0xffffffffu, &mine, transpose_warp, site);
@@ -499,7 +499,7 @@ static void move_fragments(void* const* lanes, unsigned mask) {
 }
 /// In checked launches each lane moves its own elements, before the warp meets or afterwards.
 template <typename S, typename E, Part part, Major major, bool stores>
-CK_INLINE void move(Fragment own, char* address, int stride, const ck_sim::Site* site) {
+CK_OUTLINE void move(Fragment own, char* address, int stride, const ck_sim::Site* site) {
   check_size(own, S::template registers<E, part>(), site);
   Operands mine = {own, {}, {}, {}, address, stride, site, 0, 0};
   const int lane = static_cast<int>(ck_sim_current->lane);
@@ -516,6 +516,16 @@ template <typename S, Part part, Major major>
 constexpr int default_stride() {
   constexpr int height = part == part_b ? S::k : S::m, width = part == part_a ? S::k : S::n;
   return major == row ? width : height;
+}
+template <typename S, typename E, Part part, Major major, typename W>
+CK_INLINE void load(const W& d, char* address, const ck_sim::Site* site,
+                    int stride = default_stride<S, part, major>()) {
+  move<S, E, part, major, false>(fragment(d), address, stride, site);
+}
+template <typename S, typename E, Major major, typename W>
+CK_INLINE void store(const W& a, char* address, const ck_sim::Site* site,
+                     int stride = default_stride<S, part_c, major>()) {
+  move<S, E, part_c, major, true>(fragment(a), address, stride, site);
 }
 
 }  // namespace matrix

@@ -34,6 +34,9 @@
   const ck_sim::View* const me = \
       reinterpret_cast<const ck_sim::View*>(team.views + u64{t} * team.view_bytes); \
   *running = t
+/// What is known of a point at a barrier: what all threads give alike, as far as they do.
+#define CK_BARRIER(site, meets, given) \
+  {site, nullptr, 0, nullptr, 0, 0, 0, ck_sim::Meets::meets, given}
 /// Leaves a thread, which goes on from a point later.
 #define CK_LEAVE(point) \
   { \
@@ -42,6 +45,9 @@
   }
 
 namespace ck_ptx {
+
+using ck_sim::Barrier;
+using ck_sim::BlockMeeting;
 
 // Functions that NVRTC's code calls, with the addresses of their results and parameters.
 CK_INLINE void call_vprintf(const ck_sim::Site* site, char* r, char* format, char* arguments) {

@@ -2,11 +2,34 @@
 #pragma once
 
 #include <stdint.h>
-#include <string.h>
+
+// Not <string.h>, which takes compilers longer than a small kernel.
+#define memcpy __builtin_memcpy
+#define memset __builtin_memset
 
 #define CK_INLINE static inline __attribute__((always_inline))
 /// For long instructions: compilers take twice as long if these are inlined by the hundred.
 #define CK_OUTLINE static __attribute__((noinline))
+
+// Operations on integers. They are macros, since compilers take longer to inline functions;
+// operands are names, or primary or unary expressions.
+#define is_eq(a, b) (a == b)
+#define is_ne(a, b) (a != b)
+#define is_lt(a, b) (a < b)
+#define is_le(a, b) (a <= b)
+#define is_gt(a, b) (a > b)
+#define is_ge(a, b) (a >= b)
+#define is_lo is_lt
+#define is_ls is_le
+#define is_hi is_gt
+#define is_hs is_ge
+#define bool_and(a, b) ((a) & (b))
+#define bool_or(a, b) ((a) | (b))
+#define bool_xor(a, b) ((a) ^ (b))
+// A shift by the width or more leaves zeros, or copies of the sign.
+#define shl(T, a, b) (b < 8 * sizeof(T) ? (T)(a << b) : 0)
+#define shr(T, a, b) (b < 8 * sizeof(T) ? (T)(a >> b) : 0)
+#define shr_signed(T, a, b) ((T)(a >> (b < 8 * sizeof(T) ? b : 8 * sizeof(T) - 1)))
 
 namespace ck_ptx {
 
@@ -54,23 +77,22 @@ CK_INLINE To bit_cast(const From& from) {
   return to;
 }
 
-template <typename T>
-CK_INLINE T load(const char* address) {
+/// The first elements of an array, as an array of so many.
+template <int n, typename T>
+CK_INLINE T (&first(T* array))
+    [n] { return *reinterpret_cast<T(*)[n]>(array); } template <typename T>
+    CK_INLINE T load(const char* address) {
   return *reinterpret_cast<const T*>(address);
 }
-/// The same by an instruction of its own, so that a fault is not one of what uses the value.
-template <typename T>
-CK_INLINE T load_alone(const char* address) {
-  T value = load<T>(address);
+/// After a load of an integer or a float: has it an instruction of its own, so that a fault is not
+/// one of what uses the value.
 #if defined(__x86_64__)
-  if constexpr (static_cast<T>(0.5f) != 0) {  // a float
-    asm("" : "+x"(value));
-  } else if constexpr (sizeof(T) <= 8) {
-    asm("" : "+r"(value));
-  }
+#define CK_LOADED(value) asm("" : "+r"(value));
+#define CK_LOADED_FLOAT(value) asm("" : "+x"(value));
+#else
+#define CK_LOADED(value)
+#define CK_LOADED_FLOAT(value)
 #endif
-  return value;
-}
 template <typename T>
 CK_INLINE void store(char* address, T value) {
   *reinterpret_cast<T*>(address) = value;

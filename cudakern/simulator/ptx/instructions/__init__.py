@@ -20,11 +20,20 @@ asynchronous miscellaneous
 CHAPTERS = (*_NAMES.split(),)
 
 
+#: Beginnings of instructions that no row has, and what to use instead.
+REFUSED = {
+    ("tex.", "tld4.", "txq."): "instead of a texture read an array, interpolating by hand",
+    ("suld.", "sust.", "sured.", "suq."): "instead of a surface access an array",
+    ("wgmma.", "tcgen05."): "mma.sync multiplies matrices, too",
+    ("cp.async.bulk.tensor.", "cp.reduce.async.bulk.tensor."): "cp.async.bulk copies rows",
+}
+
+
 @cache
 def table() -> Table:
     """Return the table."""
     modules = [load(f"{__name__}.{name}") for name in (*CHAPTERS, "moves_and_branches")]
-    return Table((form, module.HEADER) for module in modules for form in module.FORMS)
+    return Table((module.FORMS, module.HEADER) for module in modules)
 
 
 def row_of(instruction: Instruction) -> Match | None:

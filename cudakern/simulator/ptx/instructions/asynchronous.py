@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cudakern.simulator.ptx.forms import rows
-from cudakern.simulator.ptx.instructions.atomics import HINTS
 
 HEADER = "ptx.hpp"
 
@@ -12,6 +11,11 @@ _COUNTED = {
     "counted": "reads, writes, atomic, 8 bytes, relaxed cluster, proxy",
     "arrival": "reads, writes, atomic, 8 bytes, release cluster",
 }
+#: A hint for the cache, and its operand.
+_HINTS = (
+    {"hint": "", "policy": ""},
+    {"hint": ".L2::cache_hint", "policy": ", policy:b64"},
+)
 _ARRIVALS = (
     {"section": "9.7.13.15.13", "name": "arrive", "drops": "0", "count_drops": "0"},
     {"section": "9.7.13.15.14", "name": "arrive_drop", "drops": "1", "count_drops": "{n}"},
@@ -28,8 +32,9 @@ _TESTS = (
 )
 
 FORMS = (
-    *rows(
+    rows(
         """
+UNDEFINED: use
 LEVEL: ca cg
 SPACE: shared shared::cta
 PREFETCH: L2::64B L2::128B L2::256B
@@ -48,10 +53,11 @@ SPACE: shared::cta shared::cluster
 9.7.9.25.4.1 cp.async.bulk.prefetch.L2.global$hint [a], n:u32$policy (nothing) =
     (void){a}; (void){n};
 """,
-        *(hint | _COUNTED for hint in HINTS),
-    ),
-    *rows(
+        *(hint | _COUNTED for hint in _HINTS),
+    )
+    + rows(
         """
+UNDEFINED: use
 9.7.9.25.4.1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes
     [a], [b], n:u32, [c] ($counted) = ck_sim_bulk_later({a}, {b}, {n}, {c}, {site});
 9.7.9.25.3.2 cp.async.commit_group (nothing) = ck_sim_copy_commit();
@@ -75,12 +81,13 @@ SPACE: shared shared::cta
     ck_sim_mbarrier_invalidate({a}, {site});
 9.7.13.15.15 cp.async.mbarrier.arrive{.noinc}{.SPACE}.b64 [a]
     (reads, writes, atomic, 8 bytes, release cta) = ck_sim_copy_arrive({a}, !{noinc}, {site});
-9.7.13.15.17 mbarrier.pending_count.b64 d:u32, s = ck_sim_mbarrier_pending({s})
+9.7.13.15.17 mbarrier.pending_count.b64 d:u32, s (whole) = ck_sim_mbarrier_pending({s})
 """,
         _COUNTED,
-    ),
-    *rows(
+    )
+    + rows(
         """
+UNDEFINED: use
 SCOPE: cta cluster
 SPACE: shared shared::cta shared::cluster
 9.7.13.15.11 mbarrier.expect_tx$order{.SPACE}.b64 [a], n:u32
@@ -92,9 +99,10 @@ SPACE: shared shared::cta shared::cluster
 """,
         {"order": ""},
         {"order": ".relaxed.SCOPE"},
-    ),
-    *rows(
+    )
+    + rows(
         """
+UNDEFINED: use
 SEM: release relaxed
 SCOPE: cta cluster
 SPACE: shared shared::cta shared::cluster
@@ -113,9 +121,10 @@ $section mbarrier.$name.noComplete$own_order{.SPACE}.b64 d, [a], n:u32
     ck_sim_mbarrier_arrive({a}, {n}, $count_drops, 0, {site})
 """,
         *(arrival | order for arrival in _ARRIVALS for order in _ORDERS),
-    ),
-    *rows(
+    )
+    + rows(
         """
+UNDEFINED: use
 SEM: acquire relaxed
 SCOPE: cta cluster
 SPACE: shared shared::cta
@@ -127,5 +136,5 @@ SPACE: shared shared::cta
     ck_sim_mbarrier_test_parity({a}, {s}, $tries, {site}) != 0
 """,
         *(test | order for test in _TESTS for order in _ORDERS),
-    ),
+    )
 )

@@ -16,24 +16,24 @@ _THREADS = (
     {"operands": "a:u32, b:u32", "threads": "{b}"},
 )
 
-FORMS = (
-    *rows(
-        """
+FORMS = rows(
+    """
+UNDEFINED: use
 9.7.13.1 $name{.cta}.sync$flag $operands (waits$aligned) =
-    ck_sim::BlockMeeting(ck_sim::Barrier::kPlain, {a}, $threads, 0) meets block:
+    BlockMeeting(Barrier::kPlain, {a}, $threads, 0) meets block:
 9.7.13.1 $name{.cta}.red.popc$flag.u32 d, $operands, c:pred (waits$aligned) =
-    ck_sim::BlockMeeting(ck_sim::Barrier::kCount, {a}, $threads, {c}) meets block:
+    BlockMeeting(Barrier::kCount, {a}, $threads, {c}) meets block:
     (u32){met}.predicate
 9.7.13.1 $name{.cta}.red.and$flag.pred p, $operands, c:pred (waits$aligned) =
-    ck_sim::BlockMeeting(ck_sim::Barrier::kAnd, {a}, $threads, {c}) meets block:
+    BlockMeeting(Barrier::kAnd, {a}, $threads, {c}) meets block:
     {met}.predicate != 0
 9.7.13.1 $name{.cta}.red.or$flag.pred p, $operands, c:pred (waits$aligned) =
-    ck_sim::BlockMeeting(ck_sim::Barrier::kOr, {a}, $threads, {c}) meets block:
+    BlockMeeting(Barrier::kOr, {a}, $threads, {c}) meets block:
     {met}.predicate != 0
 """,
-        *(name | threads for name in _NAMES for threads in _THREADS),
-    ),
-    *rows("""
+    *(name | threads for name in _NAMES for threads in _THREADS),
+) + rows("""
+UNDEFINED: use
 9.7.13.1 bar{.cta}.arrive a:u32, b:u32 (fences, aligned) = ck_sim_barrier_arrive({a}, {b}, {site});
 9.7.13.1 barrier{.cta}.arrive{.aligned} a:u32, b:u32 (fences) =
     ck_sim_barrier_arrive({a}, {b}, {site});
@@ -59,6 +59,5 @@ SPACE: global shared::cta shared::cluster
 # A launch starts when the one before it has ended.
 ACTION: launch_dependents wait
 9.7.13.13 griddepcontrol.ACTION (nothing) = (void)0;
-9.7.19.2 nanosleep.u32 t (waits) = (void){t}; ck_sim_yield({site});
-"""),
-)
+9.7.19.2 nanosleep.u32 t (yields) = (void){t}; ck_sim_yield({site});
+""")

@@ -20,9 +20,10 @@ def _fits(kind: str, into: str) -> bool:
 
 _SATURATING = rows(
     """
+UNDEFINED: whole
 INT: $into
 FROM: $sources
-9.7.9.21 cvt.sat.INT.FROM d:INT, a:FROM = to_width<{INT}, 1>({a})
+9.7.9.21 cvt.sat.INT.FROM d:INT, a:FROM = saturated<{INT}>({a})
 """,
     *(
         {"into": into, "sources": " ".join(k for k in _INTEGERS.split() if not _fits(k, into))}
@@ -32,9 +33,12 @@ FROM: $sources
 
 FORMS = _SATURATING + rows(
     """
+UNDEFINED: whole
+HEADER: ptx.hpp
 INT: $integers
 FROM: $integers
-9.7.9.21 cvt.INT.FROM d:INT, a:FROM = to_width<{INT}, 0>({a})
+9.7.9.21 cvt.INT.FROM d:INT, a:FROM (cheap, narrow) = ({INT}){a}
+HEADER: conversions.hpp
 RNI: rni rzi rmi rpi
 # The nearest integer there is; of NaN 0, but 1 << (width - 1) from f64 or to 64 bits.
 9.7.9.21 cvt.RNI{.ftz}{.sat}.INT.f32 d:INT, a:f32 = to_integer<{INT}, {RNI}>(flushed<{ftz}>({a}))

@@ -11,6 +11,7 @@ from cudakern.simulator.ptx.forms import rows
 HEADER = "floats.hpp"
 
 FORMS = rows("""
+UNDEFINED: whole
 OP: finite infinite number notanumber normal subnormal
 TYPE: f32 f64
 9.7.3.1 testp.OP.TYPE p:pred, a = testp_{OP}({a})

@@ -5,54 +5,86 @@ Not here: ``fma.oob``, which tells the NaN that tensor maps fill with from other
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-
-from cudakern.simulator.ptx.forms import Form, rows
+from cudakern.simulator.ptx.forms import rows
 
 HEADER = "halves.hpp"
 
-#: In halves, or with $x2 in pairs of them.
+#: In halves, or in pairs of them, of which each is computed alone.
 _ARITHMETIC = """
+UNDEFINED: $undefined
 TYPE: f16$x2
-9.7.4.1 add{.rn}{.ftz}{.sat}.TYPE d, a, b = add<rn, {ftz}, {sat}>({a}, {b})
-9.7.4.2 sub{.rn}{.ftz}{.sat}.TYPE d, a, b = sub<rn, {ftz}, {sat}>({a}, {b})
-9.7.4.3 mul{.rn}{.ftz}{.sat}.TYPE d, a, b = mul<rn, {ftz}, {sat}>({a}, {b})
-9.7.4.4 fma.rn{.ftz}{.sat}.TYPE d, a, b, c = fma<rn, {ftz}, {sat}>({a}, {b}, {c})
-9.7.4.4 fma.rn{.ftz}.relu.TYPE d, a, b, c = rectified<1>(fma<rn, {ftz}>({a}, {b}, {c}))
-9.7.4.5 neg{.ftz}.TYPE d, a = negated<{ftz}>({a})
-9.7.4.6 abs{.ftz}.TYPE d, a = canonical(magnitude<{ftz}>({a}))
-9.7.4.7 min{.ftz}{.NaN}.TYPE d, a, b = minimum<{ftz}, {NaN}>({a}, {b})
+9.7.4.1 add{.rn}{.ftz}{.sat}.TYPE d, a, b =
+    $two add<rn, {ftz}, {sat}>($a, $b)$end_two
+9.7.4.2 sub{.rn}{.ftz}{.sat}.TYPE d, a, b =
+    $two sub<rn, {ftz}, {sat}>($a, $b)$end_two
+9.7.4.3 mul{.rn}{.ftz}{.sat}.TYPE d, a, b =
+    $two mul<rn, {ftz}, {sat}>($a, $b)$end_two
+9.7.4.4 fma.rn{.ftz}{.sat}.TYPE d, a, b, c =
+    $three fma<rn, {ftz}, {sat}>($a, $b, $c)$end_three
+9.7.4.4 fma.rn{.ftz}.relu.TYPE d, a, b, c =
+    $three rectified<1>(fma<rn, {ftz}>($a, $b, $c))$end_three
+9.7.4.5 neg{.ftz}.TYPE d, a =
+    $one negated<{ftz}>($a)$end_one
+9.7.4.6 abs{.ftz}.TYPE d, a =
+    $one canonical(magnitude<{ftz}>($a))$end_one
+9.7.4.7 min{.ftz}{.NaN}.TYPE d, a, b =
+    $two minimum<{ftz}, {NaN}>($a, $b)$end_two
 9.7.4.7 min{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b =
-    with_signs({a}, {b}, minimum<{ftz}, {NaN}>(magnitude({a}), magnitude({b})))
-9.7.4.8 max{.ftz}{.NaN}.TYPE d, a, b = maximum<{ftz}, {NaN}>({a}, {b})
+    $two with_signs($a, $b, minimum<{ftz}, {NaN}>(magnitude($a), magnitude($b)))$end_two
+9.7.4.8 max{.ftz}{.NaN}.TYPE d, a, b =
+    $two maximum<{ftz}, {NaN}>($a, $b)$end_two
 9.7.4.8 max{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b =
-    with_signs({a}, {b}, maximum<{ftz}, {NaN}>(magnitude({a}), magnitude({b})))
+    $two with_signs($a, $b, maximum<{ftz}, {NaN}>(magnitude($a), magnitude($b)))$end_two
 # Absolute error 2^-10.987.
-9.7.4.9 tanh.approx.TYPE d, a = from_f32<f16>(__builtin_tanhf(to_f32({a})))
+9.7.4.9 tanh.approx.TYPE d, a =
+    $one from_f32<f16>(__builtin_tanhf(to_f32($a)))$end_one
 # Relative error 2^-9.9.
-9.7.4.10 ex2.approx.TYPE d, a = from_f32<f16>(__builtin_exp2f(to_f32({a})))
+9.7.4.10 ex2.approx.TYPE d, a =
+    $one from_f32<f16>(__builtin_exp2f(to_f32($a)))$end_one
 TYPE: bf16$x2
-9.7.4.1 add{.rn}.TYPE d, a, b = add<rn>({a}, {b})
-9.7.4.2 sub{.rn}.TYPE d, a, b = sub<rn>({a}, {b})
-9.7.4.3 mul{.rn}.TYPE d, a, b = mul<rn>({a}, {b})
-9.7.4.4 fma.rn{.relu}.TYPE d, a, b, c = rectified<{relu}>(fma<rn>({a}, {b}, {c}))
-9.7.4.5 neg.TYPE d, a = negated({a})
-9.7.4.6 abs.TYPE d, a = canonical(magnitude({a}))
-9.7.4.7 min{.NaN}.TYPE d, a, b = minimum<0, {NaN}>({a}, {b})
+9.7.4.1 add{.rn}.TYPE d, a, b =
+    $two add<rn>($a, $b)$end_two
+9.7.4.2 sub{.rn}.TYPE d, a, b =
+    $two sub<rn>($a, $b)$end_two
+9.7.4.3 mul{.rn}.TYPE d, a, b =
+    $two mul<rn>($a, $b)$end_two
+9.7.4.4 fma.rn{.relu}.TYPE d, a, b, c =
+    $three rectified<{relu}>(fma<rn>($a, $b, $c))$end_three
+9.7.4.5 neg.TYPE d, a =
+    $one negated($a)$end_one
+9.7.4.6 abs.TYPE d, a =
+    $one canonical(magnitude($a))$end_one
+9.7.4.7 min{.NaN}.TYPE d, a, b =
+    $two minimum<0, {NaN}>($a, $b)$end_two
 9.7.4.7 min{.NaN}.xorsign.abs.TYPE d, a, b =
-    with_signs({a}, {b}, minimum<0, {NaN}>(magnitude({a}), magnitude({b})))
-9.7.4.8 max{.NaN}.TYPE d, a, b = maximum<0, {NaN}>({a}, {b})
+    $two with_signs($a, $b, minimum<0, {NaN}>(magnitude($a), magnitude($b)))$end_two
+9.7.4.8 max{.NaN}.TYPE d, a, b =
+    $two maximum<0, {NaN}>($a, $b)$end_two
 9.7.4.8 max{.NaN}.xorsign.abs.TYPE d, a, b =
-    with_signs({a}, {b}, maximum<0, {NaN}>(magnitude({a}), magnitude({b})))
+    $two with_signs($a, $b, maximum<0, {NaN}>(magnitude($a), magnitude($b)))$end_two
 # Absolute error 2^-8.
-9.7.4.9 tanh.approx.TYPE d, a = from_f32<bf16>(__builtin_tanhf(to_f32({a})))
+9.7.4.9 tanh.approx.TYPE d, a =
+    $one from_f32<bf16>(__builtin_tanhf(to_f32($a)))$end_one
 # Relative error 2^-7.
 9.7.4.10 ex2.approx.ftz.TYPE d, a =
-    flushed<1>(from_f32<bf16>(__builtin_exp2f(to_f32(flushed<1>({a})))))
+    $one flushed<1>(from_f32<bf16>(__builtin_exp2f(to_f32(flushed<1>($a)))))$end_one
 """
+_HALF = {"x2": "", "undefined": "whole", "a": "{a}", "b": "{b}", "c": "{c}"}
+_HALF |= dict.fromkeys(("one", "two", "three", "end_one", "end_two", "end_three"), "")
+_PAIR = {
+    "x2": "x2",
+    "undefined": "halves",
+    **dict(zip("abc", "abc", strict=True)),
+    "one": "on_halves([&](auto a) {{ return",
+    "two": "on_halves([&](auto a, auto b) {{ return",
+    "three": "on_halves([&](auto a, auto b, auto c) {{ return",
+    "end_one": ";}}, {a})",
+    "end_two": ";}}, {a}, {b})",
+    "end_three": ";}}, {a}, {b}, {c})",
+}
 #: Of a half and a float.
 _MIXED = """
+UNDEFINED: whole
 TYPE: f16 bf16
 RND: rn rz rm rp
 9.7.5.1 add{.RND}{.sat}.f32.TYPE d:f32, a, c:f32 = add<{RND}, 0, {sat}>(to_f32({a}), {c})
@@ -63,6 +95,7 @@ RND: rn rz rm rp
 
 #: Comparisons of a half and of its pairs, and those with it as the result.
 _OF_HALF = """
+UNDEFINED: whole
 CMP: eq ne
 BOOL: and or xor
 SRC: b16 b32 b64
@@ -108,16 +141,8 @@ _LOGIC = (
     {"bool": ".BOOL", "more": ", c:pred", "bool_of": "bool_{BOOL}({c},"},
 )
 
-
-def _on_pairs(form: Form) -> Form:
-    """Return a row of halves as one of pairs, each half of which it computes alone."""
-    low, high = (re.sub(r"{[abc]}", rf"{part}(\g<0>)", form.code) for part in ("low", "high"))
-    return replace(form, code=f"pair({low}, {high})")
-
-
 FORMS = (
-    *rows(_ARITHMETIC, {"x2": ""}),
-    *map(_on_pairs, rows(_ARITHMETIC, {"x2": "x2"})),
-    *rows(_MIXED),
-    *rows(_OF_HALF, *(half | logic | _COMPARED for half in _HALVES for logic in _LOGIC)),
+    rows(_ARITHMETIC, _HALF, _PAIR)
+    + rows(_MIXED)
+    + rows(_OF_HALF, *(half | logic | _COMPARED for half in _HALVES for logic in _LOGIC))
 )

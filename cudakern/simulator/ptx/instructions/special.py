@@ -2,69 +2,91 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class Special(NamedTuple):
+    """A special register: what it is in C++, where fields stand for what a thread knows."""
+
+    type: str
+    code: str  # with {group}, {thread}, {lane}, {warp}
+    varies: str = ""  # among the threads of a block: by their "index", or in "time"
+
+
+def _of_group(code: str, kind: str = "u32") -> Special:
+    return Special(kind, f"{{group}}{code}")
+
+
 _AXES = "xyz"
-_GROUP = "me->group->"
 #: Vectors: three elements, and a fourth that is zero.
 _VECTORS = {
-    "tid": "me->thread",
-    "ntid": f"{_GROUP}block_size",
-    "ctaid": f"{_GROUP}block",
-    "nctaid": f"{_GROUP}grid_size",
-    "cluster_ctaid": f"{_GROUP}cluster",
-    "cluster_nctaid": f"{_GROUP}cluster_size",
+    "tid": Special("u32", "{thread}", "index"),
+    "ntid": _of_group("block_size."),
+    "ctaid": _of_group("block."),
+    "nctaid": _of_group("grid_size."),
+    "cluster_ctaid": _of_group("cluster."),
+    "cluster_nctaid": _of_group("cluster_size."),
 }
+_SHARED = "({group}dynamic_offset + {group}dynamic_bytes)"
 _SINGLE = {
-    "laneid": ("u32", "me->lane"),
-    "warpid": ("u32", "warp_number(me)"),
-    "nwarpid": ("u32", "64u"),
-    "smid": ("u32", f"{_GROUP}processor"),
-    "nsmid": ("u32", f"{_GROUP}processors"),
-    "gridid": ("u64", f"(u64){_GROUP}grid_id"),
-    "is_explicit_cluster": ("pred", f"{_GROUP}has_clusters"),
-    "cluster_ctarank": ("u32", f"{_GROUP}rank"),
-    "cluster_nctarank": ("u32", f"{_GROUP}ranks"),
-    "lanemask_eq": ("u32", "(1u << me->lane)"),
-    "lanemask_le": ("u32", "((2u << me->lane) - 1u)"),
-    "lanemask_lt": ("u32", "((1u << me->lane) - 1u)"),
-    "lanemask_ge": ("u32", "(~0u << me->lane)"),
-    "lanemask_gt": ("u32", "(~1u << me->lane)"),
-    "clock": ("u32", "(u32)ck_sim_time(0)"),
-    "clock_hi": ("u32", "(u32)(ck_sim_time(0) >> 32)"),
-    "clock64": ("u64", "ck_sim_time(0)"),
-    "globaltimer": ("u64", "ck_sim_time(1)"),
-    "globaltimer_lo": ("u32", "(u32)ck_sim_time(1)"),
-    "globaltimer_hi": ("u32", "(u32)(ck_sim_time(1) >> 32)"),
-    "total_smem_size": ("u32", f"({_GROUP}dynamic_offset + {_GROUP}dynamic_bytes)"),
-    "aggr_smem_size": ("u32", f"({_GROUP}dynamic_offset + {_GROUP}dynamic_bytes)"),
-    "dynamic_smem_size": ("u32", f"{_GROUP}dynamic_bytes"),
-    "current_graph_exec": ("u64", "0ull"),
+    "laneid": Special("u32", "{lane}", "index"),
+    "warpid": Special("u32", "{warp}", "index"),
+    "nwarpid": Special("u32", "64u"),
+    "smid": _of_group("processor"),
+    "nsmid": _of_group("processors"),
+    "gridid": Special("u64", "(u64){group}grid_id"),
+    "is_explicit_cluster": _of_group("has_clusters", "pred"),
+    "cluster_ctarank": _of_group("rank"),
+    "cluster_nctarank": _of_group("ranks"),
+    "lanemask_eq": Special("u32", "(1u << {lane})", "index"),
+    "lanemask_le": Special("u32", "((2u << {lane}) - 1u)", "index"),
+    "lanemask_lt": Special("u32", "((1u << {lane}) - 1u)", "index"),
+    "lanemask_ge": Special("u32", "(~0u << {lane})", "index"),
+    "lanemask_gt": Special("u32", "(~1u << {lane})", "index"),
+    "clock": Special("u32", "(u32)ck_sim_time(0)", "time"),
+    "clock_hi": Special("u32", "(u32)(ck_sim_time(0) >> 32)", "time"),
+    "clock64": Special("u64", "ck_sim_time(0)", "time"),
+    "globaltimer": Special("u64", "ck_sim_time(1)", "time"),
+    "globaltimer_lo": Special("u32", "(u32)ck_sim_time(1)", "time"),
+    "globaltimer_hi": Special("u32", "(u32)(ck_sim_time(1) >> 32)", "time"),
+    "total_smem_size": Special("u32", _SHARED),
+    "aggr_smem_size": Special("u32", _SHARED),
+    "dynamic_smem_size": _of_group("dynamic_bytes"),
+    "current_graph_exec": Special("u64", "0ull"),
 }
 
 
-def _registers() -> dict[str, tuple[str, str]]:
+def _registers() -> dict[str, Special]:
     registers = dict(_SINGLE)
     for name, vector in _VECTORS.items():
-        registers.update({f"{name}.{axis}": ("u32", f"{vector}.{axis}") for axis in _AXES})
+        parts = {axis: vector._replace(code=f"{vector.code}{axis}") for axis in _AXES}
+        registers |= {f"{name}.{axis}": part for axis, part in parts.items()}
     for axis in _AXES:
-        size = f"{_GROUP}cluster_size.{axis}"
-        registers[f"clusterid.{axis}"] = "u32", f"({_GROUP}block.{axis} / {size})"
-        registers[f"nclusterid.{axis}"] = "u32", f"({_GROUP}grid_size.{axis} / {size})"
+        size = f"{{group}}cluster_size.{axis}"
+        registers[f"clusterid.{axis}"] = Special("u32", f"({{group}}block.{axis} / {size})")
+        registers[f"nclusterid.{axis}"] = Special("u32", f"({{group}}grid_size.{axis} / {size})")
     # Nothing is reserved for the system. There is no profiler that counts, nor a driver's word.
     zeros = [f"{name}.w" for name in (*_VECTORS, "clusterid", "nclusterid")]
     zeros += [f"reserved_smem_offset_{part}" for part in ("begin", "end", "cap", "0", "1")]
     zeros += [f"pm{i}" for i in range(8)] + [f"envreg{i}" for i in range(32)]
-    registers.update(dict.fromkeys(zeros, ("u32", "0u")))
-    registers.update({f"pm{i}_64": ("u64", "0ull") for i in range(8)})
+    registers.update(dict.fromkeys(zeros, Special("u32", "0u")))
+    registers.update({f"pm{i}_64": Special("u64", "0ull") for i in range(8)})
     # Where cooperative_groups finds the words by which the blocks of a grid wait for each other.
-    registers["envreg1"] = "u32", f"(u32)((u64){_GROUP}workspace >> 32)"
-    registers["envreg2"] = "u32", f"(u32)(u64){_GROUP}workspace"
+    registers["envreg1"] = Special("u32", "(u32)((u64){group}workspace >> 32)")
+    registers["envreg2"] = Special("u32", "(u32)(u64){group}workspace")
     return registers
 
 
-#: C++ types and values by name, without the percent sign.
+#: By name, without the percent sign.
 REGISTERS = _registers()
 
 
-def special_register(name: str) -> tuple[str, str] | None:
-    """Return the C++ type and value of a special register such as ``%tid.x``; None for another."""
+def special_register(name: str) -> Special | None:
+    """Return a special register such as ``%tid.x``; None for another name."""
     return REGISTERS.get(name[1:]) if name[:1] == "%" else None
+
+
+def varies_in_time(name: str) -> bool:
+    """Return whether a name is that of a special register that changes while a thread runs."""
+    found = special_register(name)
+    return found is not None and found.varies == "time"

@@ -10,6 +10,7 @@ from cudakern.simulator.ptx.forms import rows
 HEADER = "video.hpp"
 
 _SETS = """
+UNDEFINED: whole
 D: u32 s32
 A: u32 s32
 B: u32 s32
@@ -20,15 +21,15 @@ _NAMES = ("add", "sub", "absdiff", "min", "max")
 _SATURATED = {"saturated": "saturated<{D}>(v_$name((s64){a}, (s64){b}), {sat})"}
 
 FORMS = (
-    *rows(
+    rows(
         _SETS
         + """
 9.7.18 v$name.D.A.B{.sat} d:D, a:A, b:B = ({D})$saturated
 9.7.18 v$name.D.A.B{.sat}.SECOND d:D, a:A, b:B, c:D = ({D})v_{SECOND}($saturated, (s64){c})
 """,
         *({"name": name} | _SATURATED for name in _NAMES),
-    ),
-    *rows(
+    )
+    + rows(
         _SETS
         + """
 9.7.18 v$name$lanes.D.A.B{.sat} d:D, a:u32, b:u32, c:u32 =
@@ -37,8 +38,8 @@ FORMS = (
     on_lanes<$lanes, {D}, {A}, {B}>(v_$name, {a}, {b}, {c}, false, true)
 """,
         *({"name": name, "lanes": lanes} for lanes in "24" for name in (*_NAMES, "avrg")),
-    ),
-    *rows(
+    )
+    + rows(
         _SETS
         + """
 9.7.18 vset$lanes.A.B.CMP d:u32, a:u32, b:u32, c:u32 =
@@ -48,13 +49,13 @@ FORMS = (
 """,
         {"lanes": "2"},
         {"lanes": "4"},
-    ),
-    *rows(
+    )
+    + rows(
         _SETS
         + """
 9.7.18 vset.A.B.CMP d:u32, a:A, b:B = (u32)v_{CMP}((s64){a}, (s64){b})
 9.7.18 vset.A.B.CMP.SECOND d:u32, a:A, b:B, c:u32 =
     (u32)v_{SECOND}(v_{CMP}((s64){a}, (s64){b}), (s64){c})
 """
-    ),
+    )
 )
