@@ -477,6 +477,8 @@ FAULTS = (
     Fault("what is written at a point is not kept",
           "simulator/runtime/test_progress.py -k chain_of_blocks",
           "if step.meets else changed§ | step.written§§\n"),
+    Fault("fragments share places that a loop needs", "simulator/ptx/test_matrix.py -k loop",
+          "if §source < start§False§:"),
     Fault("constants are known before they are written", "simulator/ptx/test_simplify.py -k loop",
           "if name in self._instead§ and self._bits[name] & known§§"),
     Fault("a register of two values is computed once",

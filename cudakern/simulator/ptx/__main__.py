@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.control_flow import control_flow, counted_blocks
 from cudakern.simulator.ptx.flushed_floats import flushes
+from cudakern.simulator.ptx.fragments import fragments_of
 from cudakern.simulator.ptx.linking import only
 from cudakern.simulator.ptx.liveness import LiveRegisters, rematerialised
 from cudakern.simulator.ptx.memory_accesses import access_bits_of
@@ -90,7 +91,7 @@ def show_accesses(body: Body) -> Iterator[str]:
 def show_undefined(body: Body) -> Iterator[str]:
     """Yield the operations of a checked launch, with the steps that follow undefined values."""
     simple = simplify(body)
-    followed = follow_undefined(simple)
+    followed = follow_undefined(simple, fragments_of(simple))
     for statement in simple.statements:
         yield str(statement)
         if isinstance(statement, Op):

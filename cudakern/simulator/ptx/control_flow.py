@@ -22,6 +22,7 @@ class ControlFlow:
 
     blocks: list[list[Op]]
     follow: list[list[int]]
+    back_targets: set[int]  # those that a block leads back to
 
 
 def control_flow(statements: Iterable[Op | Label | Count]) -> ControlFlow:
@@ -44,7 +45,8 @@ def control_flow(statements: Iterable[Op | Label | Count]) -> ControlFlow:
         after = [] if ends or i + 1 == len(blocks) else [i + 1]
         named = last.targets if last is not None else ()
         follow.append([*after, *(labels[name] for name in named if name in labels)])
-    return ControlFlow(blocks, follow)
+    back = {target for i, targets in enumerate(follow) for target in targets if target <= i}
+    return ControlFlow(blocks, follow, back)
 
 
 def reversed_flow(flow: ControlFlow, moves: Sequence[Sequence[tuple[int, int]]]) -> list[list[int]]:
@@ -52,6 +54,27 @@ def reversed_flow(flow: ControlFlow, moves: Sequence[Sequence[tuple[int, int]]])
 
     ``moves`` has for each block and operation what that adds, and what it lets through.
     """
+    before = _before_blocks(flow, moves)
+    after = []
+    for follow, block in zip(flow.follow, moves, strict=True):
+        bits = _joined(follow, before)
+        found: list[int] = []
+        for adds, lets in reversed(block):
+            found.append(bits)
+            bits = adds | (bits & lets)
+        after.append(found[::-1])
+    return after
+
+
+def _joined(targets: Sequence[int], before: Sequence[int]) -> int:
+    bits = 0
+    for target in targets:
+        bits |= before[target]
+    return bits
+
+
+def _before_blocks(flow: ControlFlow, moves: Sequence[Sequence[tuple[int, int]]]) -> list[int]:
+    """Return what holds before each block."""
     sums = []
     for block in moves:
         adds, lets = 0, -1
@@ -59,30 +82,15 @@ def reversed_flow(flow: ControlFlow, moves: Sequence[Sequence[tuple[int, int]]])
             adds, lets = more | (adds & through), lets & through
         sums.append((adds, lets))
     before = [0] * len(moves)
-
-    def joined(block: int) -> int:
-        bits = 0
-        for target in flow.follow[block]:
-            bits |= before[target]
-        return bits
-
     pending = True
-    while pending:
+    while pending:  # more often only for what branches lead back to
         pending = False
         for i in reversed(range(len(moves))):
             adds, lets = sums[i]
-            bits = adds | (joined(i) & lets)
-            pending |= bits != before[i]
+            bits = adds | (_joined(flow.follow[i], before) & lets)
+            pending |= bits != before[i] and i in flow.back_targets
             before[i] = bits
-    after = []
-    for i, block in enumerate(moves):
-        bits = joined(i)
-        found: list[int] = []
-        for adds, lets in reversed(block):
-            found.append(bits)
-            bits = adds | (bits & lets)
-        after.append(found[::-1])
-    return after
+    return before
 
 
 class CountedBlocks:

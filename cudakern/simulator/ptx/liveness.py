@@ -157,15 +157,15 @@ class LiveRegisters:
             for step in block[leaves[-1] :] if leaves else block:
                 changes |= step.written
             sums.append((changes, 0 if leaves else -1))
-        pending = [*range(len(before))]
-        while pending:
-            i = pending.pop()
-            changes, lets = sums[i]
-            bits = changes | (before[i] & lets)
-            for target in self._flow.follow[i]:
-                if bits & ~before[target]:
-                    before[target] |= bits
-                    pending.append(target)
+        pending = True
+        while pending:  # more often only for what branches lead back to
+            pending = False
+            for i, (changes, lets) in enumerate(sums):
+                bits = changes | (before[i] & lets)
+                for target in self._flow.follow[i]:
+                    if bits & ~before[target]:
+                        before[target] |= bits
+                        pending |= target <= i
         return before
 
     def _points(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from cudakern.simulator.ptx import undefined
+from cudakern.simulator.ptx.fragments import Fragment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +28,8 @@ class _Printer(Protocol):
 
     def buffer(self, name: str, kind: str, size: int) -> tuple[str, str]: ...
 
+    def fragment(self, fragment: Fragment, prefix: str = "") -> str: ...
+
 
 class WordPrinter:
     """Prints steps and expressions of `undefined`."""
@@ -43,11 +46,11 @@ class WordPrinter:
 
     def step(self, step: undefined.Step) -> str:
         """Return the statement of a step."""
-        return _STEPS[type(step)](self, step)
+        return self._STEPS[type(step)](self, step)
 
     def show(self, value: undefined.Expression) -> str:
         """Return an expression."""
-        return _EXPRESSIONS[type(value)](self, value)
+        return self._EXPRESSIONS[type(value)](self, value)
 
     def any_of(self, words: Iterable[undefined.Word]) -> str:
         """Return the condition that some of the words have undefined bytes, which is rare."""
@@ -66,16 +69,26 @@ class WordPrinter:
             return f"give(me, {self.show(step.values[0])}); "
         buffer, array = self._printer.buffer("u", "u64", len(step.values))
         words = (f"{buffer}[{i}] = {self.show(word)};" for i, word in enumerate(step.values))
-        give = f"{{ {' '.join(words)} give_registers(me, {array}); }}"
+        give = f"{{ {' '.join(words)} give_registers(me, {array}, {step.first}); }}"
         return f"if ({self.any_of(step.variables)}) {give} "
+
+    def _give_fragment(self, step: undefined.GiveFragment) -> str:
+        return f"give_registers(me, {self._printer.fragment(step.fragment, 'u_')}, {step.first}); "
 
     def _take(self, step: undefined.Take) -> str:
         if not step.of_registers:
-            sets = " ".join(f"{self.name(word)} = whole(u);" for word, _ in step.words)
+            words = (word for word, _ in step.words if not isinstance(word, Fragment))
+            sets = " ".join(f"{self.name(word)} = whole(u);" for word in words)
             return f"{{ const u64 u = taken(me); {sets} }} "
         taken = "const u64 u = taken(me), v = me->undefined_behind; me->undefined_behind = 0;"
-        sets = " ".join(f"{self.name(w)} = of_register(u, v, {i});" for w, i in step.words)
+        sets = " ".join(self._taken(word, i) for word, i in step.words)
         return f"{{ {taken} {sets} }} "
+
+    def _taken(self, word: undefined.Word | Fragment, number: int) -> str:
+        if not isinstance(word, Fragment):
+            return f"{self.name(word)} = of_register(u, v, {number});"
+        words = self._printer.fragment(word, "u_")
+        return f"take_row(u, {words});" if number < 0 else f"take_registers(u, v, {words});"
 
     def _pass(self, step: undefined.Pass) -> str:
         place = self._printer.passed_words(step.address, step.offset)
@@ -106,22 +119,22 @@ class WordPrinter:
         place = self._printer.passed_words(value.address, value.offset)
         return f"passed({place}, {value.size})" if place else "0"
 
-
-_STEPS: dict[type, Callable[[WordPrinter, Any], str]] = {
-    undefined.Set: WordPrinter._set,
-    undefined.Used: WordPrinter._used,
-    undefined.Give: WordPrinter._give,
-    undefined.Take: WordPrinter._take,
-    undefined.Pass: WordPrinter._pass,
-    undefined.Forget: lambda _, __: "taken(me); ",
-}
-_EXPRESSIONS: dict[type, Callable[[WordPrinter, Any], str]] = {
-    undefined.Word: WordPrinter.name,
-    undefined.Union: WordPrinter._union,
-    undefined.Made: WordPrinter._made,
-    undefined.Decides: WordPrinter._decides,
-    undefined.Chosen: WordPrinter._chosen,
-    undefined.Passed: WordPrinter._passed,
-    int: lambda _, value: f"{value:#x}",
-    bool: lambda _, value: str(value).lower(),
-}
+    _STEPS: ClassVar[dict[type, Callable[[WordPrinter, Any], str]]] = {
+        undefined.Set: _set,
+        undefined.Used: _used,
+        undefined.Give: _give,
+        undefined.GiveFragment: _give_fragment,
+        undefined.Take: _take,
+        undefined.Pass: _pass,
+        undefined.Forget: lambda _, __: "taken(me); ",
+    }
+    _EXPRESSIONS: ClassVar[dict[type, Callable[[WordPrinter, Any], str]]] = {
+        undefined.Word: name,
+        undefined.Union: _union,
+        undefined.Made: _made,
+        undefined.Decides: _decides,
+        undefined.Chosen: _chosen,
+        undefined.Passed: _passed,
+        int: lambda _, value: f"{value:#x}",
+        bool: lambda _, value: str(value).lower(),
+    }

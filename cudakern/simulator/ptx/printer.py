@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from cudakern.simulator.ptx.effects import BUILTINS
+from cudakern.simulator.ptx.fragments import names_of
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import TYPE_BYTES, Address, Immediate, Label, Register, Vector
 from cudakern.simulator.ptx.operations import Count, RefusedError, refuse
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx import undefined
     from cudakern.simulator.ptx.effects import Effects
     from cudakern.simulator.ptx.forms import Meeting
+    from cudakern.simulator.ptx.fragments import Fragment, Fragments
     from cudakern.simulator.ptx.model import Declaration, Function, Operand
     from cudakern.simulator.ptx.operations import Body, Op
     from cudakern.simulator.ptx.scope import Scope
@@ -81,12 +83,14 @@ class Printer:
         place: Place = IN_FIBER,
         access: Mapping[int, int] = MappingProxyType({}),
         followed: undefined.Followed | None = None,
+        fragments: Fragments = MappingProxyType({}),
     ) -> None:
         self.scope, self.body = scope, body
         self._place = place
         self._access = access
         self._turns = turns
         self._followed = followed
+        self._fragments = fragments
         self.words = WordPrinter(self)
         self.is_checked = followed is not None
         self._offsets = scope.layouts[body.function.name].offsets  # of shared variables
@@ -115,6 +119,8 @@ class Printer:
         self._declare_parameters(body.function)
         for variable in body.memory:
             self._declare_memory(variable)
+        for fragment in self._fragments.values():  # an upper bound, as some share places
+            self.local_bytes += fragment.registers * (fragment.bytes + 8 * self.is_checked)
 
     def text(self) -> str:
         """Return the whole function, which one thread executes."""
@@ -206,6 +212,7 @@ class Printer:
         words = [*map(self.words.name, self._followed.words)] if self._followed else []
         return [
             *self._memory,
+            *self._declare_fragments(),
             *(f"{kind} {name}[{size}];" for name, (kind, size) in self._buffers.items()),
             *(["bool cc = false;"] if self._uses_carry else []),
             *(["u32 turns = 0;"] if self._turns else []),
@@ -424,7 +431,9 @@ class Printer:
                 continue
             self._require_lanes(operand)
             kind = type_of_value(op.row.types[form_of.name])
-            if form_of in form.results:
+            if (fragment := self._fragments.get(names_of(operand))) is not None:
+                bound.fields[form_of.name] = self.fragment(fragment)
+            elif form_of in form.results:
                 if is_expression and operand is not None:
                     target = operand, kind
                 else:
@@ -473,6 +482,19 @@ class Printer:
         if target is not None:
             bound.after.append(self.assign(target, place, kind))
 
+    def fragment(self, fragment: Fragment, prefix: str = "") -> str:
+        """Return a fragment of a matrix as an array; with a prefix, the words beside it."""
+        return f"first<{fragment.registers}>({prefix}W{8 * fragment.bytes} + {fragment.offset})"
+
+    def _declare_fragments(self) -> Iterator[str]:
+        """Declare the arrays of fragments, and the words beside them."""
+        for size in sorted({fragment.bytes for fragment in self._fragments.values()}):
+            of_size = (f for f in self._fragments.values() if f.bytes == size)
+            count = max(f.offset + f.registers for f in of_size)
+            yield f"{unsigned(size)} W{8 * size}[{count}]{{}};"
+            if self.is_checked:
+                yield f"u64 u_W{8 * size}[{count}]{{}};"
+
     def _kind_in_buffer(self, item: Operand, kind: str) -> str:
         """Return the type of an element: that of a float for its bits."""
         register = self.register(item.name) if isinstance(item, Register) else None
@@ -482,7 +504,8 @@ class Printer:
     def buffer(self, name: str, kind: str, size: int) -> tuple[str, str]:
         """Return an array for a vector operand, and the same as an array of that size.
 
-        Others of its name and type use it, too. Compilers take long if each vector of a long function has an array of its own.
+        Others of its name and type use it, too: compilers take long if each vector of a long
+        function has an array of its own.
         """
         buffer = f"{name}_{kind}"
         self._buffers[buffer] = kind, max(size, 1, self._buffers.get(buffer, (kind, 0))[1])

@@ -199,13 +199,15 @@ def _written_before(flow: ControlFlow, written: list[list[int]]) -> list[int]:
         adds.append(total)
     before = [-1] * len(adds)
     before[0] = 0
-    pending = [0]
-    while pending:
-        i = pending.pop()
-        after = before[i] | adds[i]
-        for target in flow.follow[i]:
-            both = before[target] & after
-            if both != before[target] or before[target] == -1:
-                before[target] = both
-                pending.append(target)
+    pending = True
+    while pending:  # more often only for what branches lead back to
+        pending = False
+        for i, more in enumerate(adds):
+            if before[i] == -1:
+                continue
+            after = before[i] | more
+            for target in flow.follow[i]:
+                if before[target] & ~after:
+                    before[target] &= after
+                    pending |= target <= i
     return [0 if bits == -1 else bits for bits in before]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.ptx.fragments import fragments_of
 from cudakern.simulator.ptx.loops import LoopPrinter
 from cudakern.simulator.ptx.memory_accesses import access_bits_of
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Register
@@ -115,20 +116,27 @@ class _Translator(Scope):
     def _printer(self, body: Body, fibers: str, quiet: set[str], *, fast: bool) -> Printer:
         """Run the passes over a function, and return what prints it."""
         simple = simplify(body)
+        fragments = fragments_of(simple)
         kept, scratch = {id(op.instruction) for op in simple.ops}, Printer(self, body, turns=set())
         for op in body.ops:  # what is left out is refused, too
             if id(op.instruction) not in kept:
                 scratch.statement(op)
         if self.checked:
-            access, followed = access_bits_of(body), follow_undefined(simple)
-            turns = counted_turns(simple, everywhere=True)
-            return Printer(self, simple, access=access, turns=turns, followed=followed)
+            return Printer(
+                self,
+                simple,
+                access=access_bits_of(body),
+                turns=counted_turns(simple, everywhere=True),
+                fragments=fragments,
+                followed=follow_undefined(simple, fragments),
+            )
         points = points_of(simple)
         reason = "a function" if not body.function.is_entry else fibers
         reason = reason or reason_for_fibers(body.function, simple, points, quiet)
         if not reason:
             return LoopPrinter(self, simple, points, has_own_loops=fast)
-        printer = Printer(self, simple, turns=counted_turns(simple, everywhere=False))
+        turns = counted_turns(simple, everywhere=False)
+        printer = Printer(self, simple, turns=turns, fragments=fragments)
         printer.entered += [f"// fibers: {reason}"] if body.function.is_entry else []
         return printer
 

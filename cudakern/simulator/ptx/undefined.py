@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from cudakern.simulator.ptx.fragments import names_of
 from cudakern.simulator.ptx.model import (
     TYPE_BYTES,
     Address,
@@ -29,6 +30,7 @@ from cudakern.simulator.ptx.operations import Count, Op, names_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from cudakern.simulator.ptx.fragments import Fragment, Fragments
     from cudakern.simulator.ptx.model import Operand
     from cudakern.simulator.ptx.operations import Body
 
@@ -121,12 +123,20 @@ class Give(NamedTuple):
 
     values: tuple[Expression, ...]
     variables: tuple[Word, ...] = ()  # of registers; none are given if these are all defined
+    first: int = 0  # the number of the first register
+
+
+class GiveFragment(NamedTuple):
+    """The words of a fragment are passed to the warp."""
+
+    fragment: Fragment
+    first: int  # the number of its first register
 
 
 class Take(NamedTuple):
     """The words of what comes from the warp: of registers of a matrix, or the same for all."""
 
-    words: tuple[tuple[Word, int], ...]  # with the number of the register
+    words: tuple[tuple[Word | Fragment, int], ...]  # with the number of the (first) register
     of_registers: bool
 
 
@@ -143,7 +153,7 @@ class Forget(NamedTuple):
     """The word of what was loaded is taken, and not kept."""
 
 
-Step = Set | Used | Give | Take | Pass | Forget
+Step = Set | Used | Give | GiveFragment | Take | Pass | Forget
 
 
 @dataclass(slots=True)
@@ -164,9 +174,9 @@ class Followed(NamedTuple):
     words: list[Word]
 
 
-def follow_undefined(body: Body) -> Followed:
+def follow_undefined(body: Body, fragments: Fragments) -> Followed:
     """Return the steps that keep words up to date, and report uses."""
-    follower = _Follower(body)
+    follower = _Follower(body, fragments)
     for statement in body.statements:
         if isinstance(statement, Count):
             follower.seen.clear()
@@ -178,10 +188,12 @@ def follow_undefined(body: Body) -> Followed:
 class _Follower:
     """The registers of a function that can hold undefined values."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, fragments: Fragments) -> None:
         self._registers = body.registers
+        self._fragments = fragments
         own = body.function.parameters if body.function.is_entry else ()
         self._names = _find_reached(body, {variable.name for variable in own})
+        self._names -= {name for names in fragments for name in names}
         self._passing, self._again = _find_block_names(body, self._names)
         self._last = _last_uses(body, self._passing)
         self._stored = _stored_sizes(body)
@@ -324,6 +336,10 @@ class _Follower:
     def load(self, op: Op) -> None:
         """Take the word of what is loaded."""
         (target,), after = op.results[:1], self._at.after
+        if names_of(target) in self._fragments:
+            row = self._fragments[names_of(target)]
+            self._at.after.append(Take(((row, -1),), of_registers=True))
+            return
         size = TYPE_BYTES[op.row.types.get("d") or op.row.fields["TYPE"]]
         taken = Made("taken", ())
         if not isinstance(target, Vector):
@@ -376,14 +392,24 @@ class _Follower:
 
     def fragments(self, op: Op) -> None:
         """Give and get the words of registers that hold matrices."""
-        values = self._values_of(op.sources)
-        variables = _union(values, whole=False).variables
-        if variables:
-            self._at.before.append(Give((*values,), variables))
-        self._take(_registers(op.results), of_registers=True)
+        first = 0
+        for operand in (o for o in op.sources if not isinstance(o, Address)):
+            fragment = self._fragments.get(names_of(operand))
+            values = self._values_of([operand])
+            variables = _union(values, whole=False).variables
+            if fragment is not None:
+                self._at.before.append(GiveFragment(fragment, first))
+            elif variables:
+                self._at.before.append(Give((*values,), variables, first))
+            first += len(values)
+        fragment = self._fragments.get(names_of(op.results[0])) if op.results else None
+        if fragment is not None:
+            self._at.after.append(Take(((fragment, 0),), of_registers=True))
+        else:
+            self._take(_registers(op.results), of_registers=True)
 
     def _take(self, targets: Sequence[Operand], *, of_registers: bool) -> None:
-        words = []
+        words: list[tuple[Word | Fragment, int]] = []
         for number, target in enumerate(targets):
             for step in self._assign(target, Made("", ())):
                 words += [(step.word, number)] if isinstance(step, Set) else []

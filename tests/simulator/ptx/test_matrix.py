@@ -1,12 +1,16 @@
-"""Matrix instructions whose result on a GPU is undefined end the launch."""
+"""Matrix instructions whose result on a GPU is undefined end the launch; fragments in loops."""
 
 from __future__ import annotations
+
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.simulator import RawModule, checked
 from tests.helpers.rows import each
+from tests.simulator.ptx.harness import HEAD
 
 # Inline PTX is on one line: if there are several, NVRTC 12 names the last and NVRTC 13 the first.
 PRODUCT = r"""
@@ -73,3 +77,45 @@ def test_fragment_of_too_few_registers():
     assert message.startswith(
         "k: k.cu:5: a fragment must have the registers that its shape asks for (block (0, 0, 0), "
     )
+
+
+def vector(name):
+    """Return a fragment of eight registers."""
+    return "{" + ", ".join(f"%{name}{i}" for i in range(8)) + "}"
+
+
+A, B, C, F, H = map(vector, "abcfh")
+DECLARED = "".join(f".reg .b32 %{name}<8>;" for name in "abf") + ".reg .f32 %c<8>, %h<8>;"
+WMMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+#: Where a fragment is read that the same turn of a loop need not have written: it must not share a
+#: place with another one that is needed in between.
+KEPT = f"""{HEAD}.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 f, .param .u64 y) {{
+.reg .b64 %d<4>; .reg .b32 %i; .reg .pred %p; {DECLARED}
+ld.param.u64 %d0, [a]; ld.param.u64 %d1, [b]; ld.param.u64 %d2, [f]; ld.param.u64 %d3, [y];
+wmma.load.b.sync.aligned.col.m16n16k16.f16 {B}, [%d1];
+wmma.load.c.sync.aligned.row.m16n16k16.f32 {C}, [%d3];
+wmma.load.c.sync.aligned.row.m16n16k16.f32 {H}, [%d3+1024];
+mov.u32 %i, 0;
+LOOP:
+setp.ne.u32 %p, %i, 0; @%p bra THERE;
+wmma.load.a.sync.aligned.row.m16n16k16.f16 {A}, [%d0];
+THERE:
+{WMMA} {C}, {A}, {B}, {C};
+wmma.load.a.sync.aligned.row.m16n16k16.f16 {F}, [%d2];
+{WMMA} {H}, {F}, {B}, {H};
+add.u32 %i, %i, 1; setp.lt.u32 %p, %i, 3; @%p bra LOOP;
+wmma.store.d.sync.aligned.row.m16n16k16.f32 [%d3], {C};
+wmma.store.d.sync.aligned.row.m16n16k16.f32 [%d3+1024], {H};
+ret; }}"""
+
+
+@each("mode", ["plain", "checked"])
+def test_fragments_that_a_loop_keeps(mode):
+    numbers = np.random.default_rng(0)
+    a, b, f = (numbers.integers(-4, 5, (16, 16)).astype(np.float16) for _ in range(3))
+    y = np.zeros((2, 16, 16), np.float32)
+    kernel = RawModule(code=KEPT).get_function("k")
+    with checked() if mode == "checked" else nullcontext():
+        kernel((1,), (32,), (a, np.asfortranarray(b), f, y))
+    products = [3 * (x.astype(np.float32) @ b.astype(np.float32)) for x in (a, f)]
+    np.testing.assert_array_equal(y, products)

@@ -48,36 +48,46 @@ STORED = {
     # A constant or copy below its use, which a loop comes to first.
     "constants before": (
         [0, 7, 7],
-        "mov.u32 %r1, 0; bra U; D: mov.u32 %r5, 7; U: st.u32 [%d0], %r5; add.u64 %d0, %d0, 4;"
-        "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra D;",
+        (
+            "mov.u32 %r1, 0; bra U; D: mov.u32 %r5, 7; U: st.u32 [%d0], %r5; add.u64 %d0, %d0, 4;"
+            "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra D;"
+        ),
     ),
     "copies before": (
         [0, 1, 2],
-        "mov.u32 %r1, 0; L: mov.u32 %r3, %r2; st.u32 [%d0], %r3; add.u32 %r2, %r1, 1;"
-        "add.u64 %d0, %d0, 4; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra L;",
+        (
+            "mov.u32 %r1, 0; L: mov.u32 %r3, %r2; st.u32 [%d0], %r3; add.u32 %r2, %r1, 1;"
+            "add.u64 %d0, %d0, 4; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra L;"
+        ),
     ),
     "selections before": (
         [9, 9, 7],
-        "mov.u32 %r1, 0; bra U; D: setp.gt.u32 %p1, %r1, 1; selp.u32 %r2, 0, 1, %p1;"
-        "U: setp.eq.u32 %p2, %r2, 0; @%p2 mov.u32 %r4, 7; @!%p2 mov.u32 %r4, 9;"
-        "setp.eq.u32 %p4, %r1, 0; @%p4 mov.u32 %r4, 9; st.u32 [%d0], %r4; add.u64 %d0, %d0, 4;"
-        "add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 3; @%p3 bra D;",
+        (
+            "mov.u32 %r1, 0; bra U; D: setp.gt.u32 %p1, %r1, 1; selp.u32 %r2, 0, 1, %p1;"
+            "U: setp.eq.u32 %p2, %r2, 0; @%p2 mov.u32 %r4, 7; @!%p2 mov.u32 %r4, 9;"
+            "setp.eq.u32 %p4, %r1, 0; @%p4 mov.u32 %r4, 9; st.u32 [%d0], %r4; add.u64 %d0, %d0, 4;"
+            "add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 3; @%p3 bra D;"
+        ),
     ),
     # Constants where their width, sign or type matters.
     "constants of other kinds": (
         [0xFFFFFF80, 0x80, 0x3F800000, 0xFFFF, 0x80000000, 0x40000000],
-        "mov.u16 %h1, 0x180; cvt.s32.s8 %r1, %h1; cvt.u32.u8 %r2, %h1; mov.f32 %f1, 0f3F800000;"
-        "mov.b32 %r3, %f1; mov.b16 %h2, -1; cvt.u32.u16 %r4, %h2; mov.u32 %r5, 31;"
-        "shl.b32 %r6, 1, %r5; add.f32 %f2, %f1, %f1; mov.b32 %r7, %f2;"
-        + stored("%r1", "%r2", "%r3", "%r4", "%r6", "%r7"),
+        (
+            "mov.u16 %h1, 0x180; cvt.s32.s8 %r1, %h1; cvt.u32.u8 %r2, %h1; mov.f32 %f1, 0f3F800000;"
+            "mov.b32 %r3, %f1; mov.b16 %h2, -1; cvt.u32.u16 %r4, %h2; mov.u32 %r5, 31;"
+            "shl.b32 %r6, 1, %r5; add.f32 %f2, %f1, %f1; mov.b32 %r7, %f2;"
+            + stored("%r1", "%r2", "%r3", "%r4", "%r6", "%r7")
+        ),
     ),
     "negated selections": (
         [1, 2, 2, 1],
-        "ld.u32 %r1, [%d0]; setp.ne.u32 %p1, %r1, %r1; selp.u32 %r2, 5, 4, %p1;"
-        "setp.eq.u32 %p2, %r2, 5; setp.ne.u32 %p3, %r2, 5; setp.eq.u32 %p4, %r2, 4;"
-        "setp.ne.u32 %p5, %r2, 4; mov.pred %p6, %p2; selp.u32 %r3, 2, 1, %p6;"
-        "selp.u32 %r4, 2, 1, %p3; selp.u32 %r5, 2, 1, %p4; selp.u32 %r6, 2, 1, %p5;"
-        + stored("%r3", "%r4", "%r5", "%r6"),
+        (
+            "ld.u32 %r1, [%d0]; setp.ne.u32 %p1, %r1, %r1; selp.u32 %r2, 5, 4, %p1;"
+            "setp.eq.u32 %p2, %r2, 5; setp.ne.u32 %p3, %r2, 5; setp.eq.u32 %p4, %r2, 4;"
+            "setp.ne.u32 %p5, %r2, 4; mov.pred %p6, %p2; selp.u32 %r3, 2, 1, %p6;"
+            "selp.u32 %r4, 2, 1, %p3; selp.u32 %r5, 2, 1, %p4; selp.u32 %r6, 2, 1, %p5;"
+            + stored("%r3", "%r4", "%r5", "%r6")
+        ),
     ),
 }
 

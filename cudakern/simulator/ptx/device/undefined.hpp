@@ -51,17 +51,28 @@ CK_INLINE u64 taken_behind(const ck_sim::View* me, u64 undefined) {
 }
 /// Gives the word of what this lane passes to an instruction of its warp.
 CK_INLINE void give(const ck_sim::View* me, u64 undefined) { me->undefined = undefined; }
-/// The same for a product of matrices, and, a bit each, for which registers.
+/// The same for a product of matrices, and, a bit each, for which registers, from number `first`
+/// on.
 template <int N>
-CK_INLINE void give_registers(const ck_sim::View* me, const u64 (&undefined)[N]) {
-  for (int i = 0; i < N; ++i) {
+CK_OUTLINE void give_registers(const ck_sim::View* me, const u64 (&undefined)[N], u32 first) {
+  for (u32 i = 0; i < N; ++i) {
     me->undefined |= undefined[i];
-    me->undefined_behind |= static_cast<u64>(has_bytes(undefined[i])) << i;
+    me->undefined_behind |= static_cast<u64>(has_bytes(undefined[i])) << (first + i);
   }
 }
 /// Of a register that has elements of a matrix.
 CK_INLINE u64 of_register(u64 undefined, u64 registers, u32 i) {
   return (registers >> i & 1) != 0 ? whole(undefined | ck_sim::kUndefinedBytes) : 0;
+}
+
+template <int N>
+CK_OUTLINE void take_registers(u64 undefined, u64 registers, u64 (&to)[N]) {
+  for (u32 i = 0; i < N; ++i) to[i] = of_register(undefined, registers, i);
+}
+/// Those of a row of a matrix, four bytes each.
+template <int N>
+CK_OUTLINE void take_row(u64 undefined, u64 (&to)[N]) {
+  for (u32 i = 0; i < N; ++i) to[i] = part_of(undefined, 4 * i, 0xF);
 }
 
 CK_INLINE void used(u64 undefined, ck_sim_use use, const ck_sim::Site* site) {
