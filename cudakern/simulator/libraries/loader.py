@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from cudakern.simulator.ptx.contents import Contents
     from cudakern.simulator.sources.text_to_ptx import Ptx
 
 
@@ -68,7 +67,7 @@ class ModuleLoader:
     def __init__(self) -> None:
         self._lock = Lock()
         self._modules: dict[tuple[str, Toolchain, bool, bool, bool], LoadedModule] = {}
-        self._variables: dict[tuple[str, bool], ModuleVariables] = {}  # by key, checked ones
+        self._variables: dict[tuple[str, Toolchain, bool, bool], ModuleVariables] = {}
 
     @report_exhaustion()
     def load(
@@ -99,17 +98,16 @@ class ModuleLoader:
             key = (ptx.key, toolchain, checked, fast, together)
             module = self._modules.get(key)
             if module is None:
-                variables = self._variables_of(ptx.key, contents, checked=checked)
+                # Those of libraries whose functions can call each other.
+                own = (ptx.key, toolchain, together, checked)
+                others = (v for key, v in self._variables.items() if key[0] == ptx.key)
+                variables = self._variables.get(own) or ModuleVariables(
+                    contents, next(others, None)
+                )
+                self._variables[own] = variables
                 module = LoadedModule(ptx, contents, variables, runtime, build)
                 self._modules[key] = module
             return module
-
-    def _variables_of(self, key: str, contents: Contents, *, checked: bool) -> ModuleVariables:
-        known = self._variables.get((key, checked))
-        if known is None:
-            known = ModuleVariables(contents, self._variables.get((key, not checked)))
-            self._variables[key, checked] = known
-        return known
 
     @report_exhaustion()
     def compile(self, ptx: Ptx, entry: str) -> Path:

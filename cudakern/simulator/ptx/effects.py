@@ -5,16 +5,17 @@ Words are separated by commas::
     reads, writes                what is at its address, or at each of its addresses
     atomic                       ... in one step
     16 bytes, n bytes            of one access, if no type in the name tells; or the operand n tells
-    relaxed gpu, acq_rel gpu     order and scope, where the name has none; without them it is weak
+    relaxed gpu, acq_rel gpu     order and scope, which words of the name override; an atomic must
+                                 have them; without them it is weak
     fences                       orders other accesses, as its order says
     mbarrier                     an object at which accesses of the whole cluster meet
     returns                      its result is what was in memory
     moves                        what it loads, stores or moves stays as it is
     copies                       its result is its operand, in registers of the same type
     cheap                        a thread computes it anew rather than keep its result
-    waits                        others may run meanwhile; a thread cannot be left there
+    waits                        others may run meanwhile; a thread is a fiber, unless all meet
     yields                       others may run after it, in whose turn the thread can be left
-    tells                        others may wait for what it writes
+    tells                        others may wait for it
     fails                        it can end the launch
     matrix                       vectors of registers have any length, which the runtime compares
     aligned                      all lanes of a warp must come to it together
@@ -97,6 +98,8 @@ class Effects:
     @cached_property
     def involves_others(self) -> bool:
         """Whether others may run meanwhile, or see what it does. Moves have to say so."""
+        if self.words <= {"fences", "proxy"}:
+            return False
         told = self.words & {"waits", "yields", "tells", "fails"}
         return bool(told or ("moves" not in self and self.needs_site))
 

@@ -24,7 +24,8 @@ words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0, 
 processor takes subnormal floats for zeros. Others are
 
     T                   the C++ type of ``TYPE``
-    site, arrival       a pointer to the instruction's `Site`; to one of what it does to an mbarrier
+    site, arrival       a pointer to the instruction's `Site`; to one of what it does to an mbarrier,
+                        to which words of the name do not apply
     access              the bits of what it does to memory
     me, lane            the thread's `View`, and its number in the warp
     carry, overflow     the carry flag, and where to leave it
@@ -260,7 +261,7 @@ def _contradicting(form: Form, fields: frozenset[str]) -> str:
     if effects.accesses_memory and effects.size is None and size_in(name.split(".")) is None:
         return "say how many bytes it accesses: (reads, 4 bytes), or (reads, n bytes) by operand n"
     if "atomic" in effects and effects.order is None:
-        return "say its order and scope where its name has none, such as (atomic, relaxed gpu)"
+        return "say its order and scope, such as (atomic, relaxed gpu); words of the name override them"
     return ""
 
 

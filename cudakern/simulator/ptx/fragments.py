@@ -1,4 +1,4 @@
-"""Fragments of matrices that stay together: registers that only matrix instructions use, as vectors.
+"""Fragments that stay together: registers that only matrix instructions use, as vectors.
 
 They are arrays in C++, which these instructions take as they are. Kernels of products have hundreds
 of them; as registers, each would be copied one by one, at every instruction.

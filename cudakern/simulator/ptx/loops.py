@@ -150,7 +150,7 @@ class LoopPrinter(Printer):
         changed = self._changed
         saved = (n for n in self._live.saved[point] if n not in self.in_memory)
         names = self._cpp_names(n for n in saved if changed is None or n in changed)
-        saves = "".join(f" saved->{name} = {name};" for name in names)
+        saves = "".join(f" save({name})" for name in names)
         return f"{saves} continue;" if self._target else f"{saves} CK_LEAVE({point})"
 
     @property
@@ -207,7 +207,7 @@ class LoopPrinter(Printer):
             and name not in self.in_memory
             and (used is None or name in wanted)
         ]
-        lines = [f"{name} = saved->{name};" for name in self._cpp_names(kept)]
+        lines = [" ".join(f"restore({name})" for name in self._cpp_names(kept))]
         lines += [self._parts(op).before for op in computed]
         return lines, {*kept, *(name for op in computed for name in (*op.reads, *op.writes))}
 

@@ -40,6 +40,7 @@ _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _VECTOR, _WIDE = 16, 32
 #: Loads and stores of these are not checked.
 _PARAMETERS = ("param", "param::entry", "param::func")
+_MOST_INT = 0x7FFFFFFF  # numbers without a suffix have 32 bits
 #: Floats that have as many bits as a type.
 _FLOATS = {"u32": "f32", "u64": "f64"}
 #: A waiting thread must look the same each time: see deadlock.hpp.
@@ -359,7 +360,7 @@ class Printer:
         else:
             value = self.value(Register(base.name), kind)
             if base.offset:
-                value = f"({value} + ({kind}){base.offset})"
+                value = f"({value} {'+-'[base.offset < 0]} {_distance(abs(base.offset), kind)})"
         if space == "shared::cluster":
             return _cast(f"cluster_address(me, {value})", kind_of)
         return _cast(f"(window + {value})", kind_of) if kind == "u32" else f"(({kind_of}*){value})"
@@ -627,8 +628,9 @@ class Printer:
     def _load_from(self, target: Operand, address: Operand, kind: str) -> str:
         """Return the statements that load without asking anybody."""
         pointer = self.pointer(address, self.space, f"const {kind}")
-        loaded = "" if self.space in _PARAMETERS or kind == "b128" else "CK_LOADED"
-        loaded += "_FLOAT" if loaded and kind[0] == "f" else ""
+        is_float = kind[0] == "f"
+        loaded = "" if self.space in _PARAMETERS or kind == "b128" else "loaded"
+        loaded += "_float" if loaded and is_float else ""
         if not isinstance(target, Vector):
             return self._load_one(target, f"*{pointer}", kind, loaded)
         steps = [
@@ -792,6 +794,10 @@ class Printer:
             self.refuse(f"a call of {callee.name}, which the module does not define")
         self.scope.called.add(function.name)
         return f"{self.scope.functions[callee.name]}(CK_CONTEXT_VALUES{arguments});"
+
+
+def _distance(bytes_: int, kind: str) -> str:
+    return str(bytes_) if bytes_ <= _MOST_INT else f"({kind}){bytes_ % 2**64}ull"
 
 
 def _cast(pointer: str, kind: str) -> str:

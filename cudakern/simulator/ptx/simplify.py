@@ -129,7 +129,10 @@ class _Values:
         if "copies" in effects and len(op.sources) == 1:
             self._learn_copy(op, name, op.sources[0], known)
         elif op.form.opcode == "selp":
-            self._selections[name] = op.sources
+            predicate = op.sources[-1]
+            is_kept = isinstance(predicate, Register) and self._bits.get(predicate.name, 0) & known
+            if is_kept:  # it is the same where the selection is known
+                self._selections[name] = op.sources
         elif op.form.opcode == "setp" and len(op.operands) == len(("p", "a", "b")):
             self._learn_comparison(name, op, known)
 

@@ -68,12 +68,16 @@ def _can_be_left(op: Op, quiet: set[str]) -> bool:
 
 
 def _carrying(body: Body, points: Mapping[int, int]) -> str:
-    """Return the operation that needs a carry from before a point, which no thread keeps."""
-    is_lost = False
-    for op in body.ops:
-        if is_lost and "carry" in op.form.fields:
+    """Return the operation that may need a carry from before a point, which no thread keeps."""
+    is_known = not points  # since the operation before that leaves one, in the same block
+    for op in body.statements:
+        if not isinstance(op, Op):
+            is_known = not points
+            continue
+        if "carry" in op.form.fields and not is_known:
             return f"a carry in line {op.instruction.line} of the PTX"
-        is_lost = "overflow" not in op.form.fields and (is_lost or id(op) in points)
+        leaves_one = "overflow" in op.form.fields and op.guard is None
+        is_known = (is_known or leaves_one) and id(op) not in points
     return ""
 
 

@@ -370,6 +370,10 @@ DECISIONS = {
     "fibers: 4100 bytes of local memory": "bar.sync 0;",
     "fibers: a carry in line 12 of the PTX": "add.cc.u32 %r1, 1, 2; bar.sync 0;\n"
     "addc.u32 %r1, 1, 2; st.u32 [%rd1], %r1;",
+    "fibers: a carry in line 14 of the PTX": "bra F; B:\n\n\naddc.u32 %r1, 1, 2;"
+    "st.u32 [%rd1], %r1; ret; F: add.cc.u32 %r1, 1, 2; bar.sync 0; bra B;",
+    "fibers: a carry in line 13 of the PTX": "add.cc.u32 %r1, 1, 2; bar.sync 0;\n"
+    "@%p1 add.cc.u32 %r1, 1, 2;\naddc.u32 %r1, 1, 2; st.u32 [%rd1], %r1;",
     "fibers: a loop around line 11 of the PTX": "L: ld.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0;"
     "red.global.add.u32 [%rd1], 1; @%p1 bra L;",
 }

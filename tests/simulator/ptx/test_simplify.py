@@ -69,6 +69,27 @@ STORED = {
             "add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 3; @%p3 bra D;"
         ),
     ),
+    # A selection by a predicate that has changed since.
+    "selections of another turn": (
+        [0xAA],
+        (
+            "setp.ne.u32 %p1, 0, 0; mov.u32 %r1, 0; mov.u32 %r5, 0; L: selp.b32 %r2, 1, 0, %p1;"
+            "and.b32 %r3, %r1, 1; setp.eq.u32 %p2, %r3, 0; setp.eq.u32 %p3, %r1, 0; @%p3 bra S;"
+            "setp.ne.s32 %p4, %r2, 0; selp.u32 %r4, 1, 0, %p4; shl.b32 %r4, %r4, %r1;"
+            "or.b32 %r5, %r5, %r4; S: mov.pred %p1, %p2; add.u32 %r1, %r1, 1;"
+            "setp.lt.u32 %p5, %r1, 8; @%p5 bra L;" + stored("%r5")
+        ),
+    ),
+    "selections of a predicate that follows": (
+        [0xAA],
+        (
+            "mov.u32 %r1, 0; mov.u32 %r5, 0; L: selp.b32 %r2, 1, 0, %p1;"
+            "and.b32 %r3, %r1, 1; setp.eq.u32 %p1, %r3, 0; setp.ne.s32 %p2, %r2, 0;"
+            "setp.eq.u32 %p3, %r1, 0; @%p3 bra S; selp.u32 %r4, 1, 0, %p2; shl.b32 %r4, %r4, %r1;"
+            "or.b32 %r5, %r5, %r4; S: add.u32 %r1, %r1, 1;"
+            "setp.lt.u32 %p4, %r1, 8; @%p4 bra L;" + stored("%r5")
+        ),
+    ),
     # Constants where their width, sign or type matters.
     "constants of other kinds": (
         [0xFFFFFF80, 0x80, 0x3F800000, 0xFFFF, 0x80000000, 0x40000000],

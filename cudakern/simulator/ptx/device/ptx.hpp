@@ -34,6 +34,9 @@
   const ck_sim::View* const me = \
       reinterpret_cast<const ck_sim::View*>(team.views + u64{t} * team.view_bytes); \
   *running = t
+/// Keeps a register until the thread goes on.
+#define save(x) saved->x = x;
+#define restore(x) x = saved->x;
 /// What is known of a point at a barrier: what all threads give alike, as far as they do.
 #define CK_BARRIER(site, meets, given) \
   {site, nullptr, 0, nullptr, 0, 0, 0, ck_sim::Meets::meets, given}

@@ -87,11 +87,11 @@ CK_INLINE T (&first(T* array))
 /// After a load of an integer or a float: has it an instruction of its own, so that a fault is not
 /// one of what uses the value.
 #if defined(__x86_64__)
-#define CK_LOADED(value) asm("" : "+r"(value));
-#define CK_LOADED_FLOAT(value) asm("" : "+x"(value));
+#define loaded(value) asm("" : "+r"(value));
+#define loaded_float(value) asm("" : "+x"(value));
 #else
-#define CK_LOADED(value)
-#define CK_LOADED_FLOAT(value)
+#define loaded(value)
+#define loaded_float(value)
 #endif
 template <typename T>
 CK_INLINE void store(char* address, T value) {

@@ -6,7 +6,8 @@ from cudakern.simulator.ptx.forms import rows
 
 HEADER = "ptx.hpp"
 
-#: What a bulk copy does to its mbarrier, at whose site it is checked; and an asynchronous store.
+#: `counted`: effects of a bulk copy, which is checked as an access to its mbarrier; `arrival`: what
+#: an asynchronous store does to its mbarrier.
 _COUNTED = {
     "counted": "reads, writes, atomic, 8 bytes, relaxed cluster, proxy",
     "arrival": "reads, writes, atomic, 8 bytes, release cluster",

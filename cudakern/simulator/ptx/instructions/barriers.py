@@ -34,11 +34,12 @@ UNDEFINED: use
     *(name | threads for name in _NAMES for threads in _THREADS),
 ) + rows("""
 UNDEFINED: use
-9.7.13.1 bar{.cta}.arrive a:u32, b:u32 (fences, aligned) = ck_sim_barrier_arrive({a}, {b}, {site});
-9.7.13.1 barrier{.cta}.arrive{.aligned} a:u32, b:u32 (fences) =
+9.7.13.1 bar{.cta}.arrive a:u32, b:u32 (fences, tells, aligned) =
+    ck_sim_barrier_arrive({a}, {b}, {site});
+9.7.13.1 barrier{.cta}.arrive{.aligned} a:u32, b:u32 (fences, tells) =
     ck_sim_barrier_arrive({a}, {b}, {site});
 SEM: release relaxed
-9.7.13.3 barrier.cluster.arrive{.SEM}{.aligned} (fences, release cluster) =
+9.7.13.3 barrier.cluster.arrive{.SEM}{.aligned} (fences, tells, release cluster) =
     ck_sim_cluster_arrive({site});
 9.7.13.3 barrier.cluster.wait{.acquire}{.aligned} (waits, acquire cluster) =
     ck_sim_cluster_wait({site});
