@@ -24,8 +24,8 @@ words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0, 
 processor takes subnormal floats for zeros. Others are
 
     T                   the C++ type of ``TYPE``
-    site, arrival       a pointer to the instruction's `Site`; to one of what it does to an mbarrier,
-                        to which words of the name do not apply
+    site                a pointer to the instruction's `Site`
+    arrival             another of what it does to an mbarrier: words of the name do not count there
     access              the bits of what it does to memory
     me, lane            the thread's `View`, and its number in the warp
     carry, overflow     the carry flag, and where to leave it

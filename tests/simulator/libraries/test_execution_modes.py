@@ -258,7 +258,11 @@ NASTY = [
     row("halves", HALVES, (832,), [FLOATS[::2].copy()], exchanged),
     *(
         row(name, WAITS.replace("WAITING", code), (64,), ZEROS, lambda *_: np.repeat([7, 0], 32))
-        for name, code in [("lanes_wait", "__syncwarp()"), ("adds_wait", "atomicAdd(count, 1)")]
+        for name, code in [
+            ("lanes_wait", "__syncwarp()"),
+            ("adds_wait", "atomicAdd(count, 1)"),
+            ("fences_wait", "__threadfence_block()"),
+        ]
     ),
     row("turns", TURNS, (3,), [np.full(64, 3.0), np.int32(2**22 + 8)], lambda *_: np.ones(3)),
 ]
