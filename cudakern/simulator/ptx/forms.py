@@ -261,7 +261,7 @@ def _contradicting(form: Form, fields: frozenset[str]) -> str:
     if effects.accesses_memory and effects.size is None and size_in(name.split(".")) is None:
         return "say how many bytes it accesses: (reads, 4 bytes), or (reads, n bytes) by operand n"
     if "atomic" in effects and effects.order is None:
-        return "say its order and scope, such as (atomic, relaxed gpu); words of the name override them"
+        return "say its order and scope, such as (atomic, relaxed gpu); a name overrides it"
     return ""
 
 

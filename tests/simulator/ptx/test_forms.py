@@ -27,7 +27,7 @@ LACKING = {
         "say how many bytes it accesses: (reads, 4 bytes), or (reads, n bytes) by operand n"
     ),
     "swap.b32 d, [a] (reads, writes, atomic) = swap({a}, {site})": (
-        "say its order and scope, such as (atomic, relaxed gpu); words of the name override them"
+        "say its order and scope, such as (atomic, relaxed gpu); a name overrides it"
     ),
     "tell.b32 [a], b, [c] (writes; reads) = tell({a}, {site});": (
         "say behind '; ' what {arrival} does, and have it in its C++"
