@@ -473,7 +473,7 @@ FAULTS = (
           "simulator/libraries/test_execution_modes.py -k addresses_of_functions",
           "is_fast = fast§ and by_address.isdisjoint(entries)§§"),
     Fault("a loop of its own saves nothing", "simulator/runtime/test_float_control.py -k _end",
-          "names = self._cpp_names(n for n in saved if changed is None or n §§not §in changed)"),
+          "names = self._cpp_names(n for n in saved if written is None or n §§not §in written)"),
     Fault("what is written at a point is not kept",
           "simulator/runtime/test_progress.py -k chain_of_blocks",
           "if step.meets else changed§ | step.written§§\n"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.simulator.libraries.toolchain import Toolchain
-    from cudakern.simulator.ptx.model import Module
+    from cudakern.simulator.ptx.linking import Links
     from cudakern.simulator.sources.text_to_ptx import Ptx
 
 _MOST_SHOWN = 60  # characters of names in a message
@@ -83,7 +83,7 @@ def find_contents(ptx: Ptx) -> Contents:
     file = find_file(name)
     if file is not None:
         return Contents.from_json(json.loads(file.content))
-    contents: Contents = load("cudakern.simulator.ptx.linking").contents_of(_parse(ptx), ptx.source)
+    contents: Contents = _link(ptx).contents()
     keep_hint(name, json.dumps(contents.to_json()).encode())
     return contents
 
@@ -93,17 +93,19 @@ def _stem(ptx: Ptx) -> str:
 
 
 @lru_cache(maxsize=4)
-def _parse(ptx: Ptx) -> Module:
-    module: Module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
-    return module
+def _link(ptx: Ptx) -> Links:
+    # Late: kernels whose library is cached start faster without the instruction tables.
+    module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
+    links: Links = load("cudakern.simulator.ptx.linking").Links(module, ptx.source)
+    return links
 
 
 def _translate(ptx: Ptx, entries: Sequence[str], *, checked: bool, fast: bool) -> str:
-    # Late: kernels whose library is cached start faster without the instruction tables.
-    module = load("cudakern.simulator.ptx.linking").only(_parse(ptx), entries, ptx.source)
     translate = load("cudakern.simulator.ptx.translate").translate
     fibers = "all shall be" if execution_mode.chosen is ExecutionMode.FIBERS else ""
-    text: str = translate(module, ptx.source, checked=checked, fast=fast, fibers=fibers)
+    text: str = translate(
+        _link(ptx).only(entries), ptx.source, checked=checked, fast=fast, fibers=fibers
+    )
     return text
 
 

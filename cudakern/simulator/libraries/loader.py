@@ -100,11 +100,10 @@ class ModuleLoader:
             if module is None:
                 # Those of libraries whose functions can call each other.
                 own = (ptx.key, toolchain, together, checked)
-                others = (v for key, v in self._variables.items() if key[0] == ptx.key)
-                variables = self._variables.get(own) or ModuleVariables(
-                    contents, next(others, None)
-                )
-                self._variables[own] = variables
+                if own not in self._variables:
+                    others = (v for (of, *_), v in self._variables.items() if of == ptx.key)
+                    self._variables[own] = ModuleVariables(contents, next(others, None))
+                variables = self._variables[own]
                 module = LoadedModule(ptx, contents, variables, runtime, build)
                 self._modules[key] = module
             return module

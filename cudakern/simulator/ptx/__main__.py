@@ -11,7 +11,7 @@ from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.control_flow import control_flow, counted_blocks
 from cudakern.simulator.ptx.flushed_floats import flushes
 from cudakern.simulator.ptx.fragments import fragments_of
-from cudakern.simulator.ptx.linking import only
+from cudakern.simulator.ptx.linking import Links
 from cudakern.simulator.ptx.liveness import LiveRegisters, rematerialised
 from cudakern.simulator.ptx.memory_accesses import access_bits_of
 from cudakern.simulator.ptx.operations import Op, RefusedError, body_of
@@ -125,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         module = parse(options.file.read_text(encoding="utf-8").rstrip("\0"), source)
         if options.entry is not None:
-            module = only(module, [options.entry], source)
+            module = Links(module, source).only([options.entry])
         if options.dump in FORMS:
             form = options.dump
             text = translate(module, source, checked=form == "checked", fast=form == "fast")

@@ -98,7 +98,7 @@ class Effects:
     @cached_property
     def involves_others(self) -> bool:
         """Whether others may run meanwhile, or see what it does. Moves have to say so."""
-        if self.words <= {"fences", "proxy"}:
+        if self.words <= {"fences", "proxy"}:  # it lets nobody run, and nobody waits for it
             return False
         told = self.words & {"waits", "yields", "tells", "fails"}
         return bool(told or ("moves" not in self and self.needs_site))

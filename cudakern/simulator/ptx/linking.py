@@ -14,44 +14,25 @@ from cudakern.simulator.ptx.model import (
     Instruction,
     Register,
     Targets,
-    Vector,
 )
-from cudakern.simulator.ptx.operations import names_in
+from cudakern.simulator.ptx.operations import called_by, names_in
+from cudakern.simulator.ptx.scope import has_address
 from cudakern.simulator.ptx.values import constant_word, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from cudakern.simulator.ptx.contents import StoredAddress
-    from cudakern.simulator.ptx.model import Declaration, Function, Module
+    from cudakern.simulator.ptx.model import Declaration, Module
 
 _MAX_VARIABLE_BYTES = 1 << 30
 
 
-def contents_of(module: Module, source: str) -> Contents:
-    """Return what a module has; KernelCompileError if the simulator cannot have a variable."""
-    links = _Links(module, source)
-    entries = [function.name for function in module.functions.values() if function.is_entry]
-    joined = [name for name in entries if not links.by_address.isdisjoint(links.reached([name]))]
-    return Contents((*entries,), (*joined,), (*links.variables(),))
+class Links:
+    """Which functions and variables those of a module name.
 
-
-def only(module: Module, entries: Iterable[str], source: str) -> Module:
-    """Return the part of a module that entries reach."""
-    links = _Links(module, source)
-    names = links.reached(entries)
-    if not links.by_address.isdisjoint(names):
-        names |= links.reached(links.addressed)
-    return replace(
-        module,
-        functions={n: f for n, f in module.functions.items() if n in names},
-        variables={n: v for n, v in module.variables.items() if n in names},
-        aliases={alias: n for alias, n in module.aliases.items() if n in names},
-    )
-
-
-class _Links:
-    """Which functions and variables those of a module name."""
+    KernelCompileError means that the simulator cannot have an alias.
+    """
 
     def __init__(self, module: Module, source: str) -> None:
         self._module, self._source = module, source
@@ -62,9 +43,9 @@ class _Links:
             v.name: v for v in module.variables.values() if v.space in {"global", "const"}
         }
         self._named = {*module.functions, *module.aliases, *BUILTINS}
-        self.addressed: set[str] = set()  # functions whose address is taken
+        self._addressed: set[str] = set()  # functions whose address is taken
         #: Functions and variables that pass on the addresses of functions, or call by them.
-        self.by_address: set[str] = set()
+        self._by_address: set[str] = set()
         self._names: dict[str, set[str]] = {}
         for name, variable in module.variables.items():
             targets = {item.name for item in variable.initial if isinstance(item, Register)}
@@ -80,8 +61,8 @@ class _Links:
         functions = self._module.functions
         taken = {n for n in names if n in functions and not functions[n].is_entry}
         if taken:
-            self.addressed |= taken
-            self.by_address.add(owner)
+            self._addressed |= taken
+            self._by_address.add(owner)
 
     def _follow(self, owner: str, statement: object) -> None:
         aliases, names = self._module.aliases, self._names[owner]
@@ -94,10 +75,29 @@ class _Links:
         names |= found
         if statement.name.partition(".")[0] != "call":
             self._take(owner, found)
-        elif _callee(statement) not in self._named:
-            self.by_address.add(owner)
+        elif called_by(statement) not in self._named:
+            self._by_address.add(owner)
 
-    def reached(self, names: Iterable[str]) -> set[str]:
+    def contents(self) -> Contents:
+        """Return what there is; KernelCompileError if the simulator cannot have a variable."""
+        functions = self._module.functions.values()
+        entries = [function.name for function in functions if function.is_entry]
+        joined = [n for n in entries if not self._by_address.isdisjoint(self._reached([n]))]
+        return Contents((*entries,), (*joined,), (*self._variables(),))
+
+    def only(self, entries: Iterable[str]) -> Module:
+        """Return the part of the module that entries reach."""
+        names, module = self._reached(entries), self._module
+        if not self._by_address.isdisjoint(names):
+            names |= self._reached(self._addressed)
+        return replace(
+            module,
+            functions={n: f for n, f in module.functions.items() if n in names},
+            variables={n: v for n, v in module.variables.items() if n in names},
+            aliases={alias: n for alias, n in module.aliases.items() if n in names},
+        )
+
+    def _reached(self, names: Iterable[str]) -> set[str]:
         """Return functions and variables that some lead to, with these."""
         reached: set[str] = set()
         pending = [*names]
@@ -108,7 +108,7 @@ class _Links:
                 pending += self._names.get(name, ())
         return reached
 
-    def variables(self) -> Iterator[Variable]:
+    def _variables(self) -> Iterator[Variable]:
         """Yield the variables in memory."""
         for name, variable in self._in_memory.items():
             if variable.size > _MAX_VARIABLE_BYTES:
@@ -122,7 +122,7 @@ class _Links:
                 variable.space == "const",
                 content.rstrip(b"\0").hex(),
                 addresses,
-                not self.by_address.isdisjoint(self.reached([name])),
+                not self._by_address.isdisjoint(self._reached([name])),
             )
 
     def _initial(self, variable: Declaration) -> tuple[bytes, tuple[StoredAddress, ...]]:
@@ -133,7 +133,9 @@ class _Links:
                 word = constant_word(item, unit, as_float=variable.type in {"f32", "f64"})
             elif isinstance(item, Register):
                 target = self._module.aliases.get(item.name, item.name)
-                if not (target in self._in_memory or _has_address(self._module, target)):
+                if not (
+                    target in self._in_memory or has_address(self._module.functions.get(target))
+                ):
                     requirement = "must have addresses of variables in memory or of functions"
                     self._fail(variable.name, requirement, item.name)
                 addresses.append((len(content), unit, target, item.offset))
@@ -144,17 +146,3 @@ class _Links:
         """Raise KernelCompileError: the simulator does not support a part of the module."""
         log = f"{self._source}: error: {shorten(what)} {requirement}; got {shorten(str(got))}"
         raise KernelCompileError(self._source, (), log)
-
-
-def _has_address(module: Module, name: str) -> bool:
-    function: Function | None = module.functions.get(name)
-    return (
-        function is not None
-        and not function.is_entry
-        and (function.body is not None or name not in BUILTINS)
-    )
-
-
-def _callee(call: Instruction) -> str:
-    operands = [o for o in call.operands[:2] if not isinstance(o, Vector)]
-    return operands[0].name if operands and isinstance(operands[0], Register) else ""

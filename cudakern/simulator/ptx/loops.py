@@ -71,8 +71,8 @@ class LoopPrinter(Printer):
         self._texts: dict[int, _Parts] = {}
         # Of the loop that is printed:
         self._suffix = ""  # of labels
-        self._target: object = None  # the only point that threads are left at
-        self._changed: set[str] | None = None  # registers that need be saved; None for all
+        self._target: int | str | None = None  # the only point that threads are left at, or the end
+        self._written: set[str] | None = None  # registers that need be saved; None for all
 
     def _find_in_memory(self) -> set[str]:
         """Return the registers that are saved and restored more often than they are used."""
@@ -147,9 +147,9 @@ class LoopPrinter(Printer):
         return "" if is_fixed and made == alike else given
 
     def _leave(self, point: int) -> str:
-        changed = self._changed
+        written = self._written
         saved = (n for n in self._live.saved[point] if n not in self.in_memory)
-        names = self._cpp_names(n for n in saved if changed is None or n in changed)
+        names = self._cpp_names(n for n in saved if written is None or n in written)
         saves = "".join(f" save({name})" for name in names)
         return f"{saves} continue;" if self._target else f"{saves} CK_LEAVE({point})"
 
@@ -241,15 +241,15 @@ class LoopPrinter(Printer):
         ops = _ops(self._statements[i] for i in region.statements)
         begins = _ops(self._statements[region.start - 1 : region.start] if region.point else ())
         changed = {name for op in (*ops, *begins) for name in op.writes}
-        left: set[object] = {self._points[id(op)] for op in ops if id(op) in self._points}
+        left: set[int | str] = {self._points[id(op)] for op in ops if id(op) in self._points}
         if region.reaches_end or any(op.form.writer in _ENDING for op in ops):
             left.add(_ENDED)
         is_single = len(left) == 1 and bool(self._points)
         self._suffix, self._target = f"_{region.point}", left.pop() if is_single else None
-        self._changed = changed if region.point else None
+        self._written = changed if region.point else None
         lines = [*self._print_own(region, begins)]
         used = changed | {name for op in ops for name in op.reads}
-        if self._changed is None:
+        if self._written is None:
             used |= {n for op in ops for n in self._live.saved.get(self._points.get(id(op), 0), ())}
         restored, more = self._restored(region.point, used) if region.point else ([], set())
         used |= more
@@ -259,7 +259,7 @@ class LoopPrinter(Printer):
         yield from restored
         yield from lines
         yield f"}} team.left = {self._target or 0}; break;"
-        self._suffix, self._target, self._changed = "", None, None
+        self._suffix, self._target, self._written = "", None, None
 
     def _print_own(self, region: Region, begins: Sequence[Op]) -> Iterator[str]:
         order, start = region.statements, f"A{region.point}"

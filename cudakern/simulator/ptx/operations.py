@@ -240,9 +240,15 @@ def _operation(instruction: Instruction, body: Body, source: str) -> Op:
     if row.form.opcode in {"bra", "brx"}:
         targets = tuple(_labels(operands[-1:], body.tables))
     elif row.form.opcode == "call":
-        named = [operand for operand in operands[:2] if isinstance(operand, Register)]
-        callee = named[0].name if named and named[0].name not in body.registers else ""
+        called = called_by(instruction)
+        callee = called if called not in body.registers else ""
     return _op(instruction, row, operands, instruction.guard, targets, callee)
+
+
+def called_by(call: Instruction) -> str:
+    """Return the function that a call names, or the register that has its address."""
+    named = [operand.name for operand in call.operands[:2] if isinstance(operand, Register)]
+    return named[0] if named else ""
 
 
 def _labels(operands: tuple[Operand, ...], tables: Mapping[str, Targets]) -> Iterator[str]:

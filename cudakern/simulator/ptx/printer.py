@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 #: Bytes of vectors at most, and of those in global memory.
 _VECTOR, _WIDE = 16, 32
-#: Loads and stores of these are not checked.
-_PARAMETERS = ("param", "param::entry", "param::func")
 _MOST_INT = 0x7FFFFFFF  # numbers without a suffix have 32 bits
 #: Floats that have as many bits as a type.
 _FLOATS = {"u32": "f32", "u64": "f64"}
@@ -102,7 +100,8 @@ class Printer:
         self._identifiers: set[str] = set()
         self._site = ""  # of the operation, if it is asked for
         self._uses_carry = False
-        #: In regions: what is the same for all threads, and how subnormal floats are flushed.
+        # Of loops: whether the processor takes subnormal floats for zeros, and whether threads can
+        # be left to let others run.
         self.flushes = False
         self.polls = True
         #: Registers that lie in a thread's memory.
@@ -607,15 +606,20 @@ class Printer:
             self.refuse(f"{row.name}, which must be of {_WIDE} bytes")
         self.require_lanes(operand, *([lanes] if lanes else [0, 1]))
 
+    @property
+    def _is_passing(self) -> bool:
+        """Whether it loads or stores a parameter, which nobody checks."""
+        return self.op.form.undefined == "pass"
+
     def load(self) -> str:
         """Return the statements of ld; of ldu and ld.global.nc, too. Hints have no effect."""
         target, address, *_ = self.operands(2, 4)
         kind = type_of_value(self.op.row.fields["TYPE"])
         self._require_vector(target)
-        is_ordered, space = "yields" in self.op.form.effects, self.space
-        if not is_ordered and (space in _PARAMETERS or not self.is_checked):
+        is_ordered = "yields" in self.op.form.effects
+        if not is_ordered and (self._is_passing or not self.is_checked):
             return self._load_from(target, address, kind)
-        pointer = self.pointer(address, space)
+        pointer = self.pointer(address, self.space)
         asked = f"polled<{kind}>" if is_ordered else "ck_sim_read"
         read = "load_ordered" if is_ordered else "load"
         if not isinstance(target, Vector):
@@ -629,7 +633,7 @@ class Printer:
         """Return the statements that load without asking anybody."""
         pointer = self.pointer(address, self.space, f"const {kind}")
         is_float = kind[0] == "f"
-        loaded = "" if self.space in _PARAMETERS or kind == "b128" else "loaded"
+        loaded = "" if self._is_passing or kind == "b128" else "loaded"
         loaded += "_float" if loaded and is_float else ""
         if not isinstance(target, Vector):
             return self._load_one(target, f"*{pointer}", kind, loaded)
@@ -654,7 +658,7 @@ class Printer:
         items = source.items if isinstance(source, Vector) else (source,)
         values = [self.value(item, kind) for item in items]
         is_ordered = "tells" in self.op.form.effects
-        if is_ordered or (self.is_checked and self.space not in _PARAMETERS):
+        if is_ordered or (self.is_checked and not self._is_passing):
             pointer = self.pointer(address, self.space)
             return self._put("put_ordered" if is_ordered else "put", kind, pointer, values)
         pointer = self.pointer(address, self.space, kind)

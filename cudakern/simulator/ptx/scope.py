@@ -120,8 +120,7 @@ class Scope:
 
     def is_callable(self, name: str) -> bool:
         """Return whether a name is that of a function with an address."""
-        function = self.declared(name)
-        return function is not None and not (function.is_entry or is_builtin(function))
+        return has_address(self.declared(name))
 
     def is_dynamic(self, name: str) -> bool:
         """Return whether a name is that of dynamic shared memory."""
@@ -161,6 +160,11 @@ class Scope:
 def is_builtin(function: Function) -> bool:
     """Return whether a function is one that NVRTC's code calls without defining it."""
     return function.body is None and function.name in BUILTINS
+
+
+def has_address(function: Function | None) -> bool:
+    """Return whether there is a function that has an address, which entries and built ones lack."""
+    return function is not None and not (function.is_entry or is_builtin(function))
 
 
 def _is_dynamic(variable: Declaration) -> bool:

@@ -70,24 +70,23 @@ class _Translator(Scope):
         texts: dict[str, str] = {}
         problems: dict[str, str] = {}
         calls: dict[str, set[str]] = {}
-        kernels: dict[str, str] = {}
+        functions = self.module.functions.values()
+        kernels = {f.name: "" for f in functions if f.is_entry and f.body is not None}
         tables: list[str] = []
         bodies = self._bodies(problems)
-        quiet = quiet_functions(self.module, bodies)
+        quiet = set() if self.checked else quiet_functions(self.module, bodies)
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
             self.called = calls[name] = set()
             problems.update(self._find_excess(function))
             if name not in bodies:
-                kernels.update({name: ""} if function.is_entry else {})
                 continue
             try:
                 printer = self._printer(bodies[name], fibers, quiet, fast=fast)
                 texts[name] = printer.text()
             except RefusedError as error:
                 problems[name] = str(error)
-                kernels.update({name: ""} if function.is_entry else {})
                 continue
             if function.is_entry:
                 shared = self.layouts[name]
