@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import operator
 import os
 from contextlib import suppress
 from copy import copy
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cudakern.compilation.cache import one_line
 from cudakern.errors import BindingError, EngineUnavailableError, KernelCompileError, SimulatorError
@@ -187,6 +188,17 @@ class LoadedKernel:
         )
 
 
+class CountedInstruction(NamedTuple):
+    """How often a PTX instruction stands in a basic block."""
+
+    kernel: str  # empty for a function, which any kernel may call
+    name: str  # with its modifiers
+    file: str  # the user's own; empty if unknown
+    line: int
+    block: int
+    times: int
+
+
 class LoadedLibrary:
     """The library of an entry, or of several. It stays loaded until the process ends.
 
@@ -203,7 +215,6 @@ class LoadedLibrary:
         )
         self.kernels = {row.name.decode(): LoadedKernel(module, self, row) for row in kernels}
         self.refused = {row.name.decode(): row.message.decode() for row in refusals}
-        self.instructions = self._table("instruction", abi.InstructionStruct)
         for place in self._table("symbol", abi.SymbolStruct, "place"):
             word = ctypes.c_uint64.from_address(place.address)
             word.value = module.variables[place.name.decode()].start
@@ -212,6 +223,16 @@ class LoadedLibrary:
         """Return the addresses of functions that variables have."""
         rows = self._table("symbol", abi.SymbolStruct, "function")
         return {row.name.decode(): row.address for row in rows}
+
+    @cached_property
+    def instructions(self) -> list[CountedInstruction]:
+        """The instructions of its basic blocks, if it is for checked launches."""
+        first = ctypes.c_char.in_dll(self._opened, "ck_sim_instructions")
+        texts, rows = json.loads(ctypes.string_at(ctypes.addressof(first)))
+        return [
+            CountedInstruction(texts[kernel], texts[name], texts[file], *numbers)
+            for kernel, name, file, *numbers in rows
+        ]
 
     def _table(self, row_name: str, row: type[_Row], name: str = "") -> list[_Row]:
         name = f"ck_sim_{name or row_name}"

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.control_flow import control_flow, reversed_flow
-from cudakern.simulator.ptx.instructions.special import special_register
+from cudakern.simulator.ptx.instructions.special import special_register, varies
 from cudakern.simulator.ptx.model import Address, Register
 
 if TYPE_CHECKING:
@@ -50,15 +50,10 @@ def rematerialised(body: Body) -> Rematerialised:
             found.hoisted.add(id(op))
         elif is_alone and "cheap" in op.form.effects:
             before = dict.fromkeys(o for n in varying for o in found.derived.get(n, ()))
-            is_known = all(name in found.derived or _is_of_index(name) for name in varying)
+            is_known = all(n in found.derived or varies(n, "index", "number") for n in varying)
             if is_known and len(before) < _MOST_STEPS:
                 found.derived.update(dict.fromkeys(op.writes, (*before, op)))
     return found
-
-
-def _is_of_index(name: str) -> bool:
-    special = special_register(name)
-    return special is not None and special.varies == "index"
 
 
 def _loads_parameter(op: Op, parameters: set[str]) -> bool:

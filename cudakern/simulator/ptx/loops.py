@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.flushed_floats import flushes
+from cudakern.simulator.ptx.instructions.special import varies
 from cudakern.simulator.ptx.liveness import LiveRegisters, rematerialised
 from cudakern.simulator.ptx.model import Label
 from cudakern.simulator.ptx.operations import Op
@@ -253,7 +254,9 @@ class LoopPrinter(Printer):
             used |= {n for op in ops for n in self._live.saved.get(self._points.get(id(op), 0), ())}
         restored, more = self._restored(region.point, used) if region.point else ([], set())
         used |= more
-        yield f"case {region.point}: CK_EACH_THREAD {{ CK_THREAD;"
+        has_index = any(varies(name, "index") for name in used)
+        loop = "CK_EACH_THREAD" if has_index else "CK_EACH_NUMBER"
+        yield f"case {region.point}: {loop} {{ CK_THREAD;"
         yield from self._local()
         yield from self.declared(n for n in self.registers if n in used - self._kept.uniform)
         yield from restored

@@ -530,7 +530,7 @@ class Printer:
         results = " ".join(
             self.assign(operand, result.format_map(fields), kind)
             for result, (operand, kind) in zip(meeting.results, targets, strict=True)
-            if operand is not None
+            if operand not in {None, Register("_")}
         )
         return fields, fixed, results
 

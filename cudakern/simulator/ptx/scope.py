@@ -14,9 +14,7 @@ from cudakern.simulator.ptx.control_flow import counted_blocks
 from cudakern.simulator.ptx.effects import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
 from cudakern.simulator.ptx.operations import names_in
-from cudakern.simulator.ptx.values import quote, shorten
-from cudakern.simulator.runtime.abi import SiteStruct
-from cudakern.simulator.runtime.abi_parser import initializer
+from cudakern.simulator.ptx.values import shorten
 from cudakern.values.layout import round_up
 
 if TYPE_CHECKING:
@@ -75,8 +73,9 @@ class Scope:
             self.functions[alias] = self.functions[name]
         functions = [*module.functions.values()] if checked else []
         self.blocks: Mapping[str, CountedBlocks] = counted_blocks(functions)
-        self.sites: list[str] = []
-        self.texts: dict[str, int] = {}
+        self.sites: list[tuple[int, ...]] = []  # as ck_sim_fill_sites takes them
+        self.texts: dict[str, int] = {"": 0}  # that sites have, with their offsets
+        self._end = 1  # of the last text
         self._common = SharedLayout(RED_ZONE if checked else 0)
         self.layouts: dict[str, SharedLayout] = {}
         for function in sorted(module.functions.values(), key=lambda function: function.is_entry):
@@ -85,19 +84,26 @@ class Scope:
     def site(self, instruction: Instruction, access: int) -> str:
         """Return a pointer to where an instruction is, and what it does to memory."""
         file, line = instruction.source_line or (self.source, instruction.line)
-        values: dict[str, object] = {}
-        stack = instruction.source_lines
-        if len(stack) > 1:
-            values["stack"] = self.string("\n".join(f"{file}:{number}" for file, number in stack))
-        if self.checked:
-            values |= {"access": f"{access:#x}", "column": instruction.column}
-        file, name = self.string(file), self.string(instruction.name)
-        self.sites.append(initializer(SiteStruct, file=file, line=line, opcode=name, **values))
+        lines = instruction.source_lines
+        stack = "\n".join(f"{file}:{number}" for file, number in lines) if len(lines) > 1 else ""
+        column = instruction.column if self.checked else 0
+        return self.add_site(file, line, instruction.name, stack, access, column)
+
+    def add_site(
+        self, file: str, line: int, opcode: str, stack: str = "", access: int = 0, column: int = 0
+    ) -> str:
+        """Return a pointer to a new site."""
+        file_at, opcode_at, stack_at = map(self._offset, (file, opcode, stack))
+        self.sites.append((file_at, line, opcode_at, stack_at, access, column))
         return f"&S[{len(self.sites) - 1}]"
 
-    def string(self, text: str) -> str:
-        """Return the name of a text in C++, which has each once."""
-        return f"T{self.texts.setdefault(text, len(self.texts))}"
+    def _offset(self, text: str) -> int:
+        """Return where a text begins, among those of sites."""
+        known = self.texts.get(text)
+        if known is None:
+            known = self.texts[text] = self._end
+            self._end += len(text.encode(errors="surrogatepass")) + 1
+        return known
 
     def signature(self, function: Function) -> str:
         """Return the head of a function in C++: results and parameters are pointers."""
@@ -169,8 +175,3 @@ def has_address(function: Function | None) -> bool:
 
 def _is_dynamic(variable: Declaration) -> bool:
     return variable.space == "shared" and (variable.linkage == "extern" or not variable.size)
-
-
-def site_of(file: str, line: int, opcode: str, **values: object) -> str:
-    """Return the initializer of a site."""
-    return initializer(SiteStruct, file=quote(file), line=line, opcode=quote(opcode), **values)

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.control_flow import control_flow
-from cudakern.simulator.ptx.instructions.special import varies_in_time
+from cudakern.simulator.ptx.instructions.special import varies
 from cudakern.simulator.ptx.model import TYPE_BYTES, Address, Immediate, Register, Vector
 from cudakern.simulator.ptx.values import constant_word, type_of_register
 
@@ -40,7 +40,7 @@ def propagate(body: Body) -> Body:
 
 
 def without_dead(body: Body) -> Body:
-    """Return a function without the operations whose results nobody reads."""
+    """Return a function without results that nobody reads, and operations that have no others."""
     uses = Counter(name for op in body.ops for name in op.reads)
     uses.update(variable.name for variable in body.function.results)
     writers: dict[str, list[Op]] = {}
@@ -58,14 +58,25 @@ def without_dead(body: Body) -> Body:
                 uses[name] -= 1
                 if not uses[name]:
                     pending += writers.get(name, ())
-    return body.with_statements([s for s in body.statements if id(s) not in dead])
+    unread = {id(op): _without_unread(op, uses) for op in body.ops if op.meets}
+    kept = (statement for statement in body.statements if id(statement) not in dead)
+    return body.with_statements([unread.get(id(statement), statement) for statement in kept])
+
+
+def _without_unread(op: Op, uses: Mapping[str, int]) -> Op:
+    """Return an operation of several threads without the results that nobody reads."""
+    results = (
+        Register("_") if isinstance(result, Register) and not uses.get(result.name) else result
+        for result in op.results
+    )
+    return op.with_operands((*results, *op.sources), op.guard)
 
 
 def _is_removable(op: Op) -> bool:
     form = op.form
     if not (op.writes and form.effects.computes) or "overflow" in form.fields:
         return False
-    return not any(varies_in_time(name) for name in op.reads)
+    return not any(varies(name, "time") for name in op.reads)
 
 
 class _Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from cudakern.simulator.ptx.memory_accesses import access_bits_of
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Register
 from cudakern.simulator.ptx.operations import RefusedError, body_of
 from cudakern.simulator.ptx.printer import Printer
-from cudakern.simulator.ptx.scope import Scope, is_builtin, site_of
+from cudakern.simulator.ptx.scope import Scope, is_builtin
 from cudakern.simulator.ptx.simplify import simplify
 from cudakern.simulator.ptx.suspension_points import (
     counted_turns,
@@ -149,24 +150,23 @@ class _Translator(Scope):
     ) -> str:
         """Return the text of a library."""
         functions = _symbols(self._functions(), "(void*)&{}")
-        instructions = self._describe_instructions() if self.checked else []
         declarations = [*self._declarations(problems)]
         headers = ["ptx.hpp", *sorted(self.headers - {"ptx.hpp"})]
         parts = (
             *(f'#include "{header}"' for header in headers),
             "using namespace ck_ptx;",
-            *(f"static const char T{i}[] = {quote(text)};" for text, i in self.texts.items()),
             *(f"static char* {cpp};" for cpp in self.variables.values()),
             f"{_CALLABLE};",
+            f"CK_SITES({len(self.sites) + 1});",
             *declarations,
-            f"static const ck_sim::Site S[] = {{{', '.join((*self.sites, '{}'))}}};",
             *bodies,
             self._callable(),
+            *(self._fill_sites() if self.sites else ()),
             *tables,
             *_exported("kernel", "kernel", kernels),
             *_exported("symbol", "place", _symbols(self.variables, "(void*)&{}")),
             *_exported("symbol", "function", functions),
-            *_exported("instruction", "instruction", instructions),
+            f"CK_SIM_EXPORT const char ck_sim_instructions[] = {quote(self._instructions())};",
             *_exported(
                 "refusal", "refusal", [_refusal(name, why) for name, why in refused.items()]
             ),
@@ -202,12 +202,9 @@ class _Translator(Scope):
                 yield f"{head};"
                 continue
             # It can still be reached, by its address.
-            site = site_of(self.source, function.line, "call")
+            site = self.add_site(self.source, function.line, "call")
             stop = quote(f"the function {name} must be one that the simulator executes")
-            yield (
-                f"{head} {{ static const ck_sim::Site site = {site}; "
-                f'ck_sim_stop("trap", {stop}, &site); }}'
-            )
+            yield f'{head} {{ ck_sim_stop("trap", {stop}, {site}); }}'
 
     def _functions(self) -> dict[str, str]:
         """Return the functions whose addresses the initial values of variables have."""
@@ -269,20 +266,23 @@ class _Translator(Scope):
         objects = ", ".join((*rows, "{}"))
         yield f"static const ck_sim_shared_object {name}_shared[] = {{{objects}}};"
 
-    def _describe_instructions(self) -> list[str]:
-        return [
-            initializer(
-                abi.InstructionStruct,
-                kernel=self.string(name) if function.is_entry else 0,
-                name=self.string(spelling),
-                file=self.string(source_line[0]) if source_line else 0,
-                line=source_line[1] if source_line else 0,
-                block=block,
-                count=count,
-            )
-            for name, function in self.module.functions.items()
-            for spelling, source_line, block, count in self.blocks[name].rows
-        ]
+    def _fill_sites(self) -> Iterator[str]:
+        numbers = " ".join(str(number) for site in self.sites for number in site)
+        yield f'CK_FILL_SITES("{numbers}",'
+        yield from (f'{quote(text)[:-1]}\\0"' for text in self.texts)
+        yield ")"
+
+    def _instructions(self) -> str:
+        """Return, as JSON, texts and the fields of `CountedInstruction`, with numbers of texts."""
+        texts: dict[str, int] = {"": 0}
+        rows = []
+        for name, function in self.module.functions.items() if self.checked else ():
+            for spelling, source_line, block, count in self.blocks[name].rows:
+                file, line = source_line or ("", 0)
+                words = name if function.is_entry else "", spelling, file
+                at = (texts.setdefault(text, len(texts)) for text in words)
+                rows.append((*at, line, block, count))
+        return json.dumps([[*texts], rows], separators=(",", ":"))
 
 
 def _refusal(name: str, why: str) -> str:

@@ -11,10 +11,10 @@ from cudakern.simulator.runtime.abi_parser import read_enumeration
 from cudakern.simulator.sources.source_lines import read_own_stack
 
 if TYPE_CHECKING:
-    import ctypes
     from collections.abc import Iterator
 
     from cudakern.simulator.launching.observation import ObservedLaunch
+    from cudakern.simulator.libraries.loaded import CountedInstruction
 
 _MEMORIES = [code.name.lower() for code in read_enumeration("checker/traffic.hpp", "Memory")]
 _ACTIONS = [code.name.lower() for code in read_enumeration("checker/traffic.hpp", "Action")]
@@ -26,10 +26,9 @@ def add_launch(traffic: KernelTraffic, observed: ObservedLaunch) -> None:
     traffic.blocks += observed.blocks
     traffic.sampled += observed.sampled
     for row, count in _count_instructions(observed):
-        name = row.name.decode()
-        traffic.instructions[name] = traffic.instructions.get(name, 0) + count
+        traffic.instructions[row.name] = traffic.instructions.get(row.name, 0) + count
         if row.file:
-            source = row.file.decode(errors="replace"), row.line
+            source = row.file, row.line
             traffic.executed[source] = traffic.executed.get(source, 0) + count
     known = {_identify(line): line for line in traffic.lines}
     for line in _count_lines(observed):
@@ -48,12 +47,12 @@ def _scale(count: int, observed: ObservedLaunch) -> int:
     return (2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)
 
 
-def _count_instructions(observed: ObservedLaunch) -> Iterator[tuple[ctypes.Structure, int]]:
+def _count_instructions(observed: ObservedLaunch) -> Iterator[tuple[CountedInstruction, int]]:
     """Yield rows of the library's instructions, and how often warps executed those."""
-    own = (None, observed.kernel.structure.name)
+    own = ("", observed.kernel.structure.name.decode())
     for row in observed.kernel.library.instructions:
         if row.kernel in own and observed.executions[row.block]:
-            yield row, _scale(row.count * observed.executions[row.block], observed)
+            yield row, _scale(row.times * observed.executions[row.block], observed)
 
 
 def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:

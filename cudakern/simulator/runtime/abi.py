@@ -31,7 +31,6 @@ SharedObjectStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_shared_ob
 KernelStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_kernel")
 VariableStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_variable")
 SymbolStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_symbol")
-InstructionStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_instruction")
 RefusalStruct = read_structure("runtime/runtime_api.hpp", "ck_sim_refusal")
 BufferStruct = read_structure("checker/launch_api.hpp", "ck_sim_buffer")
 PointerStruct = read_structure("checker/launch_api.hpp", "ck_sim_pointer")

@@ -108,6 +108,29 @@ __attribute__((constructor)) static void watch_forks() {
 
 }  // namespace ck_sim
 
+/// Fills in the sites of a library, from six numbers for each: file, line, opcode, stack, access
+/// and column. A text is given by its offset in `texts`, or as 0 if there is none.
+CK_SIM_EXPORT void ck_sim_fill_sites(ck_sim::Site* site, const char* numbers, const char* texts) {
+  const auto number = [&numbers] {
+    uint32_t value = 0;
+    for (; *numbers >= '0'; ++numbers) value = 10 * value + static_cast<uint32_t>(*numbers - '0');
+    numbers += *numbers != 0;
+    return value;
+  };
+  const auto text = [&] {
+    const uint32_t offset = number();
+    return offset == 0 ? nullptr : texts + offset;
+  };
+  for (; *numbers != 0; ++site) {
+    site->file = text();
+    site->line = static_cast<int>(number());
+    site->opcode = text();
+    site->stack = text();
+    site->access = number();
+    site->column = number();
+  }
+}
+
 /// Connects a runtime with Python, which handles signals, and with `shared`: memory that all
 /// runtimes of a process share, `kSharedBytes` that live as long as the process.
 CK_SIM_EXPORT void ck_sim_connect(const ck_sim_python* python, void* shared) {

@@ -1,8 +1,16 @@
 // What kernels know of the thread that runs them, and functions of the runtime for all of them.
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+// Those of <stdint.h>, which takes compilers longer than all that follows.
+typedef __INT8_TYPE__ int8_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT64_TYPE__ uint64_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
 
 #define CK_SIM_EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -6,24 +6,12 @@
 // other threads run, or end the launch with a report.
 #pragma once
 
-#include <stdint.h>
-#include <string.h>
-
 #include "runtime.hpp"
 
 /// A variable in shared memory.
 struct ck_sim_shared_object {
   const char* name;
   uint64_t offset, bytes;
-};
-
-/// How often a PTX instruction stands in a basic block. A library for checked launches exports
-/// `ck_sim_instructions` and `ck_sim_instruction_count`.
-struct ck_sim_instruction {
-  const char* kernel;  // null for a function, which any kernel may call
-  const char* name;    // with its modifiers
-  const char* file;    // the user's own; null if unknown
-  uint32_t line, block, count;
 };
 
 /// Carries out an instruction of a warp: `lanes[i]` is the `data` of lane i, for each lane i in
@@ -130,6 +118,9 @@ struct ck_sim_point {
   ck_sim::Meets block;
   ck_sim::BlockMeeting meeting;
 };
+
+/// Fills in the sites of a library when it is loaded.
+CK_SIM_EXPORT void ck_sim_fill_sites(ck_sim::Site* sites, const char* numbers, const char* texts);
 
 /// Begins a block of a kernel in regions; finds its next team. False when the block has ended.
 CK_SIM_EXPORT void ck_sim_begin(ck_sim::Team* team);

@@ -40,7 +40,7 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
 }
 
 /// Counts a basic block, which begins, if anybody wants that. See traffic.hpp.
-CK_INLINE void count_block(const ck_sim::View* me, u32 block) {
+CK_OUTLINE void count_block(const ck_sim::View* me, u32 block) {
   if (me->executions != nullptr) {
     ++me->executions[ck_sim::kWarpSize * block];
   }
@@ -101,12 +101,12 @@ struct Undefined {
 
 /// Stores one value, or several one after the other, without an order.
 template <typename T, typename... U>
-CK_INLINE void put(char* address, T value, const ck_sim::Site* site, U... undefined) {
+CK_OUTLINE void put(char* address, T value, const ck_sim::Site* site, U... undefined) {
   store<T>(to_write<T>(address, &value, site, undefined...), value);
 }
 template <typename T, int N, typename... U>
-CK_INLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site,
-                   const U&... undefined) {
+CK_OUTLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site,
+                    const U&... undefined) {
   memcpy(to_write<T>(address, values, site, undefined.words...), values, sizeof values);
 }
 
@@ -143,12 +143,12 @@ CK_INLINE void publish(char* address, const T* values, int count) {
   ck_sim_stored();
 }
 template <typename T, typename... U>
-CK_INLINE void put_ordered(char* address, T value, const ck_sim::Site* site, U... undefined) {
+CK_OUTLINE void put_ordered(char* address, T value, const ck_sim::Site* site, U... undefined) {
   publish(to_write<T>(address, &value, site, undefined...), &value, 1);
 }
 template <typename T, int N, typename... U>
-CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Site* site,
-                           const U&... undefined) {
+CK_OUTLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Site* site,
+                            const U&... undefined) {
   publish(to_write<T>(address, values, site, undefined.words...), values, N);
 }
 

@@ -3,6 +3,11 @@
 
 #include "memory.hpp"
 
+/// The sites of a library. Compilers take long for arrays with initial values, but for text.
+#define CK_SITES(count) static ck_sim::Site S[count]
+#define CK_FILL_SITES(numbers, texts) \
+  __attribute__((constructor)) static void fill_sites() { ck_sim_fill_sites(S, numbers, texts); }
+
 /// A function. If it were inlined, kernels that do not reach it would have its local memory, too.
 #define CK_FUNCTION static __attribute__((noinline))
 /// What a function knows of the thread that runs it.
@@ -30,6 +35,8 @@
   for (; t != last; thread_x = 0, (void)(++thread_y == size_y && (thread_y = 0, ++thread_z))) \
     for (const u32 end = last - t < size_x - thread_x ? last : t + size_x - thread_x; t != end; \
          ++t, ++thread_x, ++saved)
+/// The same where nobody asks for the index.
+#define CK_EACH_NUMBER for (; t != last; ++t, ++saved)
 #define CK_THREAD \
   const ck_sim::View* const me = \
       reinterpret_cast<const ck_sim::View*>(team.views + u64{t} * team.view_bytes); \

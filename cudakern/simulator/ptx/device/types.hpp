@@ -1,7 +1,7 @@
 // The types of PTX in C++, and the modifiers of instructions that choose between variants.
 #pragma once
 
-#include <stdint.h>
+#include "runtime.hpp"
 
 // Not <string.h>, which takes compilers longer than a small kernel.
 #define memcpy __builtin_memcpy

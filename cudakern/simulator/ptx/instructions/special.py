@@ -10,7 +10,7 @@ class Special(NamedTuple):
 
     type: str
     code: str  # with {group}, {thread}, {lane}, {warp}
-    varies: str = ""  # among the threads of a block: by their "index", or in "time"
+    varies: str = ""  # among the threads of a block: by "index" or "number" of each, or in "time"
 
 
 def _of_group(code: str, kind: str = "u32") -> Special:
@@ -29,8 +29,8 @@ _VECTORS = {
 }
 _SHARED = "({group}dynamic_offset + {group}dynamic_bytes)"
 _SINGLE = {
-    "laneid": Special("u32", "{lane}", "index"),
-    "warpid": Special("u32", "{warp}", "index"),
+    "laneid": Special("u32", "{lane}", "number"),
+    "warpid": Special("u32", "{warp}", "number"),
     "nwarpid": Special("u32", "64u"),
     "smid": _of_group("processor"),
     "nsmid": _of_group("processors"),
@@ -38,11 +38,11 @@ _SINGLE = {
     "is_explicit_cluster": _of_group("has_clusters", "pred"),
     "cluster_ctarank": _of_group("rank"),
     "cluster_nctarank": _of_group("ranks"),
-    "lanemask_eq": Special("u32", "(1u << {lane})", "index"),
-    "lanemask_le": Special("u32", "((2u << {lane}) - 1u)", "index"),
-    "lanemask_lt": Special("u32", "((1u << {lane}) - 1u)", "index"),
-    "lanemask_ge": Special("u32", "(~0u << {lane})", "index"),
-    "lanemask_gt": Special("u32", "(~1u << {lane})", "index"),
+    "lanemask_eq": Special("u32", "(1u << {lane})", "number"),
+    "lanemask_le": Special("u32", "((2u << {lane}) - 1u)", "number"),
+    "lanemask_lt": Special("u32", "((1u << {lane}) - 1u)", "number"),
+    "lanemask_ge": Special("u32", "(~0u << {lane})", "number"),
+    "lanemask_gt": Special("u32", "(~1u << {lane})", "number"),
     "clock": Special("u32", "(u32)ck_sim_time(0)", "time"),
     "clock_hi": Special("u32", "(u32)(ck_sim_time(0) >> 32)", "time"),
     "clock64": Special("u64", "ck_sim_time(0)", "time"),
@@ -86,7 +86,7 @@ def special_register(name: str) -> Special | None:
     return REGISTERS.get(name[1:]) if name[:1] == "%" else None
 
 
-def varies_in_time(name: str) -> bool:
-    """Return whether a name is that of a special register that changes while a thread runs."""
+def varies(name: str, *how: str) -> bool:
+    """Return whether a name is that of a special register that varies by one of these."""
     found = special_register(name)
-    return found is not None and found.varies == "time"
+    return found is not None and found.varies in how
