@@ -16,7 +16,7 @@ from cudakern.simulator.ptx.liveness import LiveRegisters, rematerialised
 from cudakern.simulator.ptx.memory_accesses import access_bits_of
 from cudakern.simulator.ptx.operations import Op, RefusedError, body_of
 from cudakern.simulator.ptx.parse import parse
-from cudakern.simulator.ptx.regions import MOST_STATEMENTS, own_regions
+from cudakern.simulator.ptx.regions import MOST_STATEMENTS, regions_of
 from cudakern.simulator.ptx.simplify import simplify
 from cudakern.simulator.ptx.suspension_points import points_of
 from cudakern.simulator.ptx.translate import translate
@@ -77,7 +77,8 @@ def show_regions(body: Body) -> Iterator[str]:
     """Yield the regions that have loops of their own in the fast form."""
     simple = simplify(body)
     statements = simple.statements
-    for region in own_regions(statements, points_of(simple), MOST_STATEMENTS):
+    own, _ = regions_of(statements, points_of(simple), MOST_STATEMENTS)
+    for region in own:
         yield f"from point {region.point}:"
         yield from (f"    {statements[i]}" for i in region.statements)
 

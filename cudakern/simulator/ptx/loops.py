@@ -14,7 +14,7 @@ from cudakern.simulator.ptx.liveness import LiveRegisters, rematerialised
 from cudakern.simulator.ptx.model import Label
 from cudakern.simulator.ptx.operations import Op
 from cudakern.simulator.ptx.printer import IN_LOOP, Printer
-from cudakern.simulator.ptx.regions import MOST_STATEMENTS, own_regions
+from cudakern.simulator.ptx.regions import MOST_STATEMENTS, regions_of
 from cudakern.simulator.ptx.suspension_points import counted_turns
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ class LoopPrinter(Printer):
         )
         if not has_own_loops:
             self.in_memory = self._find_in_memory()
-        self._own = own_regions(self._statements, points, MOST_STATEMENTS * has_own_loops)
+        self._own, self._common = regions_of(
+            self._statements, points, MOST_STATEMENTS * has_own_loops
+        )
         self._given: dict[str, None] = {}  # types of what threads give at points
         self._rows: dict[int, str] = {}  # the library's description of each point
         self._texts: dict[int, _Parts] = {}
@@ -186,10 +188,11 @@ class LoopPrinter(Printer):
             *self.declared(name for name in self.registers if name in self._kept.uniform),
             *hoisted,
             "while (ck_sim_next(&team)) {",
-            f"CK_TEAM({name}_saved);" if self._points else "CK_TEAM(char);",
+            f"do {{ CK_ROW({f'{name}_saved' if self._points else 'char'});",
             "switch (team.point) {",
             *loops,
             "}",
+            "} while (next_row(team));",
             "}",
             "}",
         )
@@ -214,28 +217,36 @@ class LoopPrinter(Printer):
 
     def _common_loop(self, points: Sequence[int]) -> Iterator[str]:
         """Yield one loop for several regions, in which a thread goes to the point of its team."""
-        lines = [*self._print_common()]
-        restored = {p: " ".join(self._restored(p)[0]) for p in points if p}
-        apart = (n for n in self.registers if n not in self._kept.uniform | self.in_memory)
+        lines = [*self._print_common({*points} - {0})]
+        restored = {point: self._restored(point) for point in points if point}
+        ops = _ops(self._statements[i] for i in sorted(self._common) if i < len(self._statements))
+        used = {name for op in ops for name in (*op.reads, *op.writes)}
+        used |= {name for _, names in restored.values() for name in names}
+        used |= {n for op in ops for n in self._live.saved.get(self._points.get(id(op), 0), ())}
+        apart = used - self._kept.uniform - self.in_memory
         yield "default: CK_EACH_THREAD { CK_THREAD;"
         yield from self._local()
-        yield from self.declared(apart)
+        yield from self.declared(name for name in self.registers if name in apart)
         yield "switch (team.point) {"
-        yield from (f"case {p}: {text} goto C{p};" for p, text in restored.items())
+        yield from (f"case {p}: {' '.join(texts)} goto C{p};" for p, (texts, _) in restored.items())
         yield "default:; }"
         yield from lines
         yield "} team.left = 0;"
 
-    def _print_common(self) -> Iterator[str]:
-        for statement in self._statements:
-            if isinstance(statement, Label):
+    def _print_common(self, points: set[int]) -> Iterator[str]:
+        for i, statement in enumerate(self._statements):
+            is_reached = i in self._common
+            if isinstance(statement, Op):
+                parts = self._parts(statement)  # of all: what nothing reaches can be refused, too
+                behind = f" C{parts.point}:; {parts.behind}" if parts.point in points else ""
+                if is_reached and (parts.before or parts.point):
+                    yield f"{self._until(parts)}{behind}{parts.closing}"
+                else:
+                    yield behind
+            elif isinstance(statement, Label) and is_reached:
                 yield f"{self.label(statement.name)}:;"
-            elif isinstance(statement, Op):
-                parts = self._parts(statement)
-                here = f" C{parts.point}:; " if parts.point else ""
-                if parts.before or here:
-                    yield f"{self._until(parts)}{here}{parts.behind}{parts.closing}"
-        yield self.ending  # where the text ends without a `ret`
+        if len(self._statements) in self._common:
+            yield self.ending  # where the text ends without a `ret`
 
     def _own_loop(self, region: Region) -> Iterator[str]:
         """Yield the loop of a region, whose labels and branches have names of their own."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.operations import Count
 
 #: Regions with loops of their own may have so many statements in all: more take compilers long.
-MOST_STATEMENTS = 3000
+MOST_STATEMENTS = 1500
 
 
 class Region(NamedTuple):
@@ -28,12 +28,12 @@ class Region(NamedTuple):
     reaches_end: bool  # of the text
 
 
-def own_regions(
+def regions_of(
     statements: Sequence[Op | Label | Count], points: Mapping[int, int], most: int
-) -> list[Region]:
+) -> tuple[list[Region], set[int]]:
     """Return the regions with loops of their own: the shortest, of ``most`` statements together.
 
-    What several points lead to is in several regions.
+    What several points lead to is in several regions. The statements of all others come second.
     """
     at = {s.name: i for i, s in enumerate(statements) if isinstance(s, Label)}
     targets = {
@@ -43,7 +43,7 @@ def own_regions(
     }
     starts = {0: 0} | {points[id(s)]: i + 1 for i, s in enumerate(statements) if id(s) in points}
     regions = [
-        _region(point, start, _find_reached(statements, targets, start), len(statements))
+        _region(point, start, _find_reached(statements, targets, [start]), len(statements))
         for point, start in (starts.items() if most else ())
     ]
     own = []
@@ -52,7 +52,8 @@ def own_regions(
         if most < 0:
             break
         own.append(region)
-    return own
+        del starts[region.point]
+    return own, _find_reached(statements, targets, [*starts.values()])
 
 
 def _region(point: int, start: int, reached: set[int], end: int) -> Region:
@@ -60,11 +61,12 @@ def _region(point: int, start: int, reached: set[int], end: int) -> Region:
 
 
 def _find_reached(
-    statements: Sequence[Op | Label | Count], targets: Mapping[int, Sequence[int]], start: int
+    statements: Sequence[Op | Label | Count],
+    targets: Mapping[int, Sequence[int]],
+    pending: list[int],
 ) -> set[int]:
-    """Return what is executed from a statement on, up to the next points."""
+    """Return what is executed from some statements on, up to the next points."""
     reached: set[int] = set()
-    pending = [start]
     while pending:
         i = pending.pop()
         while i < len(statements) and i not in reached:

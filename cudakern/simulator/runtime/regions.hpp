@@ -404,8 +404,8 @@ inline bool goes_on(Worker* w, const Team& team) {
   return true;
 }
 
-CK_SIM_EXPORT bool ck_sim_next(Team* team) {
-  Worker* w = worker;
+/// Chooses the next team; false when the block has ended.
+inline bool next_team(Worker* w, Team* team) {
   const uint32_t threads = w->launch->threads;
   if (team->last == threads && team->first == 0 &&
       (w->launch->kernel->points == nullptr || team->left == kEnded)) {
@@ -431,12 +431,20 @@ CK_SIM_EXPORT bool ck_sim_next(Team* team) {
     if (has_failed(w->launch)) abandon_thread(w);
     if (choose(w, team)) {
       w->ran = true;
-      team->thread = w->threads[team->first].view.thread;
       return true;
     }
     if (w->done == threads) return false;
     end_round(w);
   }
+}
+
+CK_SIM_EXPORT bool ck_sim_next(Team* team) {
+  Worker* w = worker;
+  if (!next_team(w, team)) return false;
+  team->begin = team->first;
+  team->thread = w->threads[team->first].view.thread;
+  end_row(*team);
+  return true;
 }
 
 }  // namespace ck_sim

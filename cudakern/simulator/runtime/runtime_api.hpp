@@ -69,9 +69,10 @@ constexpr uint32_t kGivenOffset = 16;
 /// Threads of a block that go on from the same point.
 struct Team {
   uint32_t first, last;
-  uint32_t point;  // 0 is the start
-  Index3 thread;   // of the first one
-  uint16_t left;   // where all of them were left; 0: see `points`
+  uint32_t point;       // 0 is the start
+  uint32_t begin, end;  // those of a row along x, which run one after the other
+  Index3 thread;        // that at `begin`
+  uint16_t left;        // where all of them were left; 0: see `points`
   // What all teams of a block share.
   uint16_t* points;  // where each thread was left
   char* saved;       // of each: the mask that it gave, the rest at kGivenOffset, its registers
@@ -81,6 +82,23 @@ struct Team {
   bool* yields;         // whether the running thread shall let others run
   const Group* group;
 };
+
+/// Ends a row where the team or the block's row does.
+inline void end_row(Team& team) {
+  team.end = least(team.last, team.begin + team.group->block_size.x - team.thread.x);
+}
+/// Goes on with the next row of a team; false if there is none.
+inline bool next_row(Team& team) {
+  if (team.end == team.last) return false;
+  team.begin = team.end;
+  team.thread.x = 0;
+  if (++team.thread.y == team.group->block_size.y) {
+    team.thread.y = 0;
+    ++team.thread.z;
+  }
+  end_row(team);
+  return true;
+}
 
 /// Sets while it exists whether the processor takes subnormal operands, but not results, for zeros.
 class FloatControl {
