@@ -22,7 +22,12 @@ Words are separated by commas::
     noncoherent                  it reads what nobody may write while the kernel runs
     proxy                        it is of the asynchronous proxy, or a fence between that and others
     ends                         its basic block
-    leaves                       ... since the thread goes on elsewhere, or not at all
+    calls                        ... since it calls a function
+    jumps                        ... since the thread goes on at a label
+    leaves                       ... since it leaves the function
+    exits                        ... and all others: it ends
+    adds                         its result is the sum of its operands
+    points                       its result is an address of what its operand is an address of
     nothing                      of all this
 
 What becomes of undefined values is told in a word, too, which lines ``UNDEFINED: word`` tell for
@@ -55,11 +60,12 @@ if TYPE_CHECKING:
 
 _ACCESSING = ("reads", "writes", "atomic", "mbarrier", "aligned", "noncoherent", "proxy")
 _OTHERS = """
-fences returns moves copies cheap waits yields tells fails matrix ends leaves nothing
+fences returns moves copies adds points cheap waits yields tells fails matrix
+ends calls jumps leaves exits nothing
 """
 _WORDS = {**{word: BITS[word] for word in _ACCESSING}, **dict.fromkeys(_OTHERS.split(), 0)}
 #: What an instruction that only computes results can be, besides.
-_COMPUTING = frozenset({"nothing", "moves", "copies", "cheap"})
+_COMPUTING = frozenset({"nothing", "moves", "copies", "adds", "points", "cheap"})
 _RULES = """
 whole bytes halves and or compare select shift_left shift_right narrow extract insert permute move
 pass load store lane lanes fragments use
@@ -116,7 +122,12 @@ class Effects:
     @cached_property
     def needs_site(self) -> bool:
         """Whether the runtime is asked, or the checker."""
-        return not self.words <= _COMPUTING | {"ends", "leaves"}
+        return not self.words <= _COMPUTING | {"ends", "jumps", "leaves", "exits"}
+
+    @cached_property
+    def updates(self) -> bool:
+        """Whether it is an atomic operation on a variable of the user's."""
+        return "atomic" in self and self.order == ("relaxed", "gpu")
 
     def access(self, name_words: Sequence[str]) -> int:
         """Return the bits of `Site.access` for an instruction whose name has these words."""

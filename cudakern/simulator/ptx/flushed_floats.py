@@ -29,12 +29,12 @@ def flushes(body: Body) -> bool:
 
 def _flushes(op: Op) -> bool | None:
     """Return whether an operation takes subnormal floats for zeros; None if it has none."""
-    if op.form.opcode == "call":
+    if op.calls:
         return None if op.callee in BUILTINS else False
     floats = {word for word in op.row.words if _FLOATS.match(word)}
     if not floats or "moves" in op.form.effects:
         return None
-    if op.form.opcode == "cvt" and op.row.words[-1] not in floats:
+    if op.row.words[-1] not in floats:
         return None if floats == {"f32"} else False
     return floats == {"f32"} and "ftz" in op.row.words
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.scope import Scope
 
 _ENDED = "ck_sim::kEnded"
-_ENDING = {"leave_function", "exit_thread"}
 
 
 class _Parts(NamedTuple):
@@ -254,7 +253,7 @@ class LoopPrinter(Printer):
         begins = _ops(self._statements[region.start - 1 : region.start] if region.point else ())
         changed = {name for op in (*ops, *begins) for name in op.writes}
         left: set[int | str] = {self._points[id(op)] for op in ops if id(op) in self._points}
-        if region.reaches_end or any(op.form.writer in _ENDING for op in ops):
+        if region.reaches_end or any("leaves" in op.form.effects for op in ops):
             left.add(_ENDED)
         is_single = len(left) == 1 and bool(self._points)
         self._suffix, self._target = f"_{region.point}", left.pop() if is_single else None

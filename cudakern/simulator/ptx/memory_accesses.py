@@ -33,7 +33,7 @@ class _MemoryAccesses:
             for name in op.writes:
                 self._definitions.setdefault(name, []).append(op)
             self._read |= _names(op.sources)
-        loads = [op for op in ops if op.form.opcode == "ld" and len(op.operands) > 1]
+        loads = [op for op in ops if op.loads and len(op.operands) > 1]
         extents = [(load.instruction.stack, *_extent(load)) for load in loads]
         #: Where loads start and end, with their source line and the base of their address.
         self._starts = {(stack, base, start) for stack, base, start, _ in extents}
@@ -70,7 +70,7 @@ class _MemoryAccesses:
         while pending:
             for definition in self._definitions.get(pending.pop(), ()):
                 source = definition.operands[-1]
-                if definition.form.opcode == "mov" and isinstance(source, Register):
+                if "copies" in definition.form.effects and isinstance(source, Register):
                     new = _names([source]) - names
                     names |= new
                     pending += new
@@ -78,18 +78,18 @@ class _MemoryAccesses:
 
     def _address(self, addresses: tuple[Operand, ...]) -> tuple[str, int] | None:
         """Return an address as the name that it was moved from, and an offset."""
-        base = next((a.base for a in addresses if isinstance(a, Address)), None)
-        if not isinstance(base, Register):
+        given = next((a.base for a in addresses if isinstance(a, Address)), None)
+        if not isinstance(given, Register):
             return None
-        name, offset, seen = base.name, base.offset, set[str]()
+        name, offset, seen = given.name, given.offset, set[str]()
         while name not in seen:
             seen.add(name)
             definitions = self._definitions.get(name, ())
-            match [(definition.form.opcode, definition.operands) for definition in definitions]:
-                case [("mov" | "cvta", (_, Register(name, more)))]:
-                    offset += more
-                case [("add", (_, Register(name), Immediate(more)))]:
-                    offset += more
+            match [(definition.operands, definition.form.effects) for definition in definitions]:
+                case [((_, Register(base, more)), effects)] if "points" in effects:
+                    name, offset = base, offset + more
+                case [((_, Register(base), Immediate(more)), effects)] if "adds" in effects:
+                    name, offset = base, offset + more
         return name, offset % 2**64
 
 
@@ -102,11 +102,11 @@ def _stored_loads(body: Body) -> set[int]:
             loaded.clear()
         if not isinstance(op, Op):
             continue
-        if op.form.opcode == "st":
+        if op.stores:
             stored |= {loaded[name] for name in _names(op.sources[1:]) if name in loaded}
         for name in op.writes:
             loaded.pop(name, None)
-            if op.form.opcode == "ld":
+            if op.loads:
                 loaded[name] = id(op)
     return stored
 

@@ -87,7 +87,23 @@ class Op:
     @property
     def leaves(self) -> bool:
         """Whether the thread goes on elsewhere, or not at all."""
-        return "leaves" in self.row.form.effects
+        effects = self.row.form.effects
+        return "leaves" in effects or "jumps" in effects
+
+    @property
+    def calls(self) -> bool:
+        """Whether it calls a function."""
+        return "calls" in self.row.form.effects
+
+    @property
+    def loads(self) -> bool:
+        """Whether its result is what is in memory."""
+        return self.row.form.undefined == "load"
+
+    @property
+    def stores(self) -> bool:
+        """Whether it writes operands to memory as they are, or passes them."""
+        return not self.count and self.row.form.undefined in {"store", "pass"}
 
     @property
     def meets(self) -> bool:
@@ -237,9 +253,9 @@ def _operation(instruction: Instruction, body: Body, source: str) -> Op:
     operands = instruction.operands
     targets: tuple[str, ...] = ()
     callee = ""
-    if row.form.opcode in {"bra", "brx"}:
+    if "jumps" in row.form.effects:
         targets = tuple(_labels(operands[-1:], body.tables))
-    elif row.form.opcode == "call":
+    elif "calls" in row.form.effects:
         called = called_by(instruction)
         callee = called if called not in body.registers else ""
     return _op(instruction, row, operands, instruction.guard, targets, callee)

@@ -404,7 +404,7 @@ class Printer:
         op = self.op
         fields, asked = dict(op.row.fields), op.form.fields
         if "site" in asked:
-            is_quiet = not self.polls and op.form.opcode in {"atom", "red"}
+            is_quiet = not self.polls and op.form.effects.updates
             fields["site"] = f"Quiet{{{self.site()}}}" if is_quiet else self.site()
         if self.flushes and fields.get("ftz") == "1":
             fields["ftz"] = "2"

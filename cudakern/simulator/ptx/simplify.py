@@ -125,7 +125,7 @@ class _Values:
             for name in op.reads
             if name in self._instead and self._bits[name] & known
         }
-        if not instead or op.form.opcode == "call":
+        if not instead or op.calls:
             return op
         sources = tuple(_replaced(operand, instead) for operand in op.sources)
         guard = op.guard
@@ -139,12 +139,12 @@ class _Values:
         name, effects = op.writes[0], op.form.effects
         if "copies" in effects and len(op.sources) == 1:
             self._learn_copy(op, name, op.sources[0], known)
-        elif op.form.opcode == "selp":
+        elif op.form.undefined == "select":
             predicate = op.sources[-1]
             is_kept = isinstance(predicate, Register) and self._bits.get(predicate.name, 0) & known
             if is_kept:  # it is the same where the selection is known
                 self._selections[name] = op.sources
-        elif op.form.opcode == "setp" and len(op.operands) == len(("p", "a", "b")):
+        elif "CMP" in op.row.fields and len(op.operands) == len(("p", "a", "b")):
             self._learn_comparison(name, op, known)
 
     def _learn_copy(self, op: Op, name: str, source: Operand, known: int) -> None:
@@ -171,7 +171,8 @@ class _Values:
         if not (isinstance(a, Immediate) and isinstance(b, Immediate)):
             return
         kind = op.row.fields.get("TYPE", "f32")
-        if not isinstance(predicate, Register) or kind[0] == "f":
+        is_predicate = self._body.registers.type_of(name) == "pred"
+        if not is_predicate or not isinstance(predicate, Register) or kind[0] == "f":
             return
         size = TYPE_BYTES[kind]
         words = [constant_word(value, size, as_float=False) for value in (a, b, second)]

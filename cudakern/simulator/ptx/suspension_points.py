@@ -60,7 +60,7 @@ def reason_for_fibers(
 
 
 def _can_be_left(op: Op, quiet: set[str]) -> bool:
-    if op.form.opcode == "call":
+    if op.calls:
         return op.callee in quiet
     if not _OF_CLUSTERS.isdisjoint(op.row.words):
         return False
@@ -103,11 +103,11 @@ def _polling(body: Body, points: Mapping[int, int]) -> str:
 
 def _adds(op: Op, points: Mapping[int, int]) -> bool:
     """Return whether it is an atomic whose result is unused, which is not a point."""
-    return op.form.opcode in {"atom", "red"} and id(op) not in points
+    return op.form.effects.updates and id(op) not in points
 
 
 def _loads(op: Op) -> bool:
-    return op.form.opcode == "ld" and _QUIET_SPACES.isdisjoint(op.row.words)
+    return op.loads and _QUIET_SPACES.isdisjoint(op.row.words)
 
 
 def _base(op: Op) -> list[str]:
@@ -119,7 +119,7 @@ def quiet_functions(module: Module, bodies: Mapping[str, Body]) -> set[str]:
     calls: dict[str, set[str]] = {}
     loud: set[str] = set()
     for name, body in bodies.items():
-        called = [op.callee for op in body.ops if op.form.opcode == "call"]
+        called = [op.callee for op in body.ops if op.calls]
         calls[name] = {module.aliases.get(callee, callee) for callee in called}
         waits = any(_waits(op) for op in body.ops)
         if points_of(body) or waits or calls[name] - bodies.keys() - BUILTINS.keys():
@@ -131,8 +131,8 @@ def quiet_functions(module: Module, bodies: Mapping[str, Body]) -> set[str]:
 
 
 def _waits(op: Op) -> bool:
-    waits = "waits" in op.form.effects and op.form.opcode != "call"
-    return op.form.opcode == "exit" or waits
+    effects = op.form.effects
+    return "exits" in effects or ("waits" in effects and not op.calls)
 
 
 def counted_turns(body: Body, *, everywhere: bool) -> set[int]:

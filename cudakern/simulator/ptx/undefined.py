@@ -640,7 +640,7 @@ def _stored_sizes(body: Body) -> set[tuple[str, int]]:
     return {
         (name, TYPE_BYTES[op.row.fields["TYPE"]])
         for op in body.ops
-        if op.form.opcode == "st" and "TYPE" in op.row.fields
+        if op.stores and "TYPE" in op.row.fields
         for name in names_in(_registers(op.sources[1:]))
     }
 

@@ -12,7 +12,7 @@ UNDEFINED: whole
 HEADER: ptx.hpp
 OPERANDS: unsigned
 TYPE: u16 u32 u64 s16 s32 s64
-9.7.1.1 add.TYPE d, a, b (cheap) = {a} + {b}
+9.7.1.1 add.TYPE d, a, b (cheap, adds) = {a} + {b}
 9.7.1.2 sub.TYPE d, a, b (cheap) = {a} - {b}
 9.7.1.3 mul.lo.TYPE d, a, b (cheap) = {a} * {b}
 9.7.1.4 mad.lo.TYPE d, a, b, c (cheap) = {a} * {b} + {c}

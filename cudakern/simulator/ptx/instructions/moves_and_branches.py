@@ -13,7 +13,7 @@ FORMS = rows(
     """
 UNDEFINED: move
 TYPE: pred b16 u16 s16 b32 u32 s32 f32 b64 u64 s64 f64 b128
-9.7.9.2 mov.TYPE d, a (moves, copies, cheap) = @move
+9.7.9.2 mov.TYPE d, a (moves, copies, points, cheap) = @move
 UNDEFINED: pass
 TYPE: b8 u8 s8 b16 u16 s16 b32 u32 s32 f32 b64 u64 s64 f64 b128
 PARAMETER: param param::entry param::func
@@ -80,17 +80,17 @@ LEVEL: L2::evict_last L2::evict_normal
 9.7.9.14 prefetchu.L1 [a] (nothing) = @nothing
 TYPE: u32 u64
 SPACE: global local const param param::entry
-9.7.9.20 cvta{.to}.SPACE.TYPE d, a (copies, cheap) = @convert_address
+9.7.9.20 cvta{.to}.SPACE.TYPE d, a (copies, points, cheap) = @convert_address
 SPACE: shared shared::cta
-9.7.9.20 cvta{.to}.SPACE.TYPE d, a (cheap) = @convert_address
+9.7.9.20 cvta{.to}.SPACE.TYPE d, a (points, cheap) = @convert_address
 SPACE: shared::cluster
-9.7.9.20 cvta{.to}.SPACE.TYPE d, a = @convert_cluster_address
+9.7.9.20 cvta{.to}.SPACE.TYPE d, a (points) = @convert_cluster_address
 UNDEFINED: use
-9.7.12.3 bra{.uni} a (ends, leaves) = @branch
-9.7.12.4 brx.idx{.uni} a, b (fails, ends, leaves) = @branch_by_table
-9.7.12.5 call{.uni} (d), f, (a) (waits, ends) = @call
+9.7.12.3 bra{.uni} a (ends, jumps) = @branch
+9.7.12.4 brx.idx{.uni} a, b (fails, ends, jumps) = @branch_by_table
+9.7.12.5 call{.uni} (d), f, (a) (waits, ends, calls) = @call
 9.7.12.6 ret{.uni} (ends, leaves) = @leave_function
-9.7.12.7 exit (ends, leaves) = @exit_thread
+9.7.12.7 exit (ends, leaves, exits) = @exit_thread
 """,
     {
         "hints": "{.L1_EVICT}{.L2::cache_hint}{.PREFETCH}",
