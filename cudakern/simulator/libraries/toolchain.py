@@ -60,8 +60,8 @@ FLAGS = (
 _GCC_FLAGS = ("-fno-if-conversion", "-fira-region=one")
 #: Neither kernels nor runtimes need the C++ library. What kernels need of C's is there, since
 #: runtimes have loaded it: to link it takes a fifth of a small kernel's time.
-_GCC_RUNTIME_LINKS = ("-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
-_GCC_KERNEL_LINKS = ("-nostartfiles", "-nodefaultlibs", "-lm", "-lgcc")
+_GCC_RUNTIME_LINKS = ("-nodefaultlibs", "-Wl,--no-as-needed", "-lm", "-lpthread", "-lc", "-lgcc")
+_GCC_KERNEL_LINKS = ("-nostdlib", "-lgcc")
 _SIMULATOR = Path(__file__).resolve().parents[1]
 #: The first file of the plain runtime and of the checked one; all headers come with it.
 _RUNTIME, _CHECKED_RUNTIME = "runtime.cpp", "checked.cpp"

@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.ptx.model import Instruction
 
+#: Words of roundings to the nearest; none is one, too.
+_NEAREST = {"rn", "none"}
 _ROW = re.compile(r"(\S+) (.+?)(?: \(([^()]*)\))? =(?: (.*))?")
 _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
 _OPERAND = re.compile(r"([\[(]?)(\w+)[\])]?(?::(\w+))?")
@@ -317,10 +319,11 @@ def rows(text: str, *variants: Mapping[str, str]) -> Rows:
     """Return the rows of a text, whose lines are ``section pattern (effects) = C++``.
 
     ``NAME: words`` says what an upper-case name stands for in the lines after it; ``HEADER`` names
-    another header than the chapter's, ``UNDEFINED`` what becomes of undefined values; ``OPERANDS:
-    unsigned`` says that signs do not matter, else they are ``typed``. Lines that are
-    indented go on with the one before, those that start with # are comments. Of each variant there
-    are all rows, where ``$key`` stands for its text, which may have such keys, too.
+    another header than the chapter's, ``DIRECTED`` one for ``RND`` other than to the nearest,
+    ``UNDEFINED`` what becomes of undefined values; ``OPERANDS: unsigned`` says that signs do not
+    matter, else they are ``typed``. Lines that are indented go on with the one before, those that
+    start with # are comments. Of each variant there are all rows, where ``$key`` stands for its
+    text, which may have such keys, too.
     """
     lines = []
     for variant in variants or ({},):
@@ -395,7 +398,7 @@ class Table:
         words = tuple(name.split("."))
         present = {*words}
         return [
-            _match(form, form.sets.get("HEADER", header), name, words, fields)
+            _match(form, header, name, words, fields)
             for forms, header in self._chapters
             for form in forms.of(words[0])
             if form.required <= present <= form.known and (fields := form.match(name)) is not None
@@ -415,8 +418,11 @@ class Table:
 
 
 def _match(
-    form: Form, header: str, name: str, words: tuple[str, ...], fields: dict[str, str]
+    form: Form, chapter: str, name: str, words: tuple[str, ...], fields: dict[str, str]
 ) -> Match:
+    header = form.sets.get("HEADER", chapter)
+    if fields.get("RND", "none") not in _NEAREST:
+        header = form.sets.get("DIRECTED", header)
     if "TYPE" in fields:
         fields["T"] = type_of_value(fields["TYPE"])
     access = form.effects.access(words[1:])

@@ -1,6 +1,7 @@
 // How a launch begins, in both libraries.
 #pragma once
 
+#include "approximations.hpp"
 #include "device_heap.hpp"
 #include "printing.hpp"
 #include "workers.hpp"

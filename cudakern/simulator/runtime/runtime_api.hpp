@@ -335,6 +335,13 @@ CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_assert_failed(const char* me
 CK_SIM_EXPORT char* ck_sim_malloc(uint64_t bytes);
 CK_SIM_EXPORT void ck_sim_free(char* address, const ck_sim::Site* site);
 
+/// The host's functions, for approximate instructions.
+CK_SIM_EXPORT float ck_sim_sin(float x);
+CK_SIM_EXPORT float ck_sim_cos(float x);
+CK_SIM_EXPORT float ck_sim_lg2(float x);
+CK_SIM_EXPORT float ck_sim_ex2(float x);
+CK_SIM_EXPORT float ck_sim_tanh(float x);
+
 /// Whether an address lies in local memory, which is on the running thread's stack.
 CK_SIM_EXPORT int ck_sim_is_local(const void* address);
 /// Nanoseconds of the wall clock, or for %clock. A thread that reads them again lets others run.

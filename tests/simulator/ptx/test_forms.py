@@ -37,8 +37,8 @@ LACKING = {
     ),
     "cooldown.u32 t (sleeps) = (void){t};": (
         "say what it does in known words (reads, writes, atomic, mbarrier, aligned, noncoherent, "
-        "proxy, fences, returns, moves, copies, cheap, waits, yields, tells, fails, matrix, ends, "
-        "leaves, nothing, 4 bytes, relaxed gpu); got 'sleeps'"
+        "proxy, fences, returns, moves, copies, adds, points, cheap, waits, yields, tells, fails, "
+        "matrix, ends, calls, jumps, leaves, exits, nothing, 4 bytes, relaxed gpu); got 'sleeps'"
     ),
     "twice d, a = {a} * 2": "tell the type of d, such as d:u32",
     "twice.u32 d, a = {b} * 2": "name operands, words or fields in its C++; got {b}",

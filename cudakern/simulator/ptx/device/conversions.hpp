@@ -1,8 +1,8 @@
 // Conversions between integers and floats of all widths. Each rounds once.
 #pragma once
 
-#include "floats.hpp"
 #include "integers.hpp"
+#include "small_floats.hpp"
 
 namespace ck_ptx {
 

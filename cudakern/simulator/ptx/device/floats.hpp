@@ -1,25 +1,30 @@
 // Instructions on floats of 32 and 64 bits, and most of those of 16 bits. A NaN as a result has the
 // GPU's bits; in f64 it is any NaN, as the manual says.
-//
-// Sums and products of halves go through f32. It has 24 bits, which is at least 2 * 11 + 2, so the
-// second rounding gives what a single one would.
 #pragma once
 
-#include "small_floats.hpp"
+#include "float_bits.hpp"
 
 namespace ck_ptx {
 
-template <typename H, int = FloatOf<H>::mantissa>
-CK_INLINE H operator+(H a, H b) {
-  return from_f32<H>(to_f32(a) + to_f32(b));
-}
-template <typename H, int = FloatOf<H>::mantissa>
-CK_INLINE H operator*(H a, H b) {
-  return from_f32<H>(to_f32(a) * to_f32(b));
-}
-template <typename H, int = FloatOf<H>::mantissa>
-CK_INLINE H operator-(H a) {
-  return from_f32<H>(-to_f32(a));
+// Of halves, and of other directions than to the nearest; see small_floats.hpp and rounding.hpp.
+template <typename H>
+CK_INLINE H from_f32(f32 x);
+template <typename T, int ROUNDING>
+static inline T fused_exactly(f64 a, f64 b, f64 c);
+template <typename T, int ROUNDING>
+static inline T divided_exactly(f64 a, f64 b);
+template <typename T, int ROUNDING>
+static inline T root_exactly(f64 a);
+
+/// a + b, with the last bit set if the sum is not exact. It rounds again as the exact sum does.
+CK_INLINE f64 odd_sum(f64 a, f64 b) {
+  const f64 s = a + b;
+  if (rarely(!is_finite(s))) return s;
+  const f64 part = s - a;
+  const f64 error = (a - (s - part)) + (b - part);
+  const u64 bits = bit_cast<u64>(s);
+  if (error == 0 || (bits & 1)) return s;
+  return bit_cast<f64>((error > 0) == (s > 0) ? bits + 1 : bits - 1);
 }
 
 // Pairs of f32 in a word
@@ -113,7 +118,7 @@ CK_INLINE T div(T a, T b) {
 }
 
 /// a * b + c. If the host has no instruction for it, f32 goes through f64, where the product is
-/// exact. Halves always do.
+/// exact.
 CK_INLINE f32 fused(f32 a, f32 b, f32 c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
@@ -122,10 +127,6 @@ CK_INLINE f32 fused(f32 a, f32 b, f32 c) {
 #endif
 }
 CK_INLINE f64 fused(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
-template <typename H>
-static inline H fused(H a, H b, H c) {
-  return rounded<H, rn>(odd_sum(static_cast<f64>(to_f32(a)) * to_f32(b), to_f32(c)));
-}
 
 template <int RND, typename T>
 CK_INLINE T fused_of(T a, T b, T c) {

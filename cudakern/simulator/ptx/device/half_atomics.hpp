@@ -2,7 +2,7 @@
 #pragma once
 
 #include "atomics.hpp"
-#include "floats.hpp"
+#include "small_floats.hpp"
 
 namespace ck_ptx {
 

@@ -1,6 +1,7 @@
 // Conversions of f16 and bf16 to f32 (exact), and back (rounded once). Values of smaller floats.
 #pragma once
 
+#include "floats.hpp"
 #include "rounding.hpp"
 
 namespace ck_ptx {
@@ -43,6 +44,28 @@ CK_INLINE H from_f32(f32 x) {
     return to_f16(x);
   else
     return to_bf16(x);
+}
+
+// Sums and products of halves go through f32. It has 24 bits, which is at least 2 * 11 + 2, so the
+// second rounding gives what a single one would.
+
+template <typename H, int = FloatOf<H>::mantissa>
+CK_INLINE H operator+(H a, H b) {
+  return from_f32<H>(to_f32(a) + to_f32(b));
+}
+template <typename H, int = FloatOf<H>::mantissa>
+CK_INLINE H operator*(H a, H b) {
+  return from_f32<H>(to_f32(a) * to_f32(b));
+}
+template <typename H, int = FloatOf<H>::mantissa>
+CK_INLINE H operator-(H a) {
+  return from_f32<H>(-to_f32(a));
+}
+
+/// a * b + c, by way of f64.
+template <typename H>
+static inline H fused(H a, H b, H c) {
+  return rounded<H, rn>(odd_sum(static_cast<f64>(to_f32(a)) * to_f32(b), to_f32(c)));
 }
 
 template <typename H>

@@ -37,10 +37,10 @@ TYPE: f16$x2
     $two with_signs($a, $b, maximum<{ftz}, {NaN}>(magnitude($a), magnitude($b)))$end_two
 # Absolute error 2^-10.987.
 9.7.4.9 tanh.approx.TYPE d, a =
-    $one from_f32<f16>(__builtin_tanhf(to_f32($a)))$end_one
+    $one from_f32<f16>(ck_sim_tanh(to_f32($a)))$end_one
 # Relative error 2^-9.9.
 9.7.4.10 ex2.approx.TYPE d, a =
-    $one from_f32<f16>(__builtin_exp2f(to_f32($a)))$end_one
+    $one from_f32<f16>(ck_sim_ex2(to_f32($a)))$end_one
 TYPE: bf16$x2
 9.7.4.1 add{.rn}.TYPE d, a, b =
     $two add<rn>($a, $b)$end_two
@@ -64,10 +64,10 @@ TYPE: bf16$x2
     $two with_signs($a, $b, maximum<0, {NaN}>(magnitude($a), magnitude($b)))$end_two
 # Absolute error 2^-8.
 9.7.4.9 tanh.approx.TYPE d, a =
-    $one from_f32<bf16>(__builtin_tanhf(to_f32($a)))$end_one
+    $one from_f32<bf16>(ck_sim_tanh(to_f32($a)))$end_one
 # Relative error 2^-7.
 9.7.4.10 ex2.approx.ftz.TYPE d, a =
-    $one flushed<1>(from_f32<bf16>(__builtin_exp2f(to_f32(flushed<1>($a)))))$end_one
+    $one flushed<1>(from_f32<bf16>(ck_sim_ex2(to_f32(flushed<1>($a)))))$end_one
 """
 _HALF = {"x2": "", "undefined": "whole", "a": "{a}", "b": "{b}", "c": "{c}"}
 _HALF |= dict.fromkeys(("one", "two", "three", "end_one", "end_two", "end_three"), "")
