@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.effects import BUILTINS
-from cudakern.simulator.ptx.model import Immediate
+from cudakern.simulator.ptx.model import TYPE_BYTES, Immediate
 
 if TYPE_CHECKING:
     from cudakern.simulator.ptx.operations import Body, Op
 
 #: Of the bits of an f32: those without the sign; the least number that is not subnormal.
 _SIZE, _LEAST = 0x7FFFFFFF, 0x00800000
-#: Words of types of floats.
-_FLOATS = re.compile(r"b?f\d|tf32|u?e\dm\d")
+#: Types of floats; those of 8 bits and less have names such as e4m3x2.
+_FLOATS = {kind for kind in TYPE_BYTES if kind.lstrip("bt")[0] == "f" or "m" in kind}
 
 
 def flushes(body: Body) -> bool:
@@ -31,7 +30,7 @@ def _flushes(op: Op) -> bool | None:
     """Return whether an operation takes subnormal floats for zeros; None if it has none."""
     if op.calls:
         return None if op.callee in BUILTINS else False
-    floats = {word for word in op.row.words if _FLOATS.match(word)}
+    floats = _FLOATS & {*op.row.words}
     if not floats or "moves" in op.form.effects:
         return None
     if op.row.words[-1] not in floats:

@@ -90,7 +90,8 @@ class OperandForm:
 class Meeting(NamedTuple):
     """What threads do together: what each makes, the operand that is a mask, and the results."""
 
-    made: str  # C++
+    made: str  # C++: a constructor's call
+    kind: str  # what that makes
     mask: str  # or none, for a barrier of the block
     results: tuple[str, ...]  # expressions of C++
     fields: frozenset[str]  # of what each makes
@@ -130,7 +131,8 @@ class Form:
         if match is None:
             return None
         results = tuple(filter(None, match[3].strip().split("; ")))
-        return Meeting(match[1], match[2] or "", results, _fields_of(match[1]))
+        made, mask = match[1], match[2] or ""
+        return Meeting(made, made.partition("(")[0], mask, results, _fields_of(made))
 
     @cached_property
     def fields(self) -> frozenset[str]:

@@ -119,7 +119,7 @@ class LoopPrinter(Printer):
         """Return the statements with which threads do something together, before and behind."""
         fields, fixed, results = self.bind_meeting(meeting)
         made = meeting.made.format_map(fields)
-        kind = made.partition("(")[0]
+        kind = meeting.kind.format_map(fields)
         self._given[kind] = None
         site, given_at = self.site(), f"(({kind}*)&saved->met)"
         if not meeting.mask:
@@ -292,20 +292,20 @@ class LoopPrinter(Printer):
         if region.reaches_end:
             yield self.ending
 
-    def _structure(self, name: str) -> Iterator[str]:
+    def _structure(self, entry: str) -> Iterator[str]:
         """Declare what a thread keeps over points, what it gives at one first."""
         given = " ".join(f"{kind} m{i};" for i, kind in enumerate(self._given))
         names = dict.fromkeys(name for saved in self._live.saved.values() for name in saved)
-        yield f"struct {name}_saved {{"
+        yield f"struct {entry}_saved {{"
         yield f"u32 mask; alignas(16) union {{ u32 none; {given} }} met;"
         yield from self.local.values()
         by_type: dict[str, list[str]] = {}
-        for kind, cpp in map(self.registers.__getitem__, names):
-            by_type.setdefault(kind, []).append(cpp.removeprefix("saved->"))
+        for name in names:
+            by_type.setdefault(self.registers[name].type, []).append(self.identifiers[name])
         yield from (f"{kind} {', '.join(own)};" for kind, own in by_type.items())
         yield "};"
         rows = (self._rows[point] for point in self._points.values())
-        yield f"static const ck_sim_point {name}_points[] = {{{', '.join(('{}', *rows))}}};"
+        yield f"static const ck_sim_point {entry}_points[] = {{{', '.join(('{}', *rows))}}};"
 
     def _local(self) -> Iterator[str]:
         """Declare what each thread has besides."""

@@ -97,7 +97,8 @@ class Printer:
         labels = (s.name for s in body.statements if isinstance(s, Label))
         self._labels = {name: f"L{i}" for i, name in enumerate(labels)}
         self.registers: dict[str, CppVariable] = {}  # those in use
-        self._identifiers: set[str] = set()
+        self.identifiers: dict[str, str] = {}  # of registers
+        self._taken: set[str] = set()  # the same
         self._site = ""  # of the operation, if it is asked for
         self._uses_carry = False
         # Of loops: whether the processor takes subnormal floats for zeros, and whether threads can
@@ -274,9 +275,10 @@ class Printer:
         known = self.registers.get(name)
         if known is None and (kind := self.body.registers.type_of(name)) is not None:
             cpp = identifier(name)
-            while cpp in self._identifiers:
+            while cpp in self._taken:
                 cpp += "_"
-            self._identifiers.add(cpp)
+            self._taken.add(cpp)
+            self.identifiers[name] = cpp
             cpp = f"saved->{cpp}" if name in self.in_memory else cpp
             known = self.registers[name] = CppVariable(type_of_register(kind), cpp)
         return known
