@@ -13,7 +13,7 @@ from cudakern.simulator.ptx.instructions.special import varies
 from cudakern.simulator.ptx.liveness import LiveRegisters, rematerialised
 from cudakern.simulator.ptx.model import Label
 from cudakern.simulator.ptx.operations import Op
-from cudakern.simulator.ptx.printer import IN_LOOP, Printer
+from cudakern.simulator.ptx.printer import IN_LOOP, IN_WARP, Printer
 from cudakern.simulator.ptx.regions import MOST_STATEMENTS, regions_of
 from cudakern.simulator.ptx.suspension_points import counted_turns
 
@@ -50,7 +50,10 @@ class LoopPrinter(Printer):
         self, scope: Scope, body: Body, points: Mapping[int, int], *, has_own_loops: bool
     ) -> None:
         turns = counted_turns(body, everywhere=False)
-        super().__init__(scope, body, place=IN_LOOP, turns=turns)
+        meetings = (op.form.meeting for op in body.ops)
+        self._has_collectives = any(meeting and meeting.mask for meeting in meetings)
+        place = IN_WARP if self._has_collectives else IN_LOOP
+        super().__init__(scope, body, place=place, turns=turns)
         self._points = points
         self._kept = rematerialised(body)
         self.flushes = flushes(body)
@@ -223,7 +226,7 @@ class LoopPrinter(Printer):
         used |= {name for _, names in restored.values() for name in names}
         used |= {n for op in ops for n in self._live.saved.get(self._points.get(id(op), 0), ())}
         apart = used - self._kept.uniform - self.in_memory
-        yield "default: CK_EACH_THREAD { CK_THREAD;"
+        yield f"default: {self._loop(used)} {{ CK_THREAD;"
         yield from self._local()
         yield from self.declared(name for name in self.registers if name in apart)
         yield "switch (team.point) {"
@@ -231,6 +234,11 @@ class LoopPrinter(Printer):
         yield "default:; }"
         yield from lines
         yield "} team.left = 0;"
+
+    def _loop(self, used: Iterable[str]) -> str:
+        """Return the loop over threads for a text that uses some registers."""
+        has_rows = not self._has_collectives and any(varies(name, "index") for name in used)
+        return "CK_EACH_THREAD" if has_rows else "CK_EACH_NUMBER"
 
     def _print_common(self, points: set[int]) -> Iterator[str]:
         for i, statement in enumerate(self._statements):
@@ -264,9 +272,7 @@ class LoopPrinter(Printer):
             used |= {n for op in ops for n in self._live.saved.get(self._points.get(id(op), 0), ())}
         restored, more = self._restored(region.point, used) if region.point else ([], set())
         used |= more
-        has_index = any(varies(name, "index") for name in used)
-        loop = "CK_EACH_THREAD" if has_index else "CK_EACH_NUMBER"
-        yield f"case {region.point}: {loop} {{ CK_THREAD;"
+        yield f"case {region.point}: {self._loop(used)} {{ CK_THREAD;"
         yield from self._local()
         yield from self.declared(n for n in self.registers if n in used - self._kept.uniform)
         yield from restored
@@ -318,9 +324,8 @@ class LoopPrinter(Printer):
         described: dict[str, object] = {"in_regions": 1, "flushes": int(self.flushes)}
         if not self._points:
             return described
-        collectives = (op.form.meeting for op in self.body.ops)
         return described | {
-            "has_collectives": int(any(meeting and meeting.mask for meeting in collectives)),
+            "has_collectives": int(self._has_collectives),
             "has_polls": int(self.polls),
             "saved_bytes": f"sizeof({name}_saved)",
             "points": f"{name}_points",

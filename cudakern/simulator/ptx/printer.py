@@ -65,6 +65,8 @@ class _Bound:
 
 IN_FIBER = Place()
 IN_LOOP = Place("team.group->", "thread_", "(t & 31u)", "(t / 32u)")
+#: Where a team is a warp, which can have threads of several rows.
+IN_WARP = IN_LOOP._replace(thread="me->thread.")
 
 
 class Printer:

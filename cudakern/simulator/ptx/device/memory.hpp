@@ -40,7 +40,7 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
 }
 
 /// Counts a basic block, which begins, if anybody wants that. See traffic.hpp.
-CK_OUTLINE void count_block(const ck_sim::View* me, u32 block) {
+CK_INLINE void count_block(const ck_sim::View* me, u32 block) {
   if (me->executions != nullptr) {
     ++me->executions[ck_sim::kWarpSize * block];
   }

@@ -32,7 +32,7 @@
   const u32 thread_y = team.thread.y, thread_z = team.thread.z; \
   u32 t = team.begin, thread_x = team.thread.x
 #define CK_EACH_THREAD for (const u32 end = team.end; t != end; ++t, ++thread_x, ++saved)
-/// All rows at once, where nobody asks for the index.
+/// All rows at once, where nobody asks for the index, or threads look it up.
 #define CK_EACH_NUMBER for (const u32 end = team.end = team.last; t != end; ++t, ++saved)
 #define CK_THREAD \
   const ck_sim::View* const me = \

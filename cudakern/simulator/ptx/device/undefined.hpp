@@ -75,7 +75,7 @@ CK_OUTLINE void take_row(u64 undefined, u64 (&to)[N]) {
   for (u32 i = 0; i < N; ++i) to[i] = part_of(undefined, 4 * i, 0xF);
 }
 
-CK_OUTLINE void used(u64 undefined, ck_sim_use use, const ck_sim::Site* site) {
+CK_INLINE void used(u64 undefined, ck_sim_use use, const ck_sim::Site* site) {
   if (__builtin_expect(has_bytes(undefined), 0)) {
     ck_sim_used(undefined, use, site);
   }
