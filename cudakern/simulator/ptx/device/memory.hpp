@@ -114,7 +114,7 @@ CK_OUTLINE void put(char* address, const T (&values)[N], const ck_sim::Site* sit
 
 /// Where a load with an order is to read. Others may run before.
 template <typename T>
-CK_INLINE const char* polled(const char* address, const ck_sim::Site* site) {
+CK_OUTLINE const char* polled(const char* address, const ck_sim::Site* site) {
   ck_sim_poll(address, site);
   return to_read<T>(address, site);
 }
