@@ -33,8 +33,11 @@ _SIMULATOR = Path(__file__).resolve().parents[1]
 _OPTIONS = ("-I.", "-Og")
 _FAST = ("-DCK_SIM_FAST", "-O1")
 _LEFT_OUT = "ivopts tree-dominator-opts tree-reassoc tree-sink tree-slsr"
-_OF_GCC = ("-fcaller-saves",)
-_FAST_OF_GCC = ("-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
+_FAST_OF_GCC = ("-fcaller-saves", "-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
+#: These passes take a twentieth of GCC's time, and launches no longer without them.
+_OF_GCC = ("-fno-cprop-registers", "-fno-dce")
+_QUICK_OF_GCC = (*_OF_GCC, "-fcaller-saves")
+_CHECKED_OF_GCC = (*_OF_GCC, "-fno-forward-propagate")
 #: Features of processors that make functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 
@@ -54,8 +57,7 @@ def build_library(
     A plain one can be ``fast``, which takes longer to compile. ``count`` says in messages which
     one of how many it is.
     """
-    more = ("-DCK_SIM_CHECKED",) if checked else _choose_options(toolchain, fast=fast)
-    options = (*_OPTIONS, *more, *find_features())
+    options = (*_OPTIONS, *_choose_options(toolchain, checked=checked, fast=fast), *find_features())
     digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *entries, *options)
     name = f"{_stem(ptx)}-{digest}.so"
     file = find_file(name)
@@ -66,14 +68,14 @@ def build_library(
     return toolchain.build(name, ptx.source, parts, options, (str(runtime),), part=part)
 
 
-def _choose_options(toolchain: Toolchain, *, fast: bool) -> tuple[str, ...]:
-    """Return the options of a plain library, with the macros of its execution mode."""
+def _choose_options(toolchain: Toolchain, *, checked: bool, fast: bool) -> tuple[str, ...]:
+    """Return the options of a library, with the macros of its execution mode."""
+    if checked:
+        return ("-DCK_SIM_CHECKED", *(_CHECKED_OF_GCC if toolchain.is_gcc else ()))
     if execution_mode.chosen is ExecutionMode.FIBERS:
         return ("-DCK_SIM_FIBERS",)
-    options: tuple[str, ...] = _FAST if fast else ()
-    if toolchain.is_gcc:
-        options += (*_OF_GCC, *(_FAST_OF_GCC if fast else ()))
-    return options
+    of_gcc = _FAST_OF_GCC if fast else _QUICK_OF_GCC
+    return (*(_FAST if fast else ()), *(of_gcc if toolchain.is_gcc else ()))
 
 
 def find_contents(ptx: Ptx) -> Contents:

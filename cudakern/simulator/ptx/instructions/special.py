@@ -77,16 +77,17 @@ def _registers() -> dict[str, Special]:
     return registers
 
 
-#: By name, without the percent sign.
+#: By name, without the percent sign, and with it.
 REGISTERS = _registers()
+_NAMED = {f"%{name}": special for name, special in REGISTERS.items()}
 
 
 def special_register(name: str) -> Special | None:
     """Return a special register such as ``%tid.x``; None for another name."""
-    return REGISTERS.get(name[1:]) if name[:1] == "%" else None
+    return _NAMED.get(name)
 
 
 def varies(name: str, *how: str) -> bool:
     """Return whether a name is that of a special register that varies by one of these."""
-    found = special_register(name)
+    found = _NAMED.get(name)
     return found is not None and found.varies in how
