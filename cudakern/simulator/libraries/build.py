@@ -35,9 +35,9 @@ _FAST = ("-DCK_SIM_FAST", "-O1")
 _LEFT_OUT = "ivopts tree-dominator-opts tree-reassoc tree-sink tree-slsr"
 _FAST_OF_GCC = ("-fcaller-saves", "-fipa-ra", *(f"-fno-{name}" for name in _LEFT_OUT.split()))
 #: These passes take a twentieth of GCC's time, and launches no longer without them.
-_OF_GCC = ("-fno-cprop-registers", "-fno-dce")
+_OF_GCC = ("-fno-cprop-registers", "-fno-dce", "-fno-tree-ccp")
 _QUICK_OF_GCC = (*_OF_GCC, "-fcaller-saves")
-_CHECKED_OF_GCC = (*_OF_GCC, "-fno-forward-propagate")
+_CHECKED_OF_GCC = (*_OF_GCC, "-fno-forward-propagate", "-fno-guess-branch-probability")
 #: Features of processors that make functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 

@@ -48,8 +48,11 @@ def reason_for_fibers(
     """Return why an entry's threads must be fibers, if so; none waits in ``quiet`` functions."""
     if function.directives.get("reqnctapercluster"):
         return "it has clusters"
+    known: set[int] = set()  # rows
     for op in body.ops:
-        if not _can_be_left(op, quiet):
+        is_known = id(op.row) in known and not op.calls
+        known.add(id(op.row))
+        if not is_known and not _can_be_left(op, quiet):
             return f"{op.row.name} in line {op.instruction.line} of the PTX"
     size = sum(variable.size for variable in body.local)
     if points and size > _MOST_LOCAL_BYTES:
@@ -119,6 +122,8 @@ def quiet_functions(module: Module, bodies: Mapping[str, Body]) -> set[str]:
     calls: dict[str, set[str]] = {}
     loud: set[str] = set()
     for name, body in bodies.items():
+        if body.function.is_entry:  # which nobody calls
+            continue
         called = [op.callee for op in body.ops if op.calls]
         calls[name] = {module.aliases.get(callee, callee) for callee in called}
         waits = any(_waits(op) for op in body.ops)
