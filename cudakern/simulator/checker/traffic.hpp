@@ -379,16 +379,18 @@ inline size_t execution_count(const Worker* w) {
   return size_t{w->launch->kernel->basic_blocks} * kLanes;
 }
 
-/// Has the threads of a block count from zero.
+/// Has the threads of a block count from zero. If nobody asks, all warps count in the same place.
 inline void begin_executions(Worker* w) {
+  const bool counts_each = executions != nullptr;
   const uint32_t threads = w->launch->threads, warps = (threads + kLanes - 1) / kLanes;
+  const size_t size = execution_count(w) * (counts_each ? warps : 1);
   Vector<uint32_t>& counts = w->checked.executions;
-  if (executions != nullptr) {
-    counts.fill(execution_count(w) * warps);
+  if (counts_each || counts.size < size) {
+    counts.fill(size);
   }
   for (uint32_t i = 0; i < threads; ++i) {
-    uint32_t* const first = counts.data + execution_count(w) * (i / kLanes) + i % kLanes;
-    w->threads[i].view.executions = executions == nullptr ? nullptr : first;
+    const uint32_t warp = counts_each ? i / kLanes : 0;
+    w->threads[i].view.executions = counts.data + execution_count(w) * warp + i % kLanes;
   }
 }
 

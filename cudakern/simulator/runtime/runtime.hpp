@@ -60,7 +60,7 @@ struct View {
   unsigned warp;  // the lanes that exist: in the last warp of a block perhaps not all
   const Group* group;
 #ifdef CK_SIM_CHECKED
-  uint32_t* executions;    // of the first basic block, see traffic.hpp; null: nobody counts
+  uint32_t* executions;    // of the first basic block, see traffic.hpp
   mutable uint64_t calls;  // stands for the calls that the thread is in
   // Which bytes are undefined of what it loaded, or of what it gives its warp and gets from it.
   mutable uint64_t undefined;

@@ -39,11 +39,9 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
   return reinterpret_cast<T*>(ck_sim_atomic(address, site));
 }
 
-/// Counts a basic block, which begins, if anybody wants that. See traffic.hpp.
+/// Counts a basic block, which begins. See traffic.hpp.
 CK_INLINE void count_block(const ck_sim::View* me, u32 block) {
-  if (me->executions != nullptr) {
-    ++me->executions[ck_sim::kWarpSize * block];
-  }
+  ++me->executions[ck_sim::kWarpSize * block];
 }
 
 /// A call, while it runs. Each call in a module has a number of its own.
