@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -45,6 +46,12 @@ def row(name, code, block, inputs, expected, **options):
 
 
 # Kernels that are hard for some execution mode, and what they compute
+
+
+def indices_of(block):
+    """Number the threads of a block by their indices."""
+    z, y, x = np.indices((*block, 1)[2::-1]).reshape(3, -1)
+    return x + 100 * y + 10000 * z
 
 
 def votes(x):
@@ -236,6 +243,11 @@ TURNS = """const double* x, int turns, int* y) {
     for (int i = 0; i < 12; ++i) a[i] = fma(a[i], 0.5, x[(j + i) & 63]);
   for (int i = 0; i < 12; ++i) sum += a[i] * (i + 1);
   y[threadIdx.x] = sum == 6 * 78;"""
+#: Behind the barrier, threads go on together from the middle of a row along x.
+ROWS = """int* y) {
+  WHO;
+  if (t >= 32) asm volatile("bar.sync 1, 160;");
+  y[t] = threadIdx.x + 100 * threadIdx.y + 10000 * threadIdx.z;"""
 NUMBERS = np.random.default_rng(4)
 WORDS = NUMBERS.integers(0, 2**32, 65).astype(np.uint32)
 #: Floats from 1 to 1.0078; times 1.5, their lower halves are upper halves of all kinds of floats.
@@ -263,6 +275,10 @@ NASTY = [
             ("adds_wait", "atomicAdd(count, 1)"),
             ("fences_wait", "__threadfence_block()"),
         ]
+    ),
+    *(
+        row("rows", ROWS, block, [], partial(indices_of, block))
+        for block in [(48, 4), (24, 2, 4), (12, 16)]
     ),
     row("turns", TURNS, (3,), [np.full(64, 3.0), np.int32(2**22 + 8)], lambda *_: np.ones(3)),
 ]
