@@ -24,8 +24,8 @@ Words are separated by commas::
     ends                         its basic block
     calls                        ... since it calls a function
     jumps                        ... since the thread goes on at a label
-    leaves                       ... since it leaves the function
-    exits                        ... and all others: it ends
+    leaves                       ... since the thread leaves the function
+    exits                        ... and ends
     adds                         its result is the sum of its operands
     points                       its result is an address of what its operand is an address of
     nothing                      of all this

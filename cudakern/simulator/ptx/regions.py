@@ -31,9 +31,10 @@ class Region(NamedTuple):
 def regions_of(
     statements: Sequence[Op | Label | Count], points: Mapping[int, int], most: int
 ) -> tuple[list[Region], set[int]]:
-    """Return the regions with loops of their own: the shortest, of ``most`` statements together.
+    """Return the regions with loops of their own, and the statements that the others have.
 
-    What several points lead to is in several regions. The statements of all others come second.
+    Own loops have the shortest regions, of ``most`` statements together. What several points lead
+    to is in several regions.
     """
     at = {s.name: i for i, s in enumerate(statements) if isinstance(s, Label)}
     targets = {
