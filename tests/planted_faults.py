@@ -489,7 +489,7 @@ FAULTS = (
           "if name in self._instead§ and self._bits[name] & known§§"),
     Fault("a register of two values is computed once",
           "simulator/libraries/test_execution_modes.py -k text_without",
-          "if op.guard is not None or not op.writes§ or any(counts[n] > 1 for n in op.writes)§§:"),
+          "if op.guard is not None or not op.writes§ or not several.isdisjoint(op.writes)§§:"),
     Fault("a carry is lost at a barrier", "simulator/libraries/test_execution_modes.py -k nasty",
           "leaves_one) and §id(op) not in points§True§\n"),
     Fault("sectors have 64 bytes", "simulator/reports/test_traffic.py::test_figures",

@@ -48,7 +48,6 @@ all rows after them::
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -57,6 +56,7 @@ from cudakern.simulator.ptx.model import LANES, TYPE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Self
 
 _ACCESSING = ("reads", "writes", "atomic", "mbarrier", "aligned", "noncoherent", "proxy")
 _OTHERS = """
@@ -85,28 +85,31 @@ _BYTES = re.compile(r"(\d+|[a-z]) bytes")
 _ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(SCOPES)})")
 
 
-@dataclass(frozen=True)
-class Effects:
-    """What a row says; ``"waits" in effects`` asks for a word."""
+class Effects(frozenset[str]):
+    """The words that a row says, but for those of ``size`` and ``order``."""
 
-    words: frozenset[str]
-    size: int | None = None  # in bytes; 0 if an operand tells
-    order: tuple[str, str] | None = None  # and scope
+    size: int | None  # in bytes; 0 if an operand tells
+    order: tuple[str, str] | None  # and scope
 
-    def __contains__(self, word: str) -> bool:
-        return word in self.words
+    def __new__(
+        cls, words: Iterable[str], size: int | None = None, order: tuple[str, str] | None = None
+    ) -> Self:
+        """Take up words, size and order."""
+        self = super().__new__(cls, words)
+        self.size, self.order = size, order
+        return self
 
     @cached_property
     def accesses_memory(self) -> bool:
         """Whether it reads or writes."""
-        return not self.words.isdisjoint({"reads", "writes"})
+        return not self.isdisjoint({"reads", "writes"})
 
     @cached_property
     def involves_others(self) -> bool:
         """Whether others may run meanwhile, or see what it does. Moves have to say so."""
-        if self.words <= {"fences", "proxy"}:  # it lets nobody run, and nobody waits for it
+        if self <= {"fences", "proxy"}:  # it lets nobody run, and nobody waits for it
             return False
-        told = self.words & {"waits", "yields", "tells", "fails"}
+        told = self & {"waits", "yields", "tells", "fails"}
         return bool(told or ("moves" not in self and self.needs_site))
 
     @cached_property
@@ -117,12 +120,12 @@ class Effects:
     @cached_property
     def computes(self) -> bool:
         """Whether it only computes results."""
-        return self.words <= _COMPUTING
+        return self <= _COMPUTING
 
     @cached_property
     def needs_site(self) -> bool:
         """Whether the runtime is asked, or the checker."""
-        return not self.words <= _COMPUTING | {"ends", "jumps", "leaves", "exits"}
+        return not self <= _COMPUTING | {"ends", "jumps", "leaves", "exits"}
 
     @cached_property
     def updates(self) -> bool:
@@ -132,7 +135,7 @@ class Effects:
     def access(self, name_words: Sequence[str]) -> int:
         """Return the bits of `Site.access` for an instruction whose name has these words."""
         access = 0
-        for word in self.words:
+        for word in self:
             access |= _WORDS[word]
         if "aligned" in name_words and self.needs_site:
             access |= BITS["aligned"]
@@ -194,7 +197,7 @@ def parse_effects(text: str) -> Effects:
             known = f"{', '.join(_WORDS)}, 4 bytes, relaxed gpu"
             message = f"say what it does in known words ({known}); got {phrase!r}"
             raise ValueError(message)
-    return Effects(frozenset(words), size, order)
+    return Effects(words, size, order)
 
 
 #: Of functions that NVRTC's code calls without defining them; ptx.hpp has ``call_...`` for them.

@@ -59,7 +59,7 @@ from cudakern.simulator.ptx.modifiers import head_of, take_word
 from cudakern.simulator.ptx.values import type_of_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from cudakern.simulator.ptx.model import Instruction
 
@@ -69,7 +69,9 @@ _ROW = re.compile(r"(\S+) (.+?)(?: \(([^()]*)\))? =(?: (.*))?")
 _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
 _OPERAND = re.compile(r"([\[(]?)(\w+)[\])]?(?::(\w+))?")
 _MEETING = re.compile(r"(.*) meets (?:block|\{(\w)\}):(.*)")
-_OPCODE = re.compile(r"\S+ (\w+)")
+_NAME = re.compile(r"\S+ (\w+)(\S*)")
+#: Words of a pattern that each name has, but for the opcode.
+_REQUIRED = re.compile(r"(?<!\{)\.([a-z][\w:]*)")
 #: Results in patterns, if they come first.
 _RESULTS = {"d", "p", "q"}
 #: Fields of C++ that are neither operands nor words, and those that only a thread has.
@@ -85,6 +87,7 @@ class OperandForm:
     type: str  # of PTX, or the name of a set of types; empty for that of the instruction
     is_address: bool  # whether it is in brackets
     is_list: bool  # whether it is in parentheses, and may be missing
+    is_result: bool
 
 
 class Meeting(NamedTuple):
@@ -119,7 +122,7 @@ class Form:
         """What the instruction's name starts with."""
         return re.match(r"\w+", self.pattern)[0]  # type: ignore[index]  # every pattern has one
 
-    @property
+    @cached_property
     def writer(self) -> str:
         """The name of the Python that writes the C++, or none."""
         return self.code[1:] if self.code.startswith("@") else ""
@@ -148,7 +151,7 @@ class Form:
     @cached_property
     def is_pure(self) -> bool:
         """Whether it only computes results, of its operands alone, for any thread."""
-        has_address = any(o.is_address for position in self.operands for o in position)
+        has_address = any(operand.is_address for operand in self.all_operands)
         return self.effects.computes and not has_address and self.fields.isdisjoint(_OF_THREAD)
 
     @cached_property
@@ -156,13 +159,20 @@ class Form:
         """The operands by position; two where a second result may follow."""
         _, _, text = self.pattern.partition(" ")
         positions = [part.split("|") for part in text.replace(" ", "").split(",") if part]
-        return tuple(tuple(map(_operand, position)) for position in positions)
+        return tuple(
+            tuple(_operand(text, is_first=not i) for text in position)
+            for i, position in enumerate(positions)
+        )
+
+    @cached_property
+    def all_operands(self) -> tuple[OperandForm, ...]:
+        """The operands in a row."""
+        return tuple(chain.from_iterable(self.operands))
 
     @cached_property
     def results(self) -> tuple[OperandForm, ...]:
         """The operands that are results."""
-        first = self.operands[0] if self.operands else ()
-        return tuple(o for o in first if o.name in _RESULTS and not o.is_address)
+        return tuple(operand for operand in self.all_operands if operand.is_result)
 
     def spellings(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield each name that the pattern stands for, with the words of its sets and flags."""
@@ -214,13 +224,15 @@ class Form:
         return choices
 
 
-def _operand(text: str) -> OperandForm:
+def _operand(text: str, *, is_first: bool) -> OperandForm:
     match = _OPERAND.fullmatch(text)
     if match is None:
         message = f"an operand must be a name, with a type or in brackets; got {text!r}"
         raise ValueError(message)
     bracket, name, kind = match.groups()
-    return OperandForm(name, kind or "", bracket == "[", bracket == "(")
+    is_address = bracket == "["
+    is_result = is_first and name in _RESULTS and not is_address
+    return OperandForm(name, kind or "", is_address, bracket == "(", is_result)
 
 
 def _fields_of(code: str) -> frozenset[str]:
@@ -241,7 +253,7 @@ def _lacking(form: Form) -> str:
     if effects.computes and "nothing" not in effects and not effects.order:
         if "site" in fields:
             return "say why its C++ has {site}, such as (waits), (fails) or (reads)"
-        if any(o.is_address for p in form.operands for o in p) and "moves" not in effects:
+        if any(o.is_address for o in form.all_operands) and "moves" not in effects:
             return "say what it does at its address, such as (reads), (writes) or (nothing)"
         if not (form.results or "moves" in effects):
             return "say what it does, as it has no result, such as (waits), (writes) or (nothing)"
@@ -249,12 +261,13 @@ def _lacking(form: Form) -> str:
         known = ", ".join(sorted(UNDEFINED))
         got = f"; got {form.undefined!r}" if form.undefined else ""
         return f"say what becomes of undefined values, such as 'UNDEFINED: whole' ({known}){got}"
-    return "" if form.writer else _contradicting(form, fields) or _unknown(form, fields)
+    name, words = next(form.spellings())
+    return "" if form.writer else _contradicting(form, name) or _unknown(form, name, words)
 
 
-def _contradicting(form: Form, fields: frozenset[str]) -> str:
+def _contradicting(form: Form, name: str) -> str:
     """Return what a row must say for its effects."""
-    effects, (name, _) = form.effects, next(form.spellings())
+    fields, effects = form.fields, form.effects
     has_site = "site" in fields or (form.meeting is not None and "waits" in effects)
     if effects.needs_site and not has_site:
         return "have {site} in its C++, as it does more than (nothing)"
@@ -269,17 +282,15 @@ def _contradicting(form: Form, fields: frozenset[str]) -> str:
     return ""
 
 
-def _unknown(form: Form, fields: frozenset[str]) -> str:
+def _unknown(form: Form, name: str, words: Mapping[str, str]) -> str:
     """Return what a row must say for its operands to be known."""
-    operands = [operand for position in form.operands for operand in position]
-    name, words = next(form.spellings())
-    for operand in operands:
+    for operand in form.all_operands:
         if not operand.is_address and type_of(operand, name, words) not in TYPE_BYTES:
             return f"tell the type of {operand.name}, such as {operand.name}:u32"
-    known = {*_FIELDS, *words, *(operand.name for operand in operands)}
+    known = {*_FIELDS, *words, *(operand.name for operand in form.all_operands)}
     known |= {"T"} if "TYPE" in words else set()
     known |= {"met"} if form.meeting is not None else set()
-    unknown = ", ".join(sorted(fields - known))
+    unknown = ", ".join(sorted(form.fields - known))
     return f"name operands, words or fields in its C++; got {{{unknown}}}" if unknown else ""
 
 
@@ -294,13 +305,14 @@ class Rows(Sequence[Form]):
     def _by_opcode(self) -> dict[str, list[int]]:
         numbers: dict[str, list[int]] = {}
         for number, (line, _) in enumerate(self._lines):
-            match = _OPCODE.match(line)
+            match = _NAME.match(line)
             numbers.setdefault(match[1] if match else "", []).append(number)
         return numbers
 
-    def of(self, opcode: str) -> list[Form]:
-        """Return the rows of instructions that start with an opcode."""
-        return [self[number] for number in self._by_opcode.get(opcode, ())]
+    def of(self, opcode: str, words: Collection[str]) -> list[Form]:
+        """Return the rows whose patterns start with an opcode, and have no other required words."""
+        numbers = self._by_opcode.get(opcode, ())
+        return [self[n] for n in numbers if _required(self._lines[n][0]).issubset(words)]
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -315,6 +327,12 @@ class Rows(Sequence[Form]):
 
     def __add__(self, other: Rows) -> Rows:
         return Rows((*self._lines, *other._lines))
+
+
+@cache
+def _required(line: str) -> frozenset[str]:
+    match = _NAME.match(line)
+    return frozenset(_REQUIRED.findall(match[2])) if match else frozenset()
 
 
 def rows(text: str, *variants: Mapping[str, str]) -> Rows:
@@ -369,6 +387,7 @@ class Match:
     words: tuple[str, ...]  # of the name
     fields: Mapping[str, str]  # of the C++: the words of sets and flags, types
     types: Mapping[str, str]  # PTX types of operands other than addresses
+    kinds: Mapping[str, str]  # their C++ types
     access: int  # bits of `Site.access`
     lanes: int  # of vectors; 0 for none
     spaces: tuple[str, ...]  # of addresses, as far as they are named
@@ -402,7 +421,7 @@ class Table:
         return [
             _match(form, header, name, words, fields)
             for forms, header in self._chapters
-            for form in forms.of(words[0])
+            for form in forms.of(words[0], present)
             if form.required <= present <= form.known and (fields := form.match(name)) is not None
         ]
 
@@ -429,13 +448,15 @@ def _match(
         fields["T"] = type_of_value(fields["TYPE"])
     access = form.effects.access(words[1:])
     types = _types(form, name, fields)
-    return Match(form, header, name, words, fields, types, access, lanes_of(name), spaces_in(words))
+    kinds = {name: type_of_value(kind) for name, kind in types.items()}
+    lanes, spaces = lanes_of(name), spaces_in(words)
+    return Match(form, header, name, words, fields, types, kinds, access, lanes, spaces)
 
 
 def _types(form: Form, name: str, fields: Mapping[str, str]) -> dict[str, str]:
     if form.writer:
         return {}
-    operands = (o for position in form.operands for o in position if not o.is_address)
+    operands = (operand for operand in form.all_operands if not operand.is_address)
     types = {operand.name: type_of(operand, name, fields) for operand in operands}
     if form.sets.get("OPERANDS") != "unsigned":
         return types

@@ -49,6 +49,8 @@ def fragments_of(body: Body) -> Fragments:
     for position, names, writes in _vectors(body):
         uses.setdefault(names, []).append((position, writes))
         inside.update(names)
+    if not uses:
+        return {}
     everywhere = Counter(name for op in body.ops for name in (*op.writes, *op.reads))
     owners = Counter(name for names in uses for name in {*names})
     edges = [*_edges(body)]

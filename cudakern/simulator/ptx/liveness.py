@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.control_flow import control_flow, reversed_flow
-from cudakern.simulator.ptx.instructions.special import special_register, varies
+from cudakern.simulator.ptx.instructions.special import varying
 from cudakern.simulator.ptx.model import Address, Register
 
 if TYPE_CHECKING:
@@ -34,23 +34,29 @@ def rematerialised(body: Body) -> Rematerialised:
     found = Rematerialised(set(), set(), {})
     own = {variable.name for variable in body.local}
     counts = Counter(name for op in body.ops for name in op.writes)
+    several = {name for name, count in counts.items() if count > 1}
     parameters = {variable.name for variable in body.function.parameters}
+    of_thread = varying("index", "number")
+    of_moment = varying("time")
 
-    def is_same(name: str) -> bool:
-        special = special_register(name)
-        return name in found.uniform if name in body.registers else not (special and special.varies)
+    def differs(name: str) -> bool:
+        if name in body.registers:
+            return name not in found.uniform
+        return name in of_thread or name in of_moment
 
     for op in body.ops:
-        if op.guard is not None or not op.writes or any(counts[n] > 1 for n in op.writes):
+        if op.guard is not None or not op.writes or not several.isdisjoint(op.writes):
             continue
-        is_alone = op.form.is_pure and _computes_alone(op) and own.isdisjoint(op.reads)
-        varying = [name for name in op.reads if not is_same(name)] if is_alone else []
-        if (is_alone and not varying) or _loads_parameter(op, parameters):
+        # Blocks of a cluster are threads' own.
+        is_alone = op.form.is_pure and "shared::cluster" not in op.row.spaces
+        is_alone = is_alone and own.isdisjoint(op.reads)
+        differing = [*filter(differs, op.reads)] if is_alone else []
+        if (is_alone and not differing) or _loads_parameter(op, parameters):
             found.uniform.update(op.writes)
             found.hoisted.add(id(op))
         elif is_alone and "cheap" in op.form.effects:
-            before = dict.fromkeys(o for n in varying for o in found.derived.get(n, ()))
-            is_known = all(n in found.derived or varies(n, "index", "number") for n in varying)
+            before = dict.fromkeys(o for n in differing for o in found.derived.get(n, ()))
+            is_known = all(n in found.derived or n in of_thread for n in differing)
             if is_known and len(before) < _MOST_STEPS:
                 found.derived.update(dict.fromkeys(op.writes, (*before, op)))
     return found
@@ -60,12 +66,6 @@ def _loads_parameter(op: Op, parameters: set[str]) -> bool:
     address = op.operands[-1] if op.form.undefined == "pass" and op.writes else None
     base = address.base if isinstance(address, Address) else None
     return isinstance(base, Register) and base.name in parameters
-
-
-def _computes_alone(op: Op) -> bool:
-    """Return whether it has no address, and is not of a cluster, whose blocks are threads' own."""
-    is_address = any(isinstance(operand, Address) for operand in op.operands)
-    return not (is_address or "shared::cluster" in op.row.spaces)
 
 
 class _Step(NamedTuple):
@@ -93,9 +93,9 @@ class LiveRegisters:
         is_kept: Callable[[str], bool],
         derived: Collection[str],
     ) -> None:
-        self._bits: dict[str, int] = {}  # which stand for registers
-        self._names: list[str] = []
-        self._is_kept = is_kept
+        written = dict.fromkeys(name for op in body.ops for name in op.writes)
+        self._names = [*filter(is_kept, written)]
+        self._bits = {name: 1 << i for i, name in enumerate(self._names)}
         self._flow = control_flow(body.statements)
         self._blocks = [[self._step(op, points) for op in block] for block in self._flow.blocks]
         elsewhere = self._mask(derived)
@@ -124,11 +124,7 @@ class LiveRegisters:
     def _mask(self, names: Iterable[str]) -> int:
         total = 0
         for name in names:
-            bit = self._bits.get(name)
-            if bit is None:
-                bit = self._bits[name] = 1 << len(self._names) if self._is_kept(name) else 0
-                self._names += [name] if bit else []
-            total |= bit
+            total |= self._bits.get(name, 0)
         return total
 
     def _list_names(self, bits: int) -> Iterator[str]:

@@ -9,11 +9,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.flushed_floats import flushes
-from cudakern.simulator.ptx.instructions.special import varies
+from cudakern.simulator.ptx.instructions.special import varying
 from cudakern.simulator.ptx.liveness import LiveRegisters, rematerialised
 from cudakern.simulator.ptx.model import Label
 from cudakern.simulator.ptx.operations import Op
-from cudakern.simulator.ptx.printer import IN_LOOP, IN_WARP, Printer
+from cudakern.simulator.ptx.printer import IN_LOOP, IN_WARP, SAVED, Printer
 from cudakern.simulator.ptx.regions import MOST_STATEMENTS, regions_of
 from cudakern.simulator.ptx.suspension_points import counted_turns
 
@@ -237,7 +237,7 @@ class LoopPrinter(Printer):
 
     def _loop(self, used: Iterable[str]) -> str:
         """Return the loop over threads for a text that uses some registers."""
-        has_rows = not self._has_collectives and any(varies(name, "index") for name in used)
+        has_rows = not self._has_collectives and not varying("index").isdisjoint(used)
         return "CK_EACH_THREAD" if has_rows else "CK_EACH_NUMBER"
 
     def _print_common(self, points: set[int]) -> Iterator[str]:
@@ -306,8 +306,8 @@ class LoopPrinter(Printer):
         yield f"u32 mask; alignas(16) union {{ u32 none; {given} }} met;"
         yield from self.local.values()
         by_type: dict[str, list[str]] = {}
-        for name in names:
-            by_type.setdefault(self.registers[name].type, []).append(self.identifiers[name])
+        for kind, name in (self.registers[name] for name in names):
+            by_type.setdefault(kind, []).append(name.removeprefix(SAVED))
         yield from (f"{kind} {', '.join(own)};" for kind, own in by_type.items())
         yield "};"
         rows = (self._rows[point] for point in self._points.values())

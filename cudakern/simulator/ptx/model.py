@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.header_files import is_header
 
@@ -64,8 +64,7 @@ class Vector:
 Operand = Register | Immediate | Address | Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One instruction."""
 
     name: str  # with all modifiers, such as "ld.global.u32"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
-from cudakern.simulator.ptx.forms import Match
+from cudakern.simulator.ptx.forms import Form, Match
 from cudakern.simulator.ptx.instructions import REFUSED, row_of, table
 from cudakern.simulator.ptx.model import (
     Address,
@@ -29,7 +29,10 @@ from cudakern.simulator.ptx.values import shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from cudakern.simulator.ptx.forms import Form, OperandForm
+    from cudakern.simulator.ptx.forms import OperandForm
+
+#: What a thread does that goes on elsewhere, or not at all.
+_LEAVING = {"leaves", "jumps"}
 
 
 class RefusedError(Exception):
@@ -44,15 +47,17 @@ def refuse(instruction: Instruction, source: str, what: str, advice: str = "") -
     raise RefusedError(message + (f"; {advice}" if advice else ""))
 
 
-def names_in(operands: Iterable[Operand]) -> Iterator[str]:
-    """Yield the names in operands."""
+def names_in(operands: Iterable[Operand]) -> list[str]:
+    """Return the names in operands."""
+    names = []
     for operand in operands:
         if isinstance(operand, Register):
-            yield operand.name
+            names.append(operand.name)
         elif isinstance(operand, Vector):
-            yield from names_in(operand.items)
+            names += names_in(operand.items)
         elif isinstance(operand, Address) and isinstance(operand.base, Register):
-            yield operand.base.name
+            names.append(operand.base.name)
+    return names
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +66,7 @@ class Op:
 
     instruction: Instruction  # as it stands in the text
     row: Match
+    form: Form  # of the row
     operands: tuple[Operand, ...]  # those that passes have left of the instruction's
     count: int  # of results, which come first
     guard: Register | None
@@ -68,11 +74,6 @@ class Op:
     reads: tuple[str, ...]  # all other names, the guard's too
     targets: tuple[str, ...] = ()  # labels that it may lead to
     callee: str = ""  # the function that it calls by name
-
-    @property
-    def form(self) -> Form:
-        """The row of the table."""
-        return self.row.form
 
     @property
     def results(self) -> tuple[Operand, ...]:
@@ -87,34 +88,38 @@ class Op:
     @property
     def leaves(self) -> bool:
         """Whether the thread goes on elsewhere, or not at all."""
-        effects = self.row.form.effects
-        return "leaves" in effects or "jumps" in effects
+        return not self.form.effects.isdisjoint(_LEAVING)
 
     @property
     def calls(self) -> bool:
         """Whether it calls a function."""
-        return "calls" in self.row.form.effects
+        return "calls" in self.form.effects
 
     @property
     def loads(self) -> bool:
         """Whether its result is what is in memory."""
-        return self.row.form.undefined == "load"
+        return self.form.undefined == "load"
 
     @property
     def stores(self) -> bool:
         """Whether it writes operands to memory as they are, or passes them."""
-        return not self.count and self.row.form.undefined in {"store", "pass"}
+        return not self.count and self.form.undefined in {"store", "pass"}
 
     @property
     def meets(self) -> bool:
         """Whether threads do something together."""
-        return self.row.form.meeting is not None
+        return self.form.meeting is not None
 
-    def pairs(self) -> Iterator[tuple[OperandForm, Operand | None]]:
+    def pairs(self) -> Iterable[tuple[OperandForm, Operand | None]]:
         """Pair the operands of the row with its own; None for one that is not given."""
+        if len(self.operands) == len(self.form.all_operands):
+            return zip(self.form.all_operands, self.operands, strict=True)
+        return self._pairs_with_gaps()
+
+    def _pairs_with_gaps(self) -> Iterator[tuple[OperandForm, Operand | None]]:
         operands = iter(self.operands)
         pairs = self.instruction.pairs
-        for first, *rest in self.row.form.operands:
+        for first, *rest in self.form.operands:
             yield first, next(operands, None)
             for second in rest:
                 yield second, next(operands, None) if pairs else None
@@ -128,8 +133,8 @@ class Op:
         guard = self.guard
         text = f"@{'!' * guard.negated}{guard.name} " if guard is not None else ""
         text += f"{self.row.name} {', '.join(map(_shown, self.operands))}"
-        words = sorted({*self.row.form.effects.words})
-        return f"{text:60} // {', '.join((*words, self.row.form.undefined))}"
+        words = sorted(self.form.effects)
+        return f"{text:60} // {', '.join((*words, self.form.undefined))}"
 
 
 def _shown(operand: Operand) -> str:
@@ -152,11 +157,15 @@ def _op(
     callee: str,
 ) -> Op:
     count = row.results(instruction)
-    writes = tuple(name for name in names_in(operands[:count]) if name != "_")
-    reads = tuple(names_in(operands[count:]))
+    writes = names_in(operands[:count])
+    reads = names_in(operands[count:])
+    if "_" in writes:
+        writes = [name for name in writes if name != "_"]
     if guard is not None:
-        reads += (guard.name,)
-    return Op(instruction, row, operands, count, guard, writes, reads, targets, callee)
+        reads.append(guard.name)
+    return Op(
+        instruction, row, row.form, operands, count, guard, (*writes,), (*reads,), targets, callee
+    )
 
 
 class Registers:
@@ -279,12 +288,12 @@ def _find_row(instruction: Instruction, registers: Registers, source: str) -> Ma
     if row is not None and row.form.writer:
         return row
     positions = instruction.operands[pairs:]
-    predicates = tuple(
+    predicates = [
         i
         for i, operand in enumerate(positions)
         if i and isinstance(operand, Register) and registers.type_of(operand.name) == "pred"
-    )
-    row = table().find(name, len(positions), predicates) if predicates else row
+    ]
+    row = table().find(name, len(positions), (*predicates,)) if predicates else row
     if row is None:
         advice = (advice for starts, advice in REFUSED.items() if name.startswith(starts))
         refuse(instruction, source, f"the instruction {name}", next(advice, ""))

@@ -66,6 +66,7 @@ class _Parser:
         self.tokens = tokens
         self._module = Module()
         self._files = self._table_of_files()
+        self._lines: dict[tuple[str, ...], tuple[SourceLine, int]] = {}  # by their words
         self._stack: _Columned = ((), ())
         self._stacks: dict[tuple[SourceLine, int], _Columned] = {}  # by line and column
         self._defined: set[str] = set()  # functions and variables of the module
@@ -198,8 +199,15 @@ class _Parser:
 
     def _source_line(self) -> tuple[SourceLine, int]:
         """Take a line of the source, and the column in it."""
-        file, line, column = (self.tokens.number() for _ in range(3))
-        return (self._files.get(file, ""), line), column
+        tokens = self.tokens
+        words = (*tokens.words[tokens.at : tokens.at + 3],)
+        known = self._lines.get(words)
+        if known is None:
+            file, line, column = (tokens.number() for _ in words)
+            known = self._lines[words] = (self._files.get(file, ""), line), column
+        else:
+            tokens.at += len(words)
+        return known
 
     def _variables(self, linkage: str = "") -> Iterator[Declaration]:
         space = self.tokens.take()[1:]
@@ -399,7 +407,7 @@ class _Parser:
         words = self.tokens.words
         labels: dict[int, list[int]] = {}
         starts = [0]
-        for i in (i for i, word in enumerate(words) if word in _SCOPES_AND_LABELS):
+        for i in [i for i, word in enumerate(words) if word in _SCOPES_AND_LABELS]:
             word = words[i]
             if word == "{":
                 starts.append(i + 1)
@@ -412,7 +420,7 @@ class _Parser:
     def _body(self) -> Iterator[Statement]:
         tokens = self.tokens
         while self._scopes:
-            word = tokens.next
+            word = tokens.words[tokens.at]
             if word in {"{", "}", ";", ".loc", ".pragma"}:
                 self._handle_directive(tokens.take())
             elif word in _SPACES:
@@ -472,11 +480,14 @@ class _Parser:
         operands: list[Operand] = []
         pairs = 0
         is_call = name.partition(".")[0] == "call"
-        for _ in tokens.items(";"):
+        while not tokens.accept(";"):
             operands.append(self._operand(is_call=is_call))
             if len(operands) == 1 and tokens.accept("|"):
                 operands.append(self._operand())
                 pairs = 1
+            if not tokens.accept(","):
+                tokens.expect(";")
+                break
         return Instruction(name, tuple(operands), guard, pairs, line, *self._stack)
 
     def _operand(self, *, is_call: bool = False) -> Operand:

@@ -41,6 +41,8 @@ _VECTOR, _WIDE = 16, 32
 _MOST_INT = 0x7FFFFFFF  # numbers without a suffix have 32 bits
 #: Floats that have as many bits as a type.
 _FLOATS = {"u32": "f32", "u64": "f64"}
+#: How registers are named that lie in a thread's memory.
+SAVED = "saved->"
 #: A waiting thread must look the same each time: see deadlock.hpp.
 _FORGET_TURNS = "turns = 0; "
 
@@ -99,8 +101,7 @@ class Printer:
         labels = (s.name for s in body.statements if isinstance(s, Label))
         self._labels = {name: f"L{i}" for i, name in enumerate(labels)}
         self.registers: dict[str, CppVariable] = {}  # those in use
-        self.identifiers: dict[str, str] = {}  # of registers
-        self._taken: set[str] = set()  # the same
+        self._taken: set[str] = set()  # C++ names of registers
         self._site = ""  # of the operation, if it is asked for
         self._uses_carry = False
         # Of loops: whether the processor takes subnormal floats for zeros, and whether threads can
@@ -280,8 +281,7 @@ class Printer:
             while cpp in self._taken:
                 cpp += "_"
             self._taken.add(cpp)
-            self.identifiers[name] = cpp
-            cpp = f"saved->{cpp}" if name in self.in_memory else cpp
+            cpp = f"{SAVED}{cpp}" if name in self.in_memory else cpp
             known = self.registers[name] = CppVariable(type_of_register(kind), cpp)
         return known
 
@@ -302,12 +302,12 @@ class Printer:
             return literal(operand, wanted)
         if not isinstance(operand, Register):
             self.refuse(f"{self.op.row.name} with such an operand")
-        known = self._known(operand.name)
+        known = self.registers.get(operand.name) or self._known(operand.name)
         if known is None:
             return convert(self._address(operand), "u64", wanted)
         if operand.offset:
             self.refuse(f"{self.op.row.name} of a sum")
-        value = convert(known.name, known.type, wanted)
+        value = known.name if known.type == wanted else convert(known.name, known.type, wanted)
         return f"!{value}" if operand.negated else value
 
     def _address(self, operand: Register) -> str:
@@ -341,9 +341,8 @@ class Printer:
         target = self.register(name)
         if target is None:
             self.refuse(f"{self.op.row.name} with such a result")
-        if is_integer(kind) and is_integer(target.type):
-            return f"{target.name} = {value};"  # as C++ converts them
-        if kind != target.type:
+        # As C++ converts integers.
+        if kind != target.type and not (is_integer(kind) and is_integer(target.type)):
             value = convert(f"({value})", kind, target.type)
         return f"{target.name} = {value};"
 
@@ -389,9 +388,10 @@ class Printer:
     def _require_lanes(self, operand: Operand | None) -> None:
         """Refuse a vector of another length than the name tells, or where that tells none."""
         lanes = self.op.row.lanes
-        if "matrix" in self.op.form.effects and operand != Vector(()):
-            return  # of any length: the runtime compares it
-        if operand is not None and (lanes or isinstance(operand, Vector)):
+        if operand is None or not (lanes or isinstance(operand, Vector)):
+            return
+        # The runtime compares the length of those of a matrix.
+        if "matrix" not in self.op.form.effects or operand == Vector(()):
             self.require_lanes(operand, lanes)
 
     def require_lanes(self, operand: Operand, *lanes: int) -> None:
@@ -434,10 +434,11 @@ class Printer:
                 bound.fields[form_of.name] = self.pointer(operand or Vector(()), next(spaces))
                 continue
             self._require_lanes(operand)
-            kind = type_of_value(op.row.types[form_of.name])
-            if (fragment := self._fragments.get(names_of(operand))) is not None:
+            kind = op.row.kinds[form_of.name]
+            fragment = self._fragments.get(names_of(operand)) if self._fragments else None
+            if fragment is not None:
                 bound.fields[form_of.name] = self.fragment(fragment)
-            elif form_of in form.results:
+            elif form_of.is_result:
                 if is_expression and operand is not None:
                     target = operand, kind
                 else:
@@ -521,8 +522,8 @@ class Printer:
         targets: list[tuple[Operand | None, str]] = []
         fixed: dict[str, str] = {}
         for form_of, operand in self.op.pairs():
-            kind = type_of_value(self.op.row.types[form_of.name])
-            if form_of in self.op.form.results:
+            kind = self.op.row.kinds[form_of.name]
+            if form_of.is_result:
                 targets.append((operand, kind))
             elif operand is not None:
                 self._require_lanes(operand)

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.control_flow import control_flow
-from cudakern.simulator.ptx.instructions.special import varies
+from cudakern.simulator.ptx.instructions.special import varying
 from cudakern.simulator.ptx.model import TYPE_BYTES, Address, Immediate, Register, Vector
 from cudakern.simulator.ptx.values import constant_word, type_of_register
 
@@ -76,7 +76,7 @@ def _is_removable(op: Op) -> bool:
     form = op.form
     if not (op.writes and form.effects.computes) or "overflow" in form.fields:
         return False
-    return not any(varies(name, "time") for name in op.reads)
+    return varying("time").isdisjoint(op.reads)
 
 
 class _Values:
@@ -93,19 +93,15 @@ class _Values:
             for name in op.writes
             if counts[name] == 1 and name in body.registers
         ]
-        self._bits = {name: 1 << i for i, name in enumerate(single)}
         own = {v.name for v in (*body.function.results, *body.function.parameters)}
-        self._bits = {name: bit for name, bit in self._bits.items() if name not in own}
+        self._bits = {name: 1 << i for i, name in enumerate(single) if name not in own}
         self._instead: dict[str, Register | Immediate] = {}
         self._selections: dict[str, tuple[Operand, ...]] = {}
 
     def propagated(self) -> Iterable[tuple[Op, Op]]:
         """Yield operations whose operands change, with what they become."""
         flow = control_flow(self._body.statements)
-        bits = self._bits
-        written = [
-            [sum(bits.get(name, 0) for name in op.writes) for op in block] for block in flow.blocks
-        ]
+        written = [[self._written(op) for op in block] for block in flow.blocks]
         for block, before, adds in zip(
             flow.blocks, _written_before(flow, written), written, strict=True
         ):
@@ -118,8 +114,16 @@ class _Values:
                     self._learn(new, known)
                 known |= more
 
+    def _written(self, op: Op) -> int:
+        bits = 0
+        for name in op.writes:
+            bits |= self._bits.get(name, 0)
+        return bits
+
     def _with_known(self, op: Op, known: int) -> Op:
         """Return an operation with what stands for operands that are known there."""
+        if self._instead.keys().isdisjoint(op.reads):
+            return op
         instead = {
             name: self._instead[name]
             for name in op.reads

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.effects import BUILTINS
-from cudakern.simulator.ptx.instructions.special import varies
+from cudakern.simulator.ptx.instructions.special import varying
 from cudakern.simulator.ptx.model import Address, Label
 from cudakern.simulator.ptx.operations import Op, names_in
 
@@ -39,7 +39,7 @@ def _yields(op: Op, read: set[str]) -> bool:
     effects = op.form.effects
     if "returns" in effects:
         return not read.isdisjoint(op.writes)
-    return "yields" in effects or any(varies(name, "time") for name in op.reads)
+    return "yields" in effects or not varying("time").isdisjoint(op.reads)
 
 
 def reason_for_fibers(
@@ -114,7 +114,7 @@ def _loads(op: Op) -> bool:
 
 
 def _base(op: Op) -> list[str]:
-    return [*names_in(o for o in op.operands if isinstance(o, Address))]
+    return names_in(o for o in op.operands if isinstance(o, Address))
 
 
 def quiet_functions(module: Module, bodies: Mapping[str, Body]) -> set[str]:

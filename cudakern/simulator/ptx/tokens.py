@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 import struct
+from functools import cache
 from string import ascii_letters
 from typing import TYPE_CHECKING, NoReturn
 
@@ -86,8 +87,9 @@ class Tokens:
         self.words: list[str] = []  # the last two are empty, since code looks one word ahead
         self.at = 0  # the next one
         self._lines: list[int] = []  # that words stand in
+        find = cache(_WORD_OR_NOT.findall)  # many lines occur several times
         for number, line in enumerate(plain.split("\n"), 1):
-            words = _WORD_OR_NOT.findall(line)
+            words = find(line)
             self.words += words
             self._lines += [number] * len(words)
         self.words += ["", ""]
@@ -161,9 +163,11 @@ class Tokens:
 
     def name(self) -> str:
         """Take up a name."""
-        if not self.is_name():
+        word = self.words[self.at]
+        if word[:1] not in _NAMES_START or word == "%":
             self.fail("must have a name here")
-        return self.take()
+        self.at += 1
+        return word
 
     def number(self) -> int:
         """Take up a decimal number."""
@@ -242,6 +246,8 @@ class Tokens:
 
     def offset(self) -> int:
         """Take up what is added to a name: constants with signs, or nothing."""
+        if self.words[self.at] not in {"+", "-"}:
+            return 0
         total = 0
         while self.next in {"+", "-"}:
             sign = 1 if self.take() == "+" else -1

@@ -212,7 +212,7 @@ class _Follower:
         _RULES[op.form.undefined](self, op)
         guards = [] if op.guard is None else [op.guard]
         effects = op.form.effects
-        if effects.computes or effects.words <= {"reads", "moves"}:
+        if effects.computes or effects <= {"reads", "moves"}:
             steps.behind += self._apply_guards(op, guards)
         else:
             steps.outside += self._used(op, guards, "branch")
@@ -602,8 +602,8 @@ def _registers(operands: Iterable[Operand]) -> list[Operand]:
     return found
 
 
-def _names_used(op: Op) -> Iterator[str]:
-    """Yield the names of operands and the guard, but of those in addresses."""
+def _names_used(op: Op) -> list[str]:
+    """Return the names of operands and the guard, but of those in addresses."""
     guards = [] if op.guard is None else [op.guard]
     return names_in([*_registers(op.sources), *guards])
 

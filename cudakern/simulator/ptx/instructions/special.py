@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 
@@ -87,7 +88,7 @@ def special_register(name: str) -> Special | None:
     return _NAMED.get(name)
 
 
-def varies(name: str, *how: str) -> bool:
-    """Return whether a name is that of a special register that varies by one of these."""
-    found = _NAMED.get(name)
-    return found is not None and found.varies in how
+@cache
+def varying(*how: str) -> frozenset[str]:
+    """Return the special registers that vary by one of these."""
+    return frozenset(name for name, special in _NAMED.items() if special.varies in how)
