@@ -477,7 +477,8 @@ inline bool find_quickly(Worker* w, const char* address, const Site* site,
 
 /// Checks and counts a weak access of whole words by quick rules; false if these do not settle it.
 template <bool kWrite>
-inline bool pass_access(Worker* w, const char* address, const Site* site) {
+__attribute__((always_inline)) inline bool pass_access(Worker* w, const char* address,
+                                                       const Site* site) {
   const uint32_t bytes = bytes_of(site), number = site->number;
   const uint64_t at = reinterpret_cast<uint64_t>(address);
   QuickLocation location;
@@ -577,6 +578,25 @@ CK_SIM_EXPORT char* ck_sim_write_undefined(char* address, const void* value,
     add(a, bytes == 0 ? 0 : (undefined[i] & ~kUndefinedBytes) | bytes, i * element);
   }
   return check_access(a, a.bytes, element) ? a.address : nowhere();
+}
+CK_SIM_EXPORT void ck_sim_put(char* address, uint64_t value, const Site* site, uint64_t undefined) {
+  const uint32_t bytes = bytes_of(site);
+  char* const to = (undefined & kUndefinedBytes) == 0
+                       ? on_access<true>(address, &value, site)
+                       : ck_sim_write_undefined(address, &value, &undefined, bytes, site);
+  switch (bytes) {
+    case 8:
+      memcpy(to, &value, 8);
+      break;
+    case 4:
+      memcpy(to, &value, 4);
+      break;
+    case 2:
+      memcpy(to, &value, 2);
+      break;
+    default:
+      memcpy(to, &value, 1);
+  }
 }
 CK_SIM_EXPORT void ck_sim_used(uint64_t undefined, ck_sim_use use, const Site* site) {
   Worker* w = worker;

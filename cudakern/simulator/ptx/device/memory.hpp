@@ -97,11 +97,28 @@ struct Undefined {
   u64 words[N];
 };
 
-/// Stores one value, or several one after the other, without an order.
-template <typename T, typename... U>
-CK_OUTLINE void put(char* address, T value, const ck_sim::Site* site, U... undefined) {
-  store<T>(to_write<T>(address, &value, site, undefined...), value);
+// Stores without an order of one value, or of several one after the other.
+#ifdef CK_SIM_CHECKED
+template <typename T>
+CK_INLINE u64 word_of(T value) {
+  return value;
 }
+CK_INLINE u64 word_of(f32 value) { return bit_cast<u32>(value); }
+CK_INLINE u64 word_of(f64 value) { return bit_cast<u64>(value); }
+template <typename T>
+CK_INLINE void put(char* address, T value, const ck_sim::Site* site, u64 undefined = 0) {
+  if constexpr (sizeof value <= sizeof undefined) {
+    ck_sim_put(address, word_of(value), site, undefined);
+  } else {
+    store<T>(to_write<T>(address, &value, site, undefined), value);
+  }
+}
+#else
+template <typename T>
+CK_INLINE void put(char* address, T value, const ck_sim::Site* site) {
+  store<T>(to_write<T>(address, &value, site), value);
+}
+#endif
 template <typename T, int N, typename... U>
 CK_OUTLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site,
                     const U&... undefined) {
