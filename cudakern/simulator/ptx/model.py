@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,6 +65,13 @@ class Vector:
 Operand = Register | Immediate | Address | Vector
 
 
+@lru_cache(maxsize=4096)
+def _lines_in(stack: Stack) -> tuple[list[SourceLine], SourceLine | None]:
+    lines = (line for line in stack if not line[0].endswith(_OWN_HEADER))
+    own = [line for line, _ in groupby(lines)]
+    return own, next((line for line in own if not is_header(line[0])), [*own, None][0])
+
+
 class Instruction(NamedTuple):
     """One instruction."""
 
@@ -83,14 +91,12 @@ class Instruction(NamedTuple):
     @property
     def source_lines(self) -> list[SourceLine]:
         """The lines of the stack that are not in NVRTC's own header; equal neighbours once."""
-        lines = (line for line in self.stack if not line[0].endswith(_OWN_HEADER))
-        return [line for line, _ in groupby(lines)]
+        return _lines_in(self.stack)[0]
 
     @property
     def source_line(self) -> SourceLine | None:
         """The innermost line of the user's own; of a header if there is none."""
-        lines = self.source_lines
-        return next((line for line in lines if not is_header(line[0])), [*lines, None][0])
+        return _lines_in(self.stack)[1]
 
     @property
     def column(self) -> int:

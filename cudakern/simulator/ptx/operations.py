@@ -184,12 +184,18 @@ class Registers:
         try:
             return self._known[name]
         except KeyError:
-            declared = self._ranges.get(name)
-            if declared is None or declared[1]:
-                ranges = ((self._ranges.get(stem), number) for stem, number in numbered(name))
-                declared = next((r for r, number in ranges if r and number < r[1]), None)
-            self._known[name] = found = declared[0] if declared is not None else None
-            return found
+            kind, count = self._ranges.get(name, (None, 0))
+            if kind is None or count:
+                kind = self._type_of_numbered(name)
+            self._known[name] = kind
+            return kind
+
+    def _type_of_numbered(self, name: str) -> str | None:
+        for stem, number in numbered(name):
+            kind, count = self._ranges.get(stem, ("", 0))
+            if number < count:
+                return kind
+        return None
 
     def __contains__(self, name: str) -> bool:
         return self.type_of(name) is not None
