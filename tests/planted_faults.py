@@ -320,7 +320,7 @@ FAULTS = (
           "return elements §*§//§ problem.x.itemsize + written"),
     Fault("3 MiB of columns are shared by many blocks", "operators/reduce/test_plan.py -k pinned",
           "if nbytes <§=§§ tuning.PERIOD_GROUP_BLOCKS *"),
-    Fault("few columns have small tiles", "operators/nonzero/test_plan.py -k pinned",
+    Fault("tiles are small rather than few", "operators/nonzero/test_plan.py -k pinned",
           "small = min(2 §*§//§ least"),
     Fault("a warp takes more chunks than it has lanes", "operators/reduce/test_plan.py",
           "by_warps = §length <= WARP * chunk§True§  # each lane"),

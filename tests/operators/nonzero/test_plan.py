@@ -103,6 +103,7 @@ TILINGS = [  # x, then tiles and bytes of the workspace
     ("two rounds", problem((16 * KIB * 396 + 1,)), 705, 32784),
     ("4096 tiles", problem((2**26,)), 4096, 32784),
     ("one strided tile", problem((16 * KIB,), strides=(8,)), 1, 0),
+    ("larger tiles rather than more", problem((2**20,), 1, strides=(3,)), 128, 32784),
     ("strided 2^26", problem((2**26,), 1, strides=(0,)), 1171, 32784),
 ]
 
