@@ -198,11 +198,6 @@ class Form:
         return dict(c[word] for c, word in zip(self._choices, modifiers, strict=True))
 
     @cached_property
-    def required(self) -> frozenset[str]:
-        """The words that each name has, the opcode among them."""
-        return frozenset([self.opcode, *(w for c in self._choices if len(c) == 1 for w in c)])
-
-    @cached_property
     def known(self) -> frozenset[str]:
         """The words that names may have."""
         return frozenset([self.opcode, *(word for c in self._choices for word in c)])
@@ -422,7 +417,7 @@ class Table:
             _match(form, header, name, words, fields)
             for forms, header in self._chapters
             for form in forms.of(words[0], present)
-            if form.required <= present <= form.known and (fields := form.match(name)) is not None
+            if present <= form.known and (fields := form.match(name)) is not None
         ]
 
     def _find(self, name: str, operands: int, predicates: tuple[int, ...] = ()) -> Match | None:

@@ -37,17 +37,17 @@ def rematerialised(body: Body) -> Rematerialised:
     several = {name for name, count in counts.items() if count > 1}
     parameters = {variable.name for variable in body.function.parameters}
     of_thread = varying("index", "number")
-    of_moment = varying("time")
+    special = varying("index", "number", "time")
 
     def differs(name: str) -> bool:
         if name in body.registers:
             return name not in found.uniform
-        return name in of_thread or name in of_moment
+        return name in special
 
     for op in body.ops:
         if op.guard is not None or not op.writes or not several.isdisjoint(op.writes):
             continue
-        # Blocks of a cluster are threads' own.
+        # Addresses of a cluster's shared memory are those of a thread's own block.
         is_alone = op.form.is_pure and "shared::cluster" not in op.row.spaces
         is_alone = is_alone and own.isdisjoint(op.reads)
         differing = [*filter(differs, op.reads)] if is_alone else []

@@ -203,7 +203,7 @@ class _Parser:
         words = (*tokens.words[tokens.at : tokens.at + 3],)
         known = self._lines.get(words)
         if known is None:
-            file, line, column = (tokens.number() for _ in words)
+            file, line, column = (tokens.number() for _ in range(3))
             known = self._lines[words] = (self._files.get(file, ""), line), column
         else:
             tokens.at += len(words)
@@ -420,7 +420,7 @@ class _Parser:
     def _body(self) -> Iterator[Statement]:
         tokens = self.tokens
         while self._scopes:
-            word = tokens.words[tokens.at]
+            word = tokens.next
             if word in {"{", "}", ";", ".loc", ".pragma"}:
                 self._handle_directive(tokens.take())
             elif word in _SPACES:
@@ -480,14 +480,11 @@ class _Parser:
         operands: list[Operand] = []
         pairs = 0
         is_call = name.partition(".")[0] == "call"
-        while not tokens.accept(";"):
+        for _ in tokens.items(";"):
             operands.append(self._operand(is_call=is_call))
             if len(operands) == 1 and tokens.accept("|"):
                 operands.append(self._operand())
                 pairs = 1
-            if not tokens.accept(","):
-                tokens.expect(";")
-                break
         return Instruction(name, tuple(operands), guard, pairs, line, *self._stack)
 
     def _operand(self, *, is_call: bool = False) -> Operand:

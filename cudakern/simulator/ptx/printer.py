@@ -302,12 +302,12 @@ class Printer:
             return literal(operand, wanted)
         if not isinstance(operand, Register):
             self.refuse(f"{self.op.row.name} with such an operand")
-        known = self.registers.get(operand.name) or self._known(operand.name)
+        known = self._known(operand.name)
         if known is None:
             return convert(self._address(operand), "u64", wanted)
         if operand.offset:
             self.refuse(f"{self.op.row.name} of a sum")
-        value = known.name if known.type == wanted else convert(known.name, known.type, wanted)
+        value = convert(known.name, known.type, wanted)
         return f"!{value}" if operand.negated else value
 
     def _address(self, operand: Register) -> str:

@@ -163,11 +163,9 @@ class Tokens:
 
     def name(self) -> str:
         """Take up a name."""
-        word = self.words[self.at]
-        if word[:1] not in _NAMES_START or word == "%":
+        if not self.is_name():
             self.fail("must have a name here")
-        self.at += 1
-        return word
+        return self.take()
 
     def number(self) -> int:
         """Take up a decimal number."""
@@ -246,8 +244,6 @@ class Tokens:
 
     def offset(self) -> int:
         """Take up what is added to a name: constants with signs, or nothing."""
-        if self.words[self.at] not in {"+", "-"}:
-            return 0
         total = 0
         while self.next in {"+", "-"}:
             sign = 1 if self.take() == "+" else -1
@@ -255,7 +251,7 @@ class Tokens:
             if summand.float_bytes:
                 self.fail("must have an integer here", self.words[self.at - 1], 1)
             total += sign * summand.value
-        return _wrap(total)
+        return _wrap(total) if total else 0
 
     def _constant_of(self, word: str) -> Immediate:
         """Return the constant that the word taken up last is."""

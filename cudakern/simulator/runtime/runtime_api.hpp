@@ -202,7 +202,7 @@ struct ck_sim_refusal {
 // be accessed there. A site says how many bytes are accessed, and how.
 
 CK_SIM_EXPORT char* ck_sim_read(const char* address, const ck_sim::Site* site);
-/// Writes one value of at most 8 bytes, of which some may be undefined, where it may.
+/// Writes one value of at most 8 bytes itself; `undefined` says which of them are undefined.
 CK_SIM_EXPORT void ck_sim_put(char* address, uint64_t value, const ck_sim::Site* site,
                               uint64_t undefined);
 /// `value` is what will be written.
