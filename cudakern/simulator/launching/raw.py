@@ -584,7 +584,7 @@ class RawKernel(_Raw):
             observation.observe(kernel, size, packed, cooperative=cooperative)
         else:
             launch = kernel.launcher(*size, packed.offsets, cooperative=cooperative)
-            launch(packed.data, pack_guarded_arrays(packed, kernel.module))
+            launch(packed.data, pack_guarded_arrays(packed, kernel))
 
     def _checked_shared(self, shared_mem: int) -> int:
         """Return the dynamic shared memory of a launch; an error if a launch cannot have it."""

@@ -88,6 +88,9 @@ class LoadedKernel:
         self.parameter_sizes = tuple(structure.parameter_sizes[:count])  # in bytes
         kinds = structure.parameter_sizes[count : 2 * count]
         self.parameter_kinds = tuple(map(abi.ParameterKind, kinds))
+        kept = structure.parameter_sizes[2 * count : 3 * count]
+        #: Which parameters may be in memory after a launch, computed with or as they are.
+        self.kept_parameters = frozenset(i for i, word in enumerate(kept) if word)
         self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
         self.shared_objects = structure.shared_objects[: structure.shared_object_count]
         self.structure = structure

@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.fragments import fragments_of
+from cudakern.simulator.ptx.kept_addresses import kept_addresses
 from cudakern.simulator.ptx.loops import LoopPrinter
 from cudakern.simulator.ptx.memory_accesses import access_bits_of
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Register
@@ -76,6 +77,7 @@ class _Translator(Scope):
         tables: list[str] = []
         bodies = self._bodies(problems)
         quiet = set() if self.checked else quiet_functions(self.module, bodies)
+        kept = kept_addresses(self.module, {} if self.checked else bodies)
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
@@ -92,7 +94,7 @@ class _Translator(Scope):
             if function.is_entry:
                 shared = self.layouts[name]
                 kernels[name] = self._describe_kernel(function, shared, printer)
-                tables += self._tables(function, shared)
+                tables += self._tables(function, shared, kept(name))
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
         bodies_kept = [text for name, text in texts.items() if name not in refused]
@@ -249,10 +251,11 @@ class _Translator(Scope):
             code_end="etext",
         )
 
-    def _tables(self, function: Function, shared: SharedLayout) -> Iterator[str]:
-        """Yield a kernel's parameters, their sizes, then their kinds; and its shared variables."""
+    def _tables(self, function: Function, shared: SharedLayout, kept: int) -> Iterator[str]:
+        """Yield what there is to know of a kernel's parameters, and its shared variables."""
         name, parameters = self.functions[function.name], function.parameters
-        words = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters), 0]
+        words = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters)]
+        words += [*(kept >> i & 1 for i in range(len(parameters))), 0]
         yield f"static const uint32_t {name}_parameters[] = {{{', '.join(map(str, words))}}};"
         rows = (
             initializer(

@@ -214,11 +214,8 @@ inline void store_changed(char* to, uint64_t before, uint64_t after) {
   }
 }
 
-/// Copies what has changed on one side since both sides were the same. `translate` gives words the
-/// form that they have on the other side.
-template <typename Translate>
-inline void carry_changes(const char* from, char* before, char* to, uint64_t bytes,
-                          Translate translate) {
+/// Copies what has changed on one side since both sides were the same.
+inline void carry_changes(const char* from, char* before, char* to, uint64_t bytes) {
   constexpr uint64_t kBlock = 256;
   for (uint64_t first = 0; first < bytes; first += kBlock) {
     const uint64_t size = first + kBlock < bytes ? kBlock : bytes - first;
@@ -229,9 +226,8 @@ inline void carry_changes(const char* from, char* before, char* to, uint64_t byt
           __atomic_load_n(reinterpret_cast<const uint64_t*>(from + i), __ATOMIC_RELAXED);
       uint64_t& old = *reinterpret_cast<uint64_t*>(before + i);
       if (now == old) continue;
-      const uint64_t word = translate(now);
-      store_changed(to + i, old, word);
-      old = word;
+      store_changed(to + i, old, now);
+      old = now;
     }
     for (; i < first + size; ++i) {
       const char now = *static_cast<const volatile char*>(from + i);
@@ -248,8 +244,7 @@ inline GuardedCopy* enter_array(const GuardedArray& array) {
   for (GuardedCopy* copy = copies_in_use; copy != nullptr; copy = copy->next) {
     if (copy->host == host && copy->bytes == array.bytes) {
       ++copy->users;
-      carry_changes(host, copy->before, copy->start, copy->bytes,
-                    [](uint64_t word) { return word; });
+      carry_changes(host, copy->before, copy->start, copy->bytes);
       return copy;
     }
   }
@@ -306,17 +301,6 @@ inline void check_pattern(Launch* launch, const GuardedArray& array) {
   }
 }
 
-/// Returns the array's own address for one in a copy; other words as they are.
-inline uint64_t to_host_address(GuardedArrays* arrays, uint64_t word, bool only_unused) {
-  for (const GuardedArray& array : *arrays) {
-    const GuardedCopy* copy = array.copy;
-    if (copy == nullptr || (only_unused && copy->users != 0)) continue;
-    const uint64_t offset = word - reinterpret_cast<uint64_t>(copy->start);
-    if (offset <= copy->bytes) return array.start + offset;
-  }
-  return word;
-}
-
 /// Has a launch work on copies of its arrays, as far as that is possible.
 inline void enter_arrays(Launch* launch, const ck_sim_arrays* given, char* parameters,
                          uint32_t bytes) {
@@ -343,34 +327,13 @@ inline void enter_arrays(Launch* launch, const ck_sim_arrays* given, char* param
 inline void leave_arrays(Launch* launch) {
   GuardedArrays* arrays = launch->arrays;
   if (arrays == nullptr) return;
-  uint64_t low = UINT64_MAX, high = 0;  // bounds of the addresses in copies
-  for (const GuardedArray& array : *arrays) {
-    if (array.copy == nullptr) continue;
-    const uint64_t start = reinterpret_cast<uint64_t>(array.copy->start);
-    low = start < low ? start : low;
-    high = start + array.bytes > high ? start + array.bytes : high;
-  }
   pthread_mutex_lock(&copies_lock);
   for (const GuardedArray& array : *arrays) {
     GuardedCopy* copy = array.copy;
     if (copy == nullptr || array.first != &array) continue;
     check_pattern(launch, array);
-    carry_changes(copy->start, copy->before, copy->host, copy->bytes, [=](uint64_t word) {
-      return word - low <= high - low ? to_host_address(arrays, word, false) : word;
-    });
+    carry_changes(copy->start, copy->before, copy->host, copy->bytes);
     --copy->users;
-  }
-  if (high != 0) {
-    auto put_back = [=](const uint64_t* word) {
-      uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
-      __atomic_compare_exchange_n(const_cast<uint64_t*>(word), &now,
-                                  to_host_address(arrays, now, true), false, __ATOMIC_RELAXED,
-                                  __ATOMIC_RELAXED);
-    };
-    for_variables(arrays->variables, arrays->variable_count,
-                  [=](const ck_sim_variable& variable, uint64_t) {
-                    for_addresses(variable.start, variable.bytes, low, high, put_back);
-                  });
   }
   for (const GuardedArray& array : *arrays) {
     if (array.copy != nullptr && array.first == &array && array.copy->users == 0) {

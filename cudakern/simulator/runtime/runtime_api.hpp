@@ -149,13 +149,15 @@ struct ck_sim_kernel {
   const char* name;
   void (*entry)(void** parameters);  // the address of each parameter
   uint32_t parameters;
-  const uint32_t* parameter_sizes;  // in bytes; then a ParameterKind of each
-  uint32_t static_shared;           // bytes; dynamic shared memory follows
-  uint32_t required_block[3];       // .reqntid; zeros without
-  uint32_t max_threads;             // .maxntid, multiplied out; 0 without
-  uint32_t max_registers;           // .maxnreg: of a thread; 0 without
-  uint32_t cluster[3];              // .reqnctapercluster; zeros without
-  uint32_t local_bytes;             // of a thread: its frame, as far as that is known
+  // In bytes; then a ParameterKind of each; then whether each may be in memory after a plain
+  // launch.
+  const uint32_t* parameter_sizes;
+  uint32_t static_shared;      // bytes; dynamic shared memory follows
+  uint32_t required_block[3];  // .reqntid; zeros without
+  uint32_t max_threads;        // .maxntid, multiplied out; 0 without
+  uint32_t max_registers;      // .maxnreg: of a thread; 0 without
+  uint32_t cluster[3];         // .reqnctapercluster; zeros without
+  uint32_t local_bytes;        // of a thread: its frame, as far as that is known
   // Of checked launches: static shared variables by offset, with room around each.
   const ck_sim_shared_object* shared_objects;
   uint32_t shared_object_count;

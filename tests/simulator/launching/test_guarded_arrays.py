@@ -23,10 +23,18 @@ extern "C" __global__ void poke(const char* a, char* x, long long i, int n) {
 }
 extern "C" __global__ void peek(const char* x, long long i, char* y) { *y = x[i]; }
 struct Pair { u64 first, second; };
-extern "C" __global__ void where(u64* out, const char* x) { *out = ~(u64)x; }
-extern "C" __global__ void where_first(u64* out, const char* x, u64 more) { *out = ~(u64)x; }
-extern "C" __global__ void where_last(u64* out, u64 more, const char* x) { *out = ~(u64)x; }
-extern "C" __global__ void where_pair(u64* out, const char* x, Pair more) { *out = ~(u64)x; }
+__device__ void find(u64* out, const char* x) {  // without that any of x's bits are in the result
+  u64 low = 0, high = u64(1) << 48;
+  while (low < high) {
+    const u64 middle = (low + high) / 2;
+    if (middle < (u64)x) low = middle + 1; else high = middle;
+  }
+  *out = low;
+}
+extern "C" __global__ void where(u64* out, const char* x) { find(out, x); }
+extern "C" __global__ void where_first(u64* out, const char* x, u64 more) { find(out, x); }
+extern "C" __global__ void where_last(u64* out, u64 more, const char* x) { find(out, x); }
+extern "C" __global__ void where_pair(u64* out, const char* x, Pair more) { find(out, x); }
 extern "C" __global__ void add(char* x, const char* y, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] += y[i];
 }
@@ -98,7 +106,7 @@ def seen_at(name, *arguments):
     """Return the address at which a kernel sees an array."""
     out = np.zeros(1, np.uint64)
     launch(name, out, *arguments)
-    return int(~out[0])
+    return int(out[0])
 
 
 PAST, BEFORE = "past the end", "before the start"
@@ -250,6 +258,74 @@ def test_addresses_that_kernels_keep():
     nodes[:, 0] = 0  # only the variable leads to the nodes
     launch("scale", nodes)
     assert nodes[:, 1].tolist() == [2, 11, 101, 1000, 1000000]
+
+
+KEEPING = r"""
+typedef unsigned long long u64;
+struct Kept { int* first; int n; int* second; };
+__device__ Kept* head;
+__device__ int* variables[2];
+__device__ __noinline__ void put(Kept* to, int* x) { to->first = x; }
+__device__ __noinline__ int* further(Kept kept, int n) { return kept.first + n; }
+__device__ __noinline__ void copy(int** to, const Kept* from) { *to = from->first; }
+__device__ __noinline__ void again(int** to, int* x, int n) {
+  if (n == 0) *to = x; else again(to, x, n - 1);
+}
+#define KERNEL(NAME, ...) extern "C" __global__ void NAME(int* x, int** to, int n) { __VA_ARGS__ }
+KERNEL(by_new, *to = (int*)(head = new Kept{x, n, x + n}); )
+KERNEL(by_malloc, Kept* kept = (Kept*)malloc(sizeof(Kept)); put(kept, x); kept->n = n;
+       kept->second = further({x, n}, n); head = kept; )
+KERNEL(by_variable, variables[0] = x; variables[n] = x + n; )
+KERNEL(by_array, *to = x; )
+KERNEL(by_atomic, atomicExch((u64*)to, (u64)x); )
+KERNEL(by_compared, atomicCAS((u64*)to, (u64)0, (u64)x); )
+KERNEL(by_halves, ((int*)to)[0] = (int)(u64)x; ((int*)to)[1] = (int)((u64)x >> 32); )
+KERNEL(by_asm, asm volatile("st.global.v2.u64 [%0], {%1, %1};" :: "l"(to), "l"(x)); )
+KERNEL(by_shared, __shared__ int* s[4]; s[n % 4] = x; __syncthreads(); *to = s[3]; )
+KERNEL(by_local, int* some[4] = {nullptr, x, nullptr, x + n}; *to = some[n & 3] - n; )
+KERNEL(by_lane, *to = (int*)__shfl_sync(1, (u64)x, 0); )
+KERNEL(by_address, Kept kept = {x, n, x}; copy(to, &kept); )
+KERNEL(by_recursion, again(to, x, n); )
+extern "C" __global__ void by_parameter(int* x, int** to, int n, Kept kept) {
+  const int** parameter = (const int**)&x;
+  *to = (int*)parameter[n - n];
+}
+extern "C" __global__ void read_kept(int* x, int* out) {
+  x[4] = 70;
+  out[0] = *(volatile int*)&head->first[4];
+  out[1] = head->second - x;
+  head->first[5] = 80;
+  out[2] = *(volatile int*)&x[5];
+}
+"""
+KEEPERS = RawModule(code=KEEPING)
+KEPT_IN = [
+    "array", "atomic", "compared", "halves", "asm", "shared", "local", "lane", "address",
+    "recursion", "parameter",
+]  # fmt: skip
+
+
+@each("name", KEPT_IN)
+def test_an_address_that_outlives_its_launch(name):
+    x, to = np.arange(10, dtype=np.int32), np.zeros(MEBIBYTE, np.uint64)
+    more = (np.zeros(1, "u8, i8, u8"),) if name == "parameter" else ()
+    KEEPERS.get_function(f"by_{name}")((1,), (1,), (x, to, 3, *more))
+    assert to[0] == address_of(x)
+
+
+@each("name", ["new", "malloc"])
+def test_an_address_in_the_heap(name):
+    x, out = np.arange(10, dtype=np.int32), np.zeros(3, np.int32)
+    KEEPERS.get_function(f"by_{name}")((1,), (1,), (x, np.zeros(2, np.uint64), 3))
+    KEEPERS.get_function("read_kept")((1,), (1,), (x, out))  # as an argument and by its address
+    assert (out.tolist(), x[4:6].tolist()) == ([70, 3, 80], [70, 80])
+
+
+def test_an_address_in_a_variable():
+    x = np.arange(10, dtype=np.int32)
+    KEEPERS.get_function("by_variable")((1,), (1,), (x, np.zeros(2, np.uint64), 1))
+    addresses = KEEPERS.get_global("variables").view(np.uint64)
+    assert addresses.tolist() == [address_of(x), address_of(x) + 4]
 
 
 def test_launches_at_the_same_time_share_a_copy():
