@@ -77,7 +77,7 @@ class _Translator(Scope):
         tables: list[str] = []
         bodies = self._bodies(problems)
         quiet = set() if self.checked else quiet_functions(self.module, bodies)
-        kept = kept_addresses(self.module, {} if self.checked else bodies)
+        kept = kept_addresses(self.module, bodies)
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
@@ -94,7 +94,7 @@ class _Translator(Scope):
             if function.is_entry:
                 shared = self.layouts[name]
                 kernels[name] = self._describe_kernel(function, shared, printer)
-                tables += self._tables(function, shared, kept(name))
+                tables += self._tables(function, shared, 0 if self.checked else kept(name))
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
         bodies_kept = [text for name, text in texts.items() if name not in refused]
