@@ -187,6 +187,9 @@ extern "C" __global__ void k(int* y, float a) {
 """
 
 
+FORMS = ({}, {"checked": True}, {"fast": True}, {"fibers": "all shall be"})
+
+
 def test_any_text_ends_in_a_result_or_an_error():
     small = [HEAD + case.text("k") for case in test_translate.CASES.values()]
     texts, ends = [*small, compiled(REAL), compiled(f"#line 1\n{REAL}")], set()
@@ -194,7 +197,7 @@ def test_any_text_ends_in_a_result_or_an_error():
         generator = random.Random(seed)  # noqa: S311  mutations need no secrets
         text = mutated(generator.choice(texts), generator)
         try:
-            translate(parse(text, "x.ptx"), "x.ptx", checked=seed % 2 == 1)
+            translate(parse(text, "x.ptx"), "x.ptx", **FORMS[seed % 4])
             ends.add("result")
         except KernelCompileError as error:
             ends.add("error" if "\n" not in str(error) else text)

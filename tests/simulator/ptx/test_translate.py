@@ -944,3 +944,18 @@ def test_arrivals_of_a_cluster_meet_at_an_mbarrier_whatever_their_scopes():
     text = HEAD + entry(body, head=".reqnctapercluster 2, 1, 1")
     with checked():
         run(text, np.zeros(1, np.uint32), grid=2)
+
+
+def test_entries_without_instructions():
+    """Such as those of instances that cannot be reached, and one whose function is empty, too."""
+    empty = ".visible .entry none() { } .func nothing() { } .visible .entry one(.param .u32 n) { }"
+    module = RawModule(code=f"{HEAD}{empty}{entry('call nothing; st.global.u32 [%d0], 7;')}")
+    y = poison(1, np.uint32)
+    for observed in (nullcontext(), checked()):
+        with observed:
+            for grid in (1, 1024):  # the quick and the fast form
+                module.get_function("none")((grid,), (64,), ())
+                module.get_function("one")((grid,), (64,), (5,))
+            module.get_function("k")((1,), (1,), (y,))
+        assert y == 7
+        y[:] = 0
