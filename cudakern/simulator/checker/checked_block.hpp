@@ -66,6 +66,7 @@ struct TakenEntries {
 /// What a thread knows of others: which of their accesses came before its own. See order.hpp.
 struct ThreadOrder {
   uint32_t time;
+  uint32_t matched;            // the time of its latest match
   uint32_t known[kLanes];      // the time up to which each lane of the warp is known
   const uint32_t* published;   // a copy of `known` for others to keep; null if `known` has changed
   const Knowledge* knowledge;  // of other warps and blocks, by acquiring

@@ -216,6 +216,8 @@ void order_block(Worker* w) {
 void order_lanes(Worker* w, uint32_t first, unsigned mask, const Site* site) {
   if (checker.checks && (site->access & kReleases) != 0) {
     meet_lanes(w, first, mask);
+  } else if (checker.checks && strncmp(site->opcode, "match.", 6) == 0) {
+    match_lanes(w, first, mask);
   }
   if (checker.counts && mask == w->threads[first].view.warp) {
     flush_warp(w, first);

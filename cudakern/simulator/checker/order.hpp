@@ -747,6 +747,15 @@ inline void meet_lanes(Worker* w, uint32_t first, unsigned mask) {
   }
 }
 
+/// Takes note of when lanes met at a match, which orders nothing.
+inline void match_lanes(Worker* w, uint32_t first, unsigned mask) {
+  for (const unsigned lane : SetBits{mask}) {
+    ThreadOrder& t = w->checked.order[first + lane];
+    t.matched = t.time;
+    t.time += t.time < kMaxTime;
+  }
+}
+
 // Which writes the asynchronous proxy sees, through which bulk copies access memory: those before a
 // fence between the proxies, by any thread, that comes before the copy.
 

@@ -113,6 +113,14 @@ inline bool breaks_promise(const Access& a, Tag tag, bool other_writes) {
          (a.w->launch->strict || !tag.has_thread_of(a.tag));
 }
 
+/// Whether a thread waited or arrived at an mbarrier before a match. libcu++'s pipeline invalidates
+/// its mbarriers once the lanes of each warp have met at one, which orders nothing.
+inline bool used_before_match(const Access& a, Tag tag, const Site& other) {
+  return (other.access & kMbarrier) != 0 && (other.access & kAtomic) != 0 &&
+         tag.serial() == a.w->checked.serial &&
+         tag.time() <= a.w->checked.order[tag.thread()].matched;
+}
+
 /// Whether an access races with an earlier one.
 inline bool meets(const Access& a, Tag tag, bool other_writes, uint32_t byte, uint32_t bytes,
                   ck_sim_reason* reason) {
@@ -132,10 +140,7 @@ inline bool meets(const Access& a, Tag tag, bool other_writes, uint32_t byte, ui
   if (comes_before(a.w, a.self, tag) || (other_writes && follows_read_of(a, tag, byte)))
     return false;
   if (both_strong) return true;
-  // libcu++'s pipeline invalidates its mbarriers once the lanes of each warp have met at a match,
-  // which orders nothing. A thread that waits at one later is reported for the wait.
-  if ((other->access & (kMbarrier | kWrites)) == kMbarrier && (a.kind & kInvalidates) != 0)
-    return false;
+  if ((a.kind & kInvalidates) != 0 && used_before_match(a, tag, *other)) return false;
   const bool strict = a.w->launch->strict;
   *reason = ck_sim_unordered;
   // Do both write the same value?

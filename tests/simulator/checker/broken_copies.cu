@@ -123,6 +123,14 @@
   if (t != 5) arrive(&bar);
   wait(&bar, 0);  // fault
   out[t] = x[t];
+//// race: mbarrier_invalidated_while_others_arrive(ramp(256), zeros(256), array="bar",
+////     also="misuse")
+  __shared__ unsigned long long bar;
+  if (t == 0) init(&bar, blockDim.x);
+  __syncthreads();
+  if (t == 0) asm volatile("mbarrier.inval.b64 [%0];" ::"l"(&bar) : "memory");  // fault
+  if (t == 40) arrive(&bar);  // fault
+  out[t] = x[t];
 //// uninitialized: mbarrier_used_before_others_see_its_start(ramp(256), zeros(256), array="bar",
 ////     also="misuse race")
   __shared__ unsigned long long bar;

@@ -61,6 +61,29 @@
   pipe.consumer_release();
   __syncwarp();
   out[threadIdx.x] = s[31 - threadIdx.x];
+//// pipeline_with_roles(ints(rng, (7, 32)), poison((7, 32), np.int32), np.int32(7), block=96)
+////     -> x, *_: {1: x[:, ::-1] + 1}
+#include <cuda/pipeline>
+#include <cooperative_groups.h>
+#pragma nv_diag_suppress static_var_with_dynamic_init
+(const int* x, int* out, int rounds)
+  const auto block = cooperative_groups::this_thread_block();
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  __shared__ int s[2][32];
+  const bool produces = threadIdx.x >= 32 && threadIdx.x < 64;
+  auto pipe = cuda::make_pipeline(
+      block, &state, produces ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
+  for (int i = 0, lane = threadIdx.x % 32; i < rounds; ++i) {
+    if (produces) {
+      pipe.producer_acquire();
+      cuda::memcpy_async(&s[i % 2][lane], x + 32 * i + lane, sizeof(int), pipe);
+      pipe.producer_commit();
+    } else {
+      pipe.consumer_wait();
+      if (threadIdx.x < 32) out[32 * i + lane] = s[i % 2][31 - lane] + 1;
+      pipe.consumer_release();
+    }
+  }  // its destructor invalidates the mbarriers
 //// atomics_of_one_byte(ints(rng, 128, low=0, high=4), zeros(4, dtype=np.int8), grid=2, block=64,
 ////     strict=False) -> x, _: {1: np.bincount(x, minlength=4).astype(np.int8)}
 // The library loads bytes, and exchanges words of four: they overlap in part.
