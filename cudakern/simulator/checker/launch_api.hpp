@@ -53,7 +53,8 @@ enum ck_sim_reason : uint32_t {
   ck_sim_noncoherent,  // the kernel writes what a load takes to be read-only
   ck_sim_proxy,        // one is a bulk copy's, and no fence of its proxy is in between
   ck_sim_ended,        // the block whose shared memory it is has ended, or may have
-  ck_sim_volatiles,    // both are strong, one is volatile; in strict launches only
+  ck_sim_stores,       // both store by volatile, and different values
+  ck_sim_volatiles,    // both are strong, one is volatile; only a note in launches not strict
   ck_sim_sizes,        // both are strong, and overlap in part; in strict launches only
 };
 
@@ -76,7 +77,7 @@ struct ck_sim_finding {
   uint32_t bytes;
   uint32_t access, other_access;  // kWrites and kAtomic of each
   uint32_t reason;
-  uint32_t only_strict;  // whether a launch that is not strict would not report it
+  uint32_t only_strict;  // whether a launch that is not strict only notes it, at most
   // Of an address outside of arrays: where the one stands that it was computed from; or nowhere.
   uint32_t origin_space, origin_object;
   uint64_t origin_offset;

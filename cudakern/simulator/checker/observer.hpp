@@ -30,7 +30,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   executions = o->executions;
   checker.writes = 0;
   checker.residents.clear();
-  clear_all(sites, split_cells, started, findings, finding_keys, finding_threads);
+  clear_all(sites, split_cells, started, findings, finding_keys, finding_threads, volatile_looks);
   forgotten = {};
   clear_traffic();
   if (checker.next_serial + launch->blocks > kMaxSerial) {
@@ -105,6 +105,7 @@ void start_checked_block(Worker* w) {
     c.events[i].clear();  // those of a launch that failed
     w->threads[i].locals = nullptr;
     w->threads[i].view.calls = 0;
+    w->threads[i].view.joins_passed = w->threads[i].view.joins_behind = 0;
     if (i % kLanes == 0) {
       c.barriers[i / kLanes] = {};
     }
@@ -202,6 +203,24 @@ void come_together(Worker* w, const Site* site) {
     stop_at(*site, "all lanes of a warp must reach a barrier by the same calls of its function",
             site);
   }
+}
+
+bool passed_by(Worker* w, const View& waiting, const Site* site) {
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
+    const uint32_t warp = i / kLanes, lane = i % kLanes;
+    if ((w->warps[warp].exited >> lane & 1) != 0 && w->checked.barriers[warp].count[lane] != 0 &&
+        (w->threads[i].view.joins_passed & waiting.joins_behind) != 0) {
+      return true;
+    }
+  }
+  const uint32_t number = checker.checks && !w->launch->strict ? sites.number(site) : 0;
+  ck_sim_finding* finding =
+      number == 0 ? nullptr : add_finding("barrier_divergence", number, 0, 0, waiting, Access{});
+  if (finding != nullptr) {
+    finding->site = site;
+    finding->only_strict = 1;
+  }
+  return false;
 }
 
 void order_block(Worker* w) {

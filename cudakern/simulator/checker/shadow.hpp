@@ -87,8 +87,27 @@ inline bool follows_read_of(const Access& a, Tag tag, uint32_t byte) {
   return order.observed.size != 0 && comes_after_observers(a.w, a.self, address, tag, a.tag);
 }
 
+/// How often a launch that is not strict looks whether volatile accesses at two sites are ordered:
+/// until once they are not, which it only notes.
+constexpr uint32_t kMostLooks = 100;
+inline Map<uint32_t> volatile_looks;
+
+inline bool looks_at_volatiles(uint32_t site, uint32_t other) {
+  uint32_t& looks = volatile_looks.get(mix(site, other));
+  looks += looks < kMostLooks;
+  return looks < kMostLooks;
+}
+
+/// Whether both write by volatile, and not the same value: which one stays depends on their order.
+inline bool are_volatile_stores(const Access& a, const Site& other, uint32_t byte, uint32_t bytes) {
+  return (a.kind & other.access & (kVolatile | kWrites)) == (kVolatile | kWrites) &&
+         ((a.kind | other.access) & (kAtomic | kReads)) == 0 && a.value != nullptr &&
+         memcmp(a.value + byte, a.address + byte, bytes) != 0;
+}
+
 /// Whether two strong accesses of different threads must be ordered.
-inline bool must_be_ordered(const Access& a, Tag tag, const Site& other, ck_sim_reason* reason) {
+inline bool must_be_ordered(const Access& a, Tag tag, const Site& other, uint32_t byte,
+                            uint32_t bytes, ck_sim_reason* reason) {
   const uint64_t serial = a.w->checked.serial;
   if (narrower(reach(a.site), reach(&other)) < order.distance(serial, tag.serial())) {
     *reason = ck_sim_narrow;
@@ -100,9 +119,15 @@ inline bool must_be_ordered(const Access& a, Tag tag, const Site& other, ck_sim_
     *reason = ck_sim_lanes;
     return true;
   }
-  if (!a.w->launch->strict) return false;
+  if (are_volatile_stores(a, other, byte, bytes)) {
+    *reason = ck_sim_stores;
+    return true;
+  }
+  const bool is_volatile = ((a.kind | other.access) & kVolatile) != 0;
+  *reason = ck_sim_volatiles;
+  if (!a.w->launch->strict) return is_volatile && looks_at_volatiles(a.site->number, tag.site());
   *reason = element_bytes(a.site) == element_bytes(&other) ? ck_sim_volatiles : ck_sim_sizes;
-  return *reason == ck_sim_sizes || ((a.kind | other.access) & kVolatile) != 0;
+  return *reason == ck_sim_sizes || is_volatile;
 }
 
 /// Whether one of two accesses is a non-coherent load and the other one a write: a race in any
@@ -136,7 +161,7 @@ inline bool meets(const Access& a, Tag tag, bool other_writes, uint32_t byte, ui
   if (tag.has_thread_of(a.tag)) return false;
   const Site* other = sites.at[tag.site()];
   const bool both_strong = is_strong(a.kind) && is_strong(other->access);
-  if (both_strong && !must_be_ordered(a, tag, *other, reason)) return false;
+  if (both_strong && !must_be_ordered(a, tag, *other, byte, bytes, reason)) return false;
   if (comes_before(a.w, a.self, tag) || (other_writes && follows_read_of(a, tag, byte)))
     return false;
   if (both_strong) return true;
@@ -168,7 +193,7 @@ inline bool passes_by(const Access& a, Tag write) {
 /// Whether a launch that is not strict would not report a race.
 inline bool only_strict_reports(const Access& a, Tag tag, bool other_writes, uint32_t byte,
                                 ck_sim_reason reason) {
-  if (!a.w->launch->strict) return false;
+  if (!a.w->launch->strict) return reason == ck_sim_volatiles;
   switch (reason) {
     case ck_sim_in_flight:
       return false;
@@ -193,6 +218,9 @@ inline bool only_strict_reports(const Access& a, Tag tag, bool other_writes, uin
 inline void report_race(const Access& a, Tag tag, bool other_writes, uint32_t byte,
                         ck_sim_reason reason) {
   const bool only_strict = only_strict_reports(a, tag, other_writes, byte, reason);
+  if (only_strict && !a.w->launch->strict) {
+    volatile_looks.get(mix(a.site->number, tag.site())) = kMostLooks;
+  }
   ck_sim_finding* finding = report(a, "race", tag.site(), only_strict);
   if (finding == nullptr) return;
   const Site* other = sites.at[tag.site()];

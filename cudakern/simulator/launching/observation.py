@@ -56,7 +56,10 @@ class ObservedLaunch:
         self.addresses = [int(row.address) for row in options.buffers[: len(buffers)]]
         # Copied: the next launch overwrites them. `read_stack` reads their sites.
         rows = options.findings[: options.finding_count], options.traffic[: options.traffic_count]
-        self.findings = [*map(abi.FindingStruct.from_buffer_copy, rows[0])]
+        findings = [*map(abi.FindingStruct.from_buffer_copy, rows[0])]
+        #: What is wrong; and what only a strict launch would report.
+        self.findings = [raw for raw in findings if options.strict or not raw.only_strict]
+        self.noted = [raw for raw in findings if raw.only_strict and not options.strict]
         self.traffic = [*map(abi.TrafficStruct.from_buffer_copy, rows[1])]
         #: Writes that may race with readers that the checker has forgotten; where the first one is.
         self.forgotten = int(options.forgotten)

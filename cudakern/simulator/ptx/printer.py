@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from cudakern.simulator.ptx import undefined
+    from cudakern.simulator.ptx.barrier_joins import BarrierJoins
     from cudakern.simulator.ptx.effects import Effects
     from cudakern.simulator.ptx.forms import Meeting
     from cudakern.simulator.ptx.fragments import Fragment, Fragments
@@ -87,12 +88,14 @@ class Printer:
         access: Mapping[int, int] = MappingProxyType({}),
         followed: undefined.Followed | None = None,
         fragments: Fragments = MappingProxyType({}),
+        joins: BarrierJoins | None = None,
     ) -> None:
         self.scope, self.body = scope, body
         self._place = place
         self._access = access
         self._turns = turns
         self._followed = followed
+        self._joins = joins
         self._fragments = fragments
         self.words = WordPrinter(self)
         self.is_checked = followed is not None
@@ -236,9 +239,17 @@ class Printer:
         statement, before, after = self.statement(op), "", ""
         if self._followed is not None:
             statement, before, after = self._with_steps(statement)
+        if self._joins is not None:
+            before = f"{self._join(self._joins, id(op))}{before}"
         if op.guard is None or not statement:
             return before + statement
         return f"{before}if ({self.value(op.guard, 'pred')}) {{ {statement} }} {after}"
+
+    def _join(self, joins: BarrierJoins, op: int) -> str:
+        """Return what tells the checker that a thread comes to a join or to a barrier."""
+        passed = f"me->joins_passed |= {joins.passed[op]}u; " if op in joins.passed else ""
+        behind = f"me->joins_behind = {joins.behind[op]}u; " if op in joins.behind else ""
+        return passed + behind
 
     def statement(self, op: Op) -> str:
         """Return the statements of an operation that is executed."""

@@ -6,6 +6,7 @@ import json
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.ptx.barrier_joins import barrier_joins
 from cudakern.simulator.ptx.fragments import fragments_of
 from cudakern.simulator.ptx.kept_addresses import kept_addresses
 from cudakern.simulator.ptx.loops import LoopPrinter
@@ -131,6 +132,7 @@ class _Translator(Scope):
                 turns=counted_turns(simple, everywhere=True),
                 fragments=fragments,
                 followed=follow_undefined(simple, fragments),
+                joins=barrier_joins(simple),
             )
         points = points_of(simple)
         reason = "a function" if not body.function.is_entry else fibers

@@ -18,7 +18,11 @@ from cudakern.simulator.reports.counting import add_launch
 from cudakern.simulator.reports.findings import Finding, format_findings, merge_findings
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.traffic import KernelTraffic
-from cudakern.simulator.reports.wording import describe_findings, describe_unchecked
+from cudakern.simulator.reports.wording import (
+    StrictNotes,
+    describe_findings,
+    describe_unchecked,
+)
 from cudakern.simulator.sources.source_texts import Sources, add_texts
 from cudakern.values.validation import as_flag, as_integer
 
@@ -82,7 +86,8 @@ class CheckReport(_LiveReport):
     launches : int
         Launches that were checked.
     notes : list of str
-        What was not checked to the end, once for each kernel and line.
+        What was not checked to the end, once for each kernel and line; how much more `strict` would
+        report of volatile accesses, and of barriers without threads that have exited.
     sources : dict of (str, str) to str
         The texts of the files that findings name, by library and file; empty if not known.
 
@@ -103,6 +108,8 @@ class CheckReport(_LiveReport):
     notes: list[str] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     sources: Sources = field(default_factory=dict, repr=False)
+    _unchecked: dict[str, None] = field(default_factory=dict, repr=False)
+    _strict_notes: StrictNotes = field(default_factory=StrictNotes, repr=False)
     checks = True
 
     def add(self, observed: ObservedLaunch) -> None:
@@ -110,7 +117,9 @@ class CheckReport(_LiveReport):
         self.launches += 1
         if found := describe_findings(observed, self.sources):
             self.findings[:] = merge_findings((*self.findings, *found))
-        self.notes += [note for note in describe_unchecked(observed) if note not in self.notes]
+        self._unchecked.update(dict.fromkeys(describe_unchecked(observed)))
+        self._strict_notes.add(observed)
+        self.notes[:] = [*self._unchecked, *self._strict_notes]
 
     @property
     def report(self) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from cudakern.display.characters import format_count
 from cudakern.simulator.ptx.access_bits import BITS, SCOPES
 from cudakern.simulator.reports.findings import Finding, OtherAccess
 from cudakern.simulator.reports.locations import (
@@ -27,6 +28,7 @@ from cudakern.simulator.sources.source_texts import add_texts, find_index_column
 
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Iterator
 
     from cudakern.errors import SimulatorError
     from cudakern.simulator.launching.observation import ObservedLaunch
@@ -48,6 +50,7 @@ _USES = {
 #: What else holds of two accesses that nothing orders.
 _UNORDERED = {
     _Reason.SAME: "; they write the same value",
+    _Reason.STORES: "; volatile does not order them, and they write different values",
     _Reason.VOLATILES: "; both are strong and one is volatile",
     _Reason.SIZES: "; both are strong and one is of fewer bytes",
     _Reason.LANES: "; that both are volatile does not order lanes of a warp",
@@ -104,6 +107,32 @@ def describe_unchecked(observed: ObservedLaunch) -> list[str]:
         return []
     at = f"{observed.kernel.name}: not checked: {describe_stack(observed.forgotten_at)}"
     return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
+
+
+class StrictNotes:
+    """How often launches met what only strict ones report, by kernels."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str], dict[object, str]] = {}
+
+    def add(self, observed: ObservedLaunch) -> None:
+        """Take note of a launch."""
+        for raw in observed.noted:
+            what = "race" if raw.kind == b"race" else "barrier"
+            stack = read_own_stack(raw.site)
+            key = stack, read_own_stack(raw.other_site) if raw.other_site else ()
+            places = self._places.setdefault((observed.kernel.name, what), {})
+            places.setdefault(key, describe_stack(stack))
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the notes, one for each kernel and sort."""
+        for (kernel, what), places in self._places.items():
+            first, *_ = places.values()
+            if what == "race":
+                text = f"{format_count(len(places), 'pair')} of accesses by volatile met unordered"
+            else:
+                text = f"{format_count(len(places), 'barrier')} went on without threads that had exited"
+            yield f"{kernel}: strict has more: {text}, the first at {first}"
 
 
 def _describe_failure(error: SimulatorError, observed: ObservedLaunch) -> Finding:

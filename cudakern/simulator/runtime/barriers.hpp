@@ -171,9 +171,12 @@ inline int count_votes(Barrier kind, uint32_t holding, uint32_t threads) {
 
 inline void complete(Worker* w, unsigned number) {
   BlockBarrier* barrier = &w->barriers[number];
-  if (w->launch->strict && counts_exited(w, *barrier)) {
-    report_barrier(w, number, *barrier->first, *barrier->site, true);
-    return;
+  if (kChecked && counts_exited(w, *barrier)) {
+    const bool passed = passed_by(w, *barrier->first, barrier->site);
+    if (passed || w->launch->strict) {
+      report_barrier(w, number, *barrier->first, *barrier->site, !passed);
+      return;
+    }
   }
   uint32_t waiting = 0, holding = 0;
   each_waiting(w, number, [&waiting, &holding](const Thread& thread) {

@@ -17,6 +17,9 @@ CK_SIM_HOOK(void begin_turn(Worker*, Thread*), {})
 /// The running thread comes to a barrier. Ends the launch if other lanes of its warp came to
 /// another one where all must come to the same.
 CK_SIM_HOOK(void come_together(Worker*, const Site*), {})
+/// A barrier is about to go on without threads that have exited. Returns whether one of them had
+/// been at barriers before, and passed by this one on its way to code that all threads reach.
+CK_SIM_HOOK(bool passed_by(Worker*, const View&, const Site*), { return false; })
 /// All threads of the block that have not exited meet at a barrier.
 CK_SIM_HOOK(void order_block(Worker*), {})
 /// Lanes of a warp carry out an instruction together: what is undefined in one is undefined in all.

@@ -65,6 +65,9 @@ struct View {
   // Which bytes are undefined of what it loaded, or of what it gives its warp and gets from it.
   mutable uint64_t undefined;
   mutable uint64_t undefined_behind;  // after the first sixteen bytes of a load: a bit each
+  // Joins, a bit each: those that it has passed, and those behind the barrier that it comes to. A
+  // thread that has passed one of these can come to that barrier no more.
+  mutable uint32_t joins_passed, joins_behind;
 #endif
 };
 

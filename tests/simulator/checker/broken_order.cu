@@ -324,8 +324,31 @@ __device__ __noinline__ int meet(int* at, int v) {
   s[t] = x[t];
   __syncthreads();  // fault
   out[t] = s[n - 1 - t];
-//// barrier_divergence: barrier_in_a_loop_of_unequal_length(ramp(100), zeros(64), np.int32(100),
-////     strict=True)
+//// barrier_divergence: barrier_that_threads_pass_by_in_the_last_turn(ramp(112), zeros(64),
+////     np.int32(112))
+(const int* x, int* out, int n)
+  __shared__ int s[64];
+  s[t] = 0;
+  __syncthreads();
+  for (int i = 0; i < 2; ++i) {
+    if (64 * i + t < n) {
+      s[t] += x[64 * i + t];
+      __syncthreads();  // fault
+    }
+  }
+  if (t == 0) {
+    for (int i = 0; i < 48; ++i) out[0] += s[i];
+  }
+//// race: volatile_stores_of_different_values(ramp(1), zeros(1), grid=2, block=1)
+(const int* x, volatile int* out)
+  *out = blockIdx.x + x[0];  // fault
+//// race: volatile_stores_in_a_lock_without_fences(ramp(1), zeros(1), grid=2, block=1)
+__device__ int lock;
+(const int* x, volatile int* out)
+  while (atomicCAS(&lock, 0, 1) != 0) {}
+  *out = blockIdx.x + x[0];  // fault
+  atomicExch(&lock, 0);
+//// barrier_divergence: barrier_in_a_loop_of_unequal_length(ramp(100), zeros(64), np.int32(100))
 (const int* x, int* out, int n)
   int sum = 0;
   for (int i = threadIdx.x; i < n; i += blockDim.x) {

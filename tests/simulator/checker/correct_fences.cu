@@ -35,6 +35,14 @@
       read.store(i + 1, cuda::std::memory_order_release);
     }
   }
+//// turns_that_two_blocks_take(zeros(1), np.int32(8), grid=2, block=1, strict=False)
+////     -> *_: {0: np.array([8], np.int32)}
+// Each store comes after the other block's store, which it has seen.
+(volatile int* turn, int n)
+  for (int i = blockIdx.x; i < n; i += 2) {
+    while (*turn != i) {}
+    *turn = i + 1;
+  }
 //// values_guarded_by_a_sequence_number(zeros(2), zeros(1), poison(1, np.int32), grid=2, block=1,
 ////     strict=False) -> *_: {0: np.array([5, -5], np.int32), 2: zeros(1)}
 // Reads may happen at the same time as writes: all of these accesses are strong.

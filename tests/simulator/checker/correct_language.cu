@@ -179,6 +179,28 @@ __constant__ const int* start = order + 1;
   s[t] = x[t];
   __syncthreads();
   out[t] = s[COUNT - 1 - t];
+//// tree_whose_threads_return_in_its_loop(ints(rng, 64), zeros(64), block=64, strict=False)
+////     -> x, _: {1: np.concatenate([[x.sum()], np.zeros(63, np.int32)])}
+  __shared__ int s[64];
+  s[t] = x[t];
+  __syncthreads();
+  for (int half = 32; half > 0; half /= 2) {
+    if (t >= half) return;
+    s[t] += s[t + half];
+    __syncthreads();
+  }
+  out[0] = s[0];
+//// barriers_in_a_loop_after_an_early_exit(ints(rng, 96), np.full(96, -1, np.int32), block=96,
+////     strict=False) -> x, _: {1: np.concatenate([3 * x[69::-1], np.full(26, -1, np.int32)])}
+  __shared__ int s[96];
+  s[t] = 0;
+  __syncthreads();
+  if (t >= 70) return;
+  for (int i = 0; i < 3; ++i) {
+    s[t] += x[t];
+    __syncthreads();
+  }
+  out[t] = s[69 - t];
 //// kernel_named_as_a_function_of_c(ints(rng, 32), poison(32, np.int32), block=32, kernel="write",
 ////     alone=True) -> x, _: {1: x - 1}
 extern "C" __global__ void signal(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] + 1; }
