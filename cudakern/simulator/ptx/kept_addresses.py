@@ -16,7 +16,7 @@ from cudakern.simulator.runtime.limits import POINTER_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from cudakern.simulator.ptx.model import Declaration, Module, Operand
+    from cudakern.simulator.ptx.model import Declaration, Module
     from cudakern.simulator.ptx.operations import Body, Op
 
 #: Words of accesses to memory that ends with the entry. Any other may outlive it.

@@ -47,6 +47,11 @@ _USES = {
     _Use.USE_STORE: "its value is stored at",
     _Use.USE_PRINT: "its value is printed at",
 }
+#: What strict launches alone report, by its kind.
+_NOTED = {
+    "race": ("pair", "of accesses by volatile met unordered"),
+    "barrier_divergence": ("barrier", "went on without threads that had exited"),
+}
 #: What else holds of two accesses that nothing orders.
 _UNORDERED = {
     _Reason.SAME: "; they write the same value",
@@ -118,8 +123,7 @@ class StrictNotes:
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         for raw in observed.noted:
-            what = "race" if raw.kind == b"race" else "barrier"
-            stack = read_own_stack(raw.site)
+            what, stack = raw.kind.decode(), read_own_stack(raw.site)
             key = stack, read_own_stack(raw.other_site) if raw.other_site else ()
             places = self._places.setdefault((observed.kernel.name, what), {})
             places.setdefault(key, describe_stack(stack))
@@ -128,10 +132,8 @@ class StrictNotes:
         """Yield the notes, one for each kernel and sort."""
         for (kernel, what), places in self._places.items():
             first, *_ = places.values()
-            if what == "race":
-                text = f"{format_count(len(places), 'pair')} of accesses by volatile met unordered"
-            else:
-                text = f"{format_count(len(places), 'barrier')} went on without threads that had exited"
+            one, met = _NOTED[what]
+            text = f"{format_count(len(places), one)} {met}"
             yield f"{kernel}: strict has more: {text}, the first at {first}"
 
 

@@ -65,7 +65,7 @@ BODIES = {
     "st.local.u64 [l], %d2; ld.local.u64 %d3, [l]; st.u64 [%d1], %d3;": 2,
     "st.local.u64 [l], %d1; ld.local.u64 %d3, [l]; ld.u32 %r2, [%d3];": 0,
     "cvta.local.u64 %d3, 0; st.u64 [%d3], %d1;": 1,  # any memory, as far as is known
-    "st.shared.u64 [m], %d1; mov.u64 %d3, m; atom.shared.exch.b64 %d4, [m], 0; st.u64 [%d2], %d4;": 1,
+    "st.shared.u64 [m], %d1; atom.shared.exch.b64 %d4, [m], 0; st.u64 [%d2], %d4;": 1,
     # Parameters by their addresses.
     "mov.u64 %d3, x; ld.param.u64 %d4, [%d3]; st.u64 [%d2], %d4;": 1,
     "mov.u64 %d3, x; cvta.param.u64 %d5, %d3; ld.u64 %d4, [%d5]; st.u64 [%d2], %d4;": 1,
