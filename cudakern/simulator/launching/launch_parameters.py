@@ -175,6 +175,36 @@ def span_of(array: np.ndarray) -> tuple[int, int]:
     return address + low, address + high
 
 
+def _find_unwritten(held: np.ndarray, unit: int) -> np.ndarray:
+    """Return which bytes of memory nothing has written since `empty` made it, as 0 and 1.
+
+    A byte may hold the pattern by chance, but hardly all bytes of a word. A word next to one that
+    is not written, or at an end of the memory, may be written in part.
+    """
+    words = -(-held.size // unit)
+    pattern = np.empty(words * unit, np.uint8)
+    _fill_pattern(pattern)
+    values = pattern.copy()
+    values[: held.size] = held
+    same = (values == pattern).reshape(words, unit)
+    values = values.reshape(words, unit)
+    whole = same.all(1)
+    unwritten = np.repeat(whole, unit).reshape(words, unit)
+    beside = np.concatenate(([True], whole, [True]))
+    for step, neighbour in ((-1, beside[2:]), (1, beside[:-2])):
+        edges = np.flatnonzero(neighbour & ~whole)
+        found = np.logical_and.accumulate(same[edges, ::step], 1)  # from that side on
+        least = 1 if found.any() and _is_one_exception(values[~whole, ::step][:, 0]) else 2
+        found[found.sum(1) < least] = False
+        unwritten[edges, ::step] |= found
+    return unwritten.reshape(-1)[: held.size].astype(np.uint8)
+
+
+def _is_one_exception(values: np.ndarray) -> bool:
+    """Return whether all values but one are the same, of at least eight."""
+    return values.size >= 8 and sorted(np.unique(values, return_counts=True)[1])[:-1] == [1]  # noqa: PLR2004
+
+
 def operand_of(
     name: int | str,
     array: np.ndarray,
@@ -199,13 +229,8 @@ def operand_of(
         low, high = layout.span
         first = address + low - address_of(owner)
         held = _bytes_of(owner)
-        offsets = np.arange(first, first + high - low)
-        # Several bytes of the pattern: one may be the same by chance.
         unit = _PATTERN.size if array.itemsize % 4 else 4
-        pattern = np.empty_like(held)
-        _fill_pattern(pattern)
-        words = np.logical_and.reduceat(held == pattern, np.arange(0, held.size, unit))
-        unwritten = words[offsets // unit].astype(np.uint8)
+        unwritten = _find_unwritten(held, unit)[first : first + high - low]
     return Operand(
         name,
         address,

@@ -11,6 +11,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked, empty
+from cudakern.simulator.launching.launch_parameters import operand_of
 from tests.helpers.rows import each
 from tests.simulator.launches import findings_of
 
@@ -300,6 +301,37 @@ def test_readers_before_a_barrier_of_the_block_need_not_be_remembered():
     with checked() as report:
         RawKernel(code, "k")((1,), (128,), (np.zeros(128, np.int32),))
     assert str(report) == "nothing found in 1 launches"
+
+
+DOUBLED = """extern "C" __global__ void k(const int* x, int* y, int n) {
+  const int i = threadIdx.x;
+  if (i < n) y[i] = x[i] * 2;
+}"""
+
+
+@each("missing", range(5))
+def test_a_word_that_is_written_in_part(missing):
+    """At the end of what the host has written, or at its beginning."""
+    last, first = empty(100, np.int32), empty(100, np.int32)
+    last.view(np.uint8)[: 400 - missing] = 0
+    first.view(np.uint8)[40 + missing :] = 0
+    for array, lowest, elements in ((last, 0, {99}), (first, 10, {10})):
+        x, y = array[lowest:], empty(100, np.int32)
+        found = findings_of(DOUBLED, x, y, np.int32(100 - lowest), block=128)
+        assert {f.index + lowest for f in found} == (elements if missing else set())
+        assert {f.kind for f in found} <= {"uninitialized"}
+
+
+def test_bytes_that_look_unwritten_by_chance():
+    generator = np.random.default_rng(1)
+    for _ in range(1000):
+        array = empty(64, np.uint32)
+        written = array.view(np.uint8)[: 4 * generator.integers(1, 64)]
+        written[:] = generator.integers(0, 256, written.size)
+        pattern = empty(array.size, np.uint32).view(np.uint8)[: written.size]
+        written[-1], written[-2] = pattern[-1], ~pattern[-2]
+        unwritten = operand_of("x", array, None).unwritten
+        assert unwritten.tolist() == [0] * written.size + [1] * (256 - written.size)
 
 
 @each("members, dtype", [("double a; int b;", np.float64), ("int a, b;", np.int32)])
