@@ -409,11 +409,15 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
                 a.site);
   }
   if (!locate(a, &location)) {
+    if (is_in_unknown_memory(a) && a.at() % alignment == 0) return true;
     stop_counting(a, "out_of_bounds");
     if (a.ended) {
       report_ended(a, false);
     } else {
       report_outside(a);
+      if (a.space != ck_sim_nowhere && a.at() % alignment != 0) {
+        report(a, "misaligned");
+      }
     }
     return false;
   }

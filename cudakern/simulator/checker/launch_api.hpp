@@ -103,6 +103,7 @@ struct ck_sim_options {
   uint64_t seed;
   uint32_t resident, most_resident;  // blocks side by side: at first; when they wait for others
   uint32_t checks, counts, strict;
+  uint32_t unknown_memory;  // whether kernels access memory of no known array, as in plain launches
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
   const ck_sim_pointer* pointers;

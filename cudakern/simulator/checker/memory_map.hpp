@@ -55,7 +55,11 @@ struct Object {
 inline const Object* find_nearest(const Vector<Object>& objects, uint64_t address) {
   if (objects.size == 0) return nullptr;
   const auto is_at_or_below = [&](size_t i) { return objects.data[i].start <= address; };
-  return &objects.data[find_last(objects.size, is_at_or_below)];
+  const size_t below = find_last(objects.size, is_at_or_below);
+  const uint64_t end = objects.data[below].start + objects.data[below].bytes;
+  const bool is_next_nearer = below + 1 < objects.size && address >= end &&
+                              objects.data[below + 1].start - address <= address - end;
+  return &objects.data[below + is_next_nearer];
 }
 
 inline void insert(Vector<Object>& objects, const Object& object) {

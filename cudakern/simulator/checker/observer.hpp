@@ -30,7 +30,9 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   executions = o->executions;
   checker.writes = 0;
   checker.residents.clear();
-  clear_all(sites, split_cells, started, findings, finding_keys, finding_threads, volatile_looks);
+  clear_all(sites, split_cells, started, findings, finding_keys, finding_threads, volatile_looks,
+            unknown_pages);
+  uses_unknown_memory = o->unknown_memory != 0;
   forgotten = {};
   clear_traffic();
   if (checker.next_serial + launch->blocks > kMaxSerial) {

@@ -1,6 +1,8 @@
 // Which arrays a launch reaches by addresses in memory; where one stands that leads to no array.
 #pragma once
 
+#include <sys/mman.h>
+
 #include "shadow.hpp"
 
 namespace ck_sim {
@@ -89,6 +91,38 @@ inline void find_origin(uint64_t address, ck_sim_finding* finding) {
   for (size_t i = 0; i < m.blocks.size; ++i) {
     look(reinterpret_cast<char*>(m.blocks.data[i].start), m.blocks.data[i].bytes, ck_sim_heap, i);
   }
+}
+
+/// The memory of no known array that the launch has accessed as plain launches do, by its pages.
+inline Map<char> unknown_pages;
+inline bool uses_unknown_memory = false;
+
+/// Whether an address stands in memory that leads to an access, and to mapped memory of no known
+/// array. The checker does not look at accesses there, and notes the first by each such address.
+inline bool is_in_unknown_memory(const Access& a) {
+  constexpr uint64_t kPage = 4096;
+  if (!uses_unknown_memory || a.space != ck_sim_nowhere) return false;
+  const uint64_t page = a.at() / kPage * kPage;
+  if (unknown_pages.find(page | 1) != nullptr) return true;
+  ck_sim_finding origin = {};
+  unsigned char residence[1];
+  find_origin(a.at(), &origin);
+  if (origin.origin_space == ck_sim_nowhere ||
+      mincore(reinterpret_cast<void*>(page), kPage, residence) != 0) {
+    return false;
+  }
+  unknown_pages.get(page | 1) = 1;
+  const uint64_t key = mix(origin.origin_offset, origin.origin_space << 16 ^ origin.origin_object);
+  const View& view = a.w->threads[a.self].view;
+  ck_sim_finding* note = add_finding("unknown_memory", 0, 0, key, view, a);
+  if (note != nullptr) {
+    note->site = a.site;
+    note->only_strict = 1;
+    note->origin_space = origin.origin_space;
+    note->origin_object = origin.origin_object;
+    note->origin_offset = origin.origin_offset;
+  }
+  return true;
 }
 
 inline void report_outside(const Access& a) {

@@ -57,7 +57,7 @@ class ObservedLaunch:
         # Copied: the next launch overwrites them. `read_stack` reads their sites.
         rows = options.findings[: options.finding_count], options.traffic[: options.traffic_count]
         findings = [*map(abi.FindingStruct.from_buffer_copy, rows[0])]
-        #: What is wrong; and what only a strict launch would report.
+        #: What is wrong; and what is not, or might only be in a strict launch.
         self.findings = [raw for raw in findings if options.strict or not raw.only_strict]
         self.noted = [raw for raw in findings if raw.only_strict and not options.strict]
         self.traffic = [*map(abi.TrafficStruct.from_buffer_copy, rows[1])]
@@ -81,6 +81,7 @@ class Session:
     resident_blocks = 1
     strict = False
     checks = False
+    unknown_memory = False  # whether kernels access memory of no known array, as in plain launches
     sample = 0  # blocks that are to run of each launch; 0 for all
     #: Arrays that kernels reach by other addresses than their arguments, by the names in findings.
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
@@ -209,6 +210,7 @@ def _make_options(
         most_resident=max(_MOST_RESIDENT, session.resident_blocks),
         checks=session.checks,
         strict=session.strict,
+        unknown_memory=session.unknown_memory,
         buffers=(abi.BufferStruct * len(rows))(*rows),
         buffer_count=len(rows),
         pointers=(abi.PointerStruct * len(pointers))(*pointers),

@@ -131,24 +131,23 @@ def _explain_far_address(observed: ObservedLaunch, raw: ctypes.Structure) -> _Lo
                 name, _, said = _locate_in_operand(operand, operand.address)
                 said = said.replace("element 0", f"element {index}", 1)
                 return name, index, f"{said}: {index - _WRAP} as a 32-bit integer"
-    return None, None, f"at address {address:#x}, {_describe_origin(observed, raw)}"
+    origin = name_origin(observed, raw)
+    where = f"reached by an address in {origin}, not given as an array: checked(arrays=...)"
+    where = where if origin else "far from every array"
+    return None, None, f"at address {address:#x}, {where}"
 
 
-def _describe_origin(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
-    """Return a phrase for where the address is stored that a far one was computed from."""
+def name_origin(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
+    """Return what the address that a far one was computed from is in; empty if not known."""
     space, offset = Space(raw.origin_space), raw.origin_offset
     if space is Space.PARAMETERS:
-        origin = f"argument {bisect_right(observed.offsets, offset) - 1}"
-    elif space is Space.GLOBAL:
+        return f"argument {bisect_right(observed.offsets, offset) - 1}"
+    if space is Space.GLOBAL:
         buffer = observed.buffers[raw.origin_object]
-        origin = describe_operand(_nearest(buffer.operands, buffer.start + offset))
-    elif space is Space.VARIABLE:
-        origin = f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
-    elif space is Space.HEAP:
-        origin = "memory that malloc gave"
-    else:
-        return "far from every array"
-    return f"reached by an address in {origin}, not given as an array: checked(arrays=...)"
+        return describe_operand(_nearest(buffer.operands, buffer.start + offset))
+    if space is Space.VARIABLE:
+        return f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
+    return "memory that malloc gave" if space is Space.HEAP else ""
 
 
 def name_array(observed: ObservedLaunch, raw: ctypes.Structure) -> int | str | None:

@@ -15,9 +15,11 @@ from cudakern.simulator.reports.locations import (
     find_operands,
     find_variable,
     locate,
+    name_origin,
     name_parameter,
 )
 from cudakern.simulator.runtime.abi_parser import read_enumeration
+from cudakern.simulator.runtime.limits import POINTER_BYTES
 from cudakern.simulator.sources.source_lines import (
     describe_stack,
     read_column,
@@ -47,6 +49,10 @@ _USES = {
     _Use.USE_STORE: "its value is stored at",
     _Use.USE_PRINT: "its value is printed at",
 }
+#: In errors of calls by an address, which may have been read out of bounds.
+_CALL = "an indirect call must"
+#: The kind of notes on memory of no known array.
+_UNKNOWN = b"unknown_memory"
 #: What strict launches alone report, by its kind.
 _NOTED = {
     "race": ("pair", "of accesses by volatile met unordered"),
@@ -64,10 +70,23 @@ _UNORDERED = {
 
 def describe_findings(observed: ObservedLaunch, sources: Sources) -> list[Finding]:
     """Return what a launch did wrong; add the texts of the files that this names to the sources."""
-    findings = [_describe_finding(observed, raw) for raw in _sort_findings(observed.findings)]
-    if observed.failure is not None:
+    raws = _without_followers(observed.findings)
+    findings = [_describe_finding(observed, raw) for raw in _sort_findings(raws)]
+    read = any(raw.kind == b"out_of_bounds" and raw.bytes == POINTER_BYTES for raw in raws)
+    if observed.failure is not None and not (read and _CALL in observed.failure.message):
         findings.append(_describe_failure(observed.failure, observed))
     return [_add_names(finding, observed, sources) for finding in findings]
+
+
+def _without_followers(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
+    """Leave out all accesses but the first to memory that the same address leads to."""
+    origins = {
+        (raw.origin_space, raw.origin_object, raw.origin_offset): raw
+        for raw in reversed(findings)
+        if raw.origin_space
+    }
+    first = {id(raw) for raw in origins.values()}
+    return [raw for raw in findings if not raw.origin_space or id(raw) in first]
 
 
 def _add_names(finding: Finding, observed: ObservedLaunch, sources: Sources) -> Finding:
@@ -108,10 +127,19 @@ def _sort_findings(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
 
 def describe_unchecked(observed: ObservedLaunch) -> list[str]:
     """Return notes on what was not checked to the end in a launch."""
-    if not observed.forgotten:
-        return []
-    at = f"{observed.kernel.name}: not checked: {describe_stack(observed.forgotten_at)}"
-    return [f"{at}: a write of what more warps have read than are remembered, two for each 4 bytes"]
+    unchecked = [
+        (
+            read_own_stack(raw.site),
+            f"memory that an address in {name_origin(observed, raw)} leads to",
+        )
+        for raw in observed.noted
+        if raw.kind == _UNKNOWN
+    ]
+    if observed.forgotten:
+        text = "a write of what more warps have read than are remembered, two for each 4 bytes"
+        unchecked.append((observed.forgotten_at, text))
+    name = observed.kernel.name
+    return [f"{name}: not checked: {describe_stack(at)}: {text}" for at, text in unchecked]
 
 
 class StrictNotes:
@@ -123,6 +151,8 @@ class StrictNotes:
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         for raw in observed.noted:
+            if raw.kind == _UNKNOWN:
+                continue
             what, stack = raw.kind.decode(), read_own_stack(raw.site)
             key = stack, read_own_stack(raw.other_site) if raw.other_site else ()
             places = self._places.setdefault((observed.kernel.name, what), {})

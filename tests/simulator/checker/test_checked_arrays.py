@@ -7,6 +7,8 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, checked, empty
+from cudakern.simulator.launching.observation import observing
+from cudakern.simulator.reports.sessions import CheckReport
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
 from tests.simulator.launches import findings_of
@@ -195,3 +197,64 @@ with ck.simulator.checked():
 print(where == 0x200000000, np.array_equal(found, np.argwhere(x.swapaxes(1, 2))))
 """
     assert printed(program) == "True True\n"
+
+
+STORE = 'extern "C" __global__ void store(TYPE* x, int i) { SHARED *(volatile int*)((char*)p + i) = 5; }'
+
+
+@each(("memory", "size"), [("x", 16), ("s", 8), ("g", 12)])
+def test_an_access_that_leaves_its_array_misaligned_is_both(memory, size):
+    for at, kinds in ((size - 4, set()), (size, {"out_of_bounds"}), (size - 6, {"misaligned"})):
+        code = "__device__ int g[3];" + STORE.replace("TYPE", "int").replace(
+            "SHARED", f"__shared__ int s[2]; void* p = {memory};"
+        )
+        assert {kind for kind, *_ in faults(code, np.zeros(4, np.int32), at)} == kinds
+    both = {"out_of_bounds", "misaligned"}
+    for at in (size - 2, size + 1):
+        assert {kind for kind, *_ in faults(code, np.zeros(4, np.int32), at)} == both
+
+
+CALLS = """typedef int (*Function)(int);
+__device__ int next(int x) { return x + 1; }
+__device__ int twice(int x) { return x * 2; }
+__device__ Function table[2] = {next, twice};
+extern "C" __global__ void call(int* y, int i) { y[0] = table[i](3); }"""
+
+
+def test_a_call_by_what_was_read_out_of_bounds_is_one_finding():
+    for i in (2, 9, -1):
+        assert [kind for kind, *_ in faults(CALLS, np.zeros(1, np.int32), i)] == ["out_of_bounds"]
+
+
+FAR = """extern "C" __global__ void far(int** at, int* y) {
+  int* x = at[0];
+  y[0] = x[1];
+  x[2] = y[0] + x[3];
+  atomicAdd(x, 5);
+}"""
+
+
+def test_memory_of_no_known_array_is_one_finding():
+    x, y = np.arange(4, dtype=np.int32), np.zeros(1, np.int32)
+    at = np.array([x.ctypes.data], np.uint64)
+    (found,) = findings_of(FAR, at, y)
+    assert (found.kind, found.source, x.tolist()) == ("out_of_bounds", ("far.cu", 3), [0, 1, 2, 3])
+    assert findings_of(FAR, at, y, arrays=[x]) == []
+    assert (x.tolist(), y.tolist()) == ([5, 1, 4, 3], [1])
+
+
+def test_memory_of_no_known_array_can_be_accessed_as_in_a_plain_launch():
+    x, y = np.arange(4, dtype=np.int32), np.zeros(1, np.int32)
+    far, read = RawKernel(FAR, "far"), RawKernel(READ, "read")
+    report = CheckReport()
+    report.unknown_memory = True
+    with observing(report):
+        far((1,), (1,), (np.array([x.ctypes.data], np.uint64), y))
+        assert (x.tolist(), y.tolist(), report.findings) == ([5, 1, 4, 3], [1], [])
+        assert report.notes == [
+            "far: not checked: far.cu:3: memory that an address in argument 0 leads to"
+        ]
+        far((1,), (1,), (np.array([4096], np.uint64), y))  # where there is none
+        read((1,), (1,), (numbers(3), 2**20, numbers(1)))
+    assert {f.kind for f in report.findings} == {"out_of_bounds"}
+    assert {f.kernel for f in report.findings} == {"far", "read"}
