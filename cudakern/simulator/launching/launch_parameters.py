@@ -184,10 +184,9 @@ def _find_unwritten(held: np.ndarray, unit: int) -> np.ndarray:
     words = -(-held.size // unit)
     pattern = np.empty(words * unit, np.uint8)
     _fill_pattern(pattern)
-    values = pattern.copy()
-    values[: held.size] = held
-    same = (values == pattern).reshape(words, unit)
-    values = values.reshape(words, unit)
+    flat = pattern.copy()
+    flat[: held.size] = held
+    same, values = (array.reshape(words, unit) for array in (flat == pattern, flat))
     whole = same.all(1)
     unwritten = np.repeat(whole, unit).reshape(words, unit)
     beside = np.concatenate(([True], whole, [True]))

@@ -199,15 +199,17 @@ print(where == 0x200000000, np.array_equal(found, np.argwhere(x.swapaxes(1, 2)))
     assert printed(program) == "True True\n"
 
 
-STORE = 'extern "C" __global__ void store(TYPE* x, int i) { SHARED *(volatile int*)((char*)p + i) = 5; }'
+STORE = """__device__ int g[3];
+extern "C" __global__ void store(int* x, int i) {
+  __shared__ int s[2];
+  *(volatile int*)((char*)MEMORY + i) = 5;
+}"""
 
 
 @each(("memory", "size"), [("x", 16), ("s", 8), ("g", 12)])
 def test_an_access_that_leaves_its_array_misaligned_is_both(memory, size):
     for at, kinds in ((size - 4, set()), (size, {"out_of_bounds"}), (size - 6, {"misaligned"})):
-        code = "__device__ int g[3];" + STORE.replace("TYPE", "int").replace(
-            "SHARED", f"__shared__ int s[2]; void* p = {memory};"
-        )
+        code = STORE.replace("MEMORY", memory)
         assert {kind for kind, *_ in faults(code, np.zeros(4, np.int32), at)} == kinds
     both = {"out_of_bounds", "misaligned"}
     for at in (size - 2, size + 1):
