@@ -126,8 +126,9 @@ def quiet_functions(module: Module, bodies: Mapping[str, Body]) -> set[str]:
             continue
         called = [op.callee for op in body.ops if op.calls]
         calls[name] = {module.aliases.get(callee, callee) for callee in called}
-        waits = any(_waits(op) for op in body.ops)
-        if points_of(body) or waits or calls[name] - bodies.keys() - BUILTINS.keys():
+        points = points_of(body)
+        waits = any(_waits(op) for op in body.ops) or _polling(body, points)
+        if points or waits or calls[name] - bodies.keys() - BUILTINS.keys():
             loud.add(name)
     while more := {name for name in calls.keys() - loud if calls[name] & loud}:
         loud |= more

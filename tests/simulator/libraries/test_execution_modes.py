@@ -424,6 +424,24 @@ def test_decision(wanted):
     assert re.sub(r"\d loops", "1 loops", f"// {wanted}\n") in translate(module, "k")
 
 
+AWAITED = """
+__device__ __noinline__ int await(int* flag) {
+  int v;
+  do asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(flag)); while (v == 0);
+  return v;
+}
+extern "C" __global__ void k(int* flag, int* y) {
+  if (threadIdx.x == 0) *y = await(flag);
+  if (threadIdx.x == 40) *(volatile int*)flag = 3;
+}"""
+
+
+def test_a_function_that_polls_lets_others_run():
+    y = np.zeros(1, np.int32)
+    RawKernel(AWAITED, "k")((1,), (64,), (np.zeros(1, np.int32), y))
+    assert y == 3
+
+
 # Launches of few threads and of many, which have libraries of their own
 
 LARGE = 1 << 15
