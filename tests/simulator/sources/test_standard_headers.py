@@ -100,6 +100,82 @@ extern "C" __global__ void k(double* y, uint n) {
     np.testing.assert_allclose(y, [np.inf, 2 * np.pi + 2, 2**31 - 1], rtol=1e-15)
 
 
+BUILTINS = """
+template <int n> struct Array { int values[n]; };
+extern "C" __global__ void k(long long* y, unsigned a, unsigned long long b) {
+  static_assert(__builtin_ctz(8) == 3 && __builtin_clzll(1) == 63 && __builtin_ffs(0) == 0, "");
+  Array<__builtin_popcount(7)> array;
+  long long results[] = {
+      sizeof array, __builtin_clz(a), __builtin_clzl(b), __builtin_clzll(b), __builtin_ctz(a),
+      __builtin_ctzl(b), __builtin_ctzll(b), __builtin_popcount(a), __builtin_popcountll(b),
+      __builtin_parity(a), __builtin_parityll(b), __builtin_ffs(a), __builtin_ffsll(b),
+      __builtin_clrsb(int(a)), __builtin_clrsbll((long long)b), __builtin_bswap16(a),
+      __builtin_bswap32(a), (long long)__builtin_bswap64(b)};
+  for (int i = 0; i < 18; ++i) y[i] = results[i];
+  if (__builtin_expect(a == 0, 0)) __builtin_trap();
+  if (__builtin_isinf(__builtin_huge_valf()) && __builtin_isnan(__builtin_nan(""))) y[18] = 1;
+  __builtin_memcpy(y + 19, y, 8);
+}"""
+
+
+@each(
+    "a, b", [(1, 1), (0x80000000, 1 << 63), (0x00F01234, 0x0012345678900000), (2**32 - 1, 3 << 40)]
+)
+def test_builtins_of_files(tmp_path, a, b):
+    file = tmp_path / "x.cu"
+    file.write_text(BUILTINS, encoding="utf-8")
+    y = np.zeros(20, np.int64)
+    arguments = (y, np.uint32(a), np.uint64(b))
+    ck.simulator.RawModule(path=str(file)).get_function("k")((1,), (1,), arguments)
+
+    def redundant(x, bits):
+        return bits - 1 - (x ^ (2**bits - 1) if x >> bits - 1 else x).bit_length()
+
+    def swapped(x, size):
+        return int.from_bytes((x % 256**size).to_bytes(size, "little"), "big", signed=size == 8)
+
+    low_a, low_b = ((x & -x).bit_length() for x in (a, b))
+    assert y.tolist() == [
+        *(12, 32 - a.bit_length(), 64 - b.bit_length(), 64 - b.bit_length()),
+        *(low_a - 1, low_b - 1, low_b - 1, a.bit_count(), b.bit_count()),
+        *(a.bit_count() % 2, b.bit_count() % 2, low_a, low_b, redundant(a, 32), redundant(b, 64)),
+        *(swapped(a, 2), swapped(a, 4), swapped(b, 8), 1, 12),
+    ]
+
+
+SYSTEM = """
+#if !defined(__linux__) || !defined(__unix__) || !defined(__x86_64__) || !defined(__NVCC__)
+#error unknown system
+#endif
+#include <bits/stdc++.h>
+using namespace std;
+int main() {
+  register vector<int> v;
+  cout << v.size() << endl;
+}
+extern "C" __global__ void k(int* y) {
+  register int i = max(3, min(9, 7));
+  *y = i;
+}"""
+
+
+@each("header", ["", "#include <cooperative_groups.h>", "#include <cuda/std/atomic>"])
+def test_files_have_what_nvcc_has_on_linux(tmp_path, header):
+    file = tmp_path / "x.cu"
+    file.write_text(header + SYSTEM, encoding="utf-8")
+    y = np.zeros(1, np.int32)
+    ck.simulator.RawModule(path=str(file)).get_function("k")((1,), (1,), (y,))
+    assert y == 7
+
+
+def test_an_old_standard_is_named(tmp_path):
+    file = tmp_path / "x.cu"
+    file.write_text("#include <cuda/std/atomic>\n" + KERNEL.format(3), encoding="utf-8")
+    module = ck.simulator.RawModule(path=str(file), options=("-std=c++11",))
+    with pytest.raises(ck.KernelCompileError, match="; leave out the option -std, or take a later"):
+        module.compile()
+
+
 def test_text_for_nvcc():
     text = "#include <cstdint>\n" + KERNEL.format("std::int32_t(M_PI) + (INT_MAX > 0)")
     y = np.zeros(1, np.int32)
