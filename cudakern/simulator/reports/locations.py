@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.symbols import demangle
+from cudakern.simulator.ptx.symbols import name_variable
 from cudakern.simulator.runtime.abi_parser import read_enumeration
+from cudakern.simulator.sources.source_lines import read_own_stack
+from cudakern.simulator.sources.source_texts import add_texts, find_line
 
 if TYPE_CHECKING:
     import ctypes
@@ -14,11 +17,13 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.launching.operands import Operand
+    from cudakern.simulator.sources.source_texts import Sources
 
 Space = read_enumeration("checker/launch_api.hpp", "ck_sim_space")
 #: An index computed in 32 bits that went below zero is this much too large.
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
+#: Dynamic shared memory, if the kernel has no name for it.
 _DYNAMIC = "dynamic shared memory"
 #: Array, element and a phrase.
 _Location = tuple[int | str | None, int | None, str]
@@ -47,7 +52,7 @@ def locate(observed: ObservedLaunch, raw: ctypes.Structure) -> _Location:
         return _locate_in_shared(observed, raw, space)
     if space is Space.VARIABLE:
         variable = find_variable(observed, raw)
-        name, size = _name_of(variable.name.decode()), variable.bytes
+        name, size = name_variable(variable.name.decode()), variable.bytes
         kind = "constant" if variable.is_constant else "global"
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is Space.NOWHERE:
@@ -69,11 +74,6 @@ def find_operand(observed: ObservedLaunch, raw: ctypes.Structure) -> Operand:
     """Return the array that an access to global memory lies in, or is nearest to."""
     buffer = observed.buffers[raw.object]
     return _nearest(find_operands(observed, raw) or buffer.operands, buffer.start + raw.offset)
-
-
-def _name_of(symbol: str) -> str:
-    """Return the name of a variable, without its namespaces."""
-    return demangle(symbol).rpartition("::")[2]
 
 
 def name_parameter(observed: ObservedLaunch, array: int | str | None) -> str:
@@ -109,8 +109,8 @@ def _locate_in_shared(observed: ObservedLaunch, raw: ctypes.Structure, space: in
             )
         offset -= start if nearest is None else nearest.offset
     if nearest is None:
-        name = said = _DYNAMIC
-        size = observed.dynamic_bytes
+        name, size = _name_dynamic(observed, raw), observed.dynamic_bytes
+        said = name if name == _DYNAMIC else f"dynamic shared array {name}"
     else:
         name, size = nearest.name.decode(), nearest.bytes
         said = f"shared array {name}"
@@ -118,6 +118,23 @@ def _locate_in_shared(observed: ObservedLaunch, raw: ctypes.Structure, space: in
     rest = f" plus {within} bytes" if within else ""
     units = f"in units of {raw.bytes} bytes"
     return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
+
+
+def _name_dynamic(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
+    """Return what the text calls dynamic shared memory: of several names, those in the line."""
+    kernel, ptx = observed.kernel, observed.kernel.module.ptx
+    names = kernel.dynamic_names
+    if len(names) > 1:
+        sources: Sources = {}
+        stack = read_own_stack(raw.site)
+        add_texts(sources, "", ptx, stack)
+        lines = [find_line(sources, "", line) for line in stack]
+        written = (
+            [name for name in names if re.search(rf"\b{re.escape(name)}\b", line)]
+            for line in lines
+        )
+        names = next(filter(None, written), names)
+    return ", ".join(names) or _DYNAMIC
 
 
 def _explain_far_address(observed: ObservedLaunch, raw: ctypes.Structure) -> _Location:
@@ -143,7 +160,7 @@ def _describe_origin(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
         buffer = observed.buffers[raw.origin_object]
         origin = describe_operand(_nearest(buffer.operands, buffer.start + offset))
     elif space is Space.VARIABLE:
-        origin = f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
+        origin = f"variable {name_variable([*observed.kernel.module.variables][raw.origin_object])}"
     elif space is Space.HEAP:
         origin = "memory that malloc gave"
     else:
@@ -159,7 +176,7 @@ def name_array(observed: ObservedLaunch, raw: ctypes.Structure) -> int | str | N
     if space is Space.SHARED:
         return str(observed.kernel.shared_objects[raw.object].name, "utf-8")
     if space is Space.DYNAMIC:
-        return _DYNAMIC
+        return _name_dynamic(observed, raw)
     if space is Space.VARIABLE:
-        return _name_of(find_variable(observed, raw).name.decode())
+        return name_variable(find_variable(observed, raw).name.decode())
     return None

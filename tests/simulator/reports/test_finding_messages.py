@@ -94,7 +94,7 @@ CASES = {
         X, 3, before=TABLE, at="table[i]"),
     "dynamic": case(
         BOUNDS, "rest[i] = 1;",
-        f"write of 4 bytes {OUTSIDE} element 2 of dynamic shared memory of 8 bytes, {UNITS}",
+        f"write of 4 bytes {OUTSIDE} element 2 of dynamic shared array rest of 8 bytes, {UNITS}",
         X, 2, before="extern __shared__ int rest[];", shared_mem=8),
     "variable": case(
         BOUNDS, "x[0] = ns::counts[i];",
@@ -364,7 +364,7 @@ extern "C" __global__ __cluster_dims__(2) void k(int* x, int i, int which) {
     [
         (0, "first", "shared array first"),
         (1, "second", "shared array second"),
-        (2, "dynamic shared memory", "dynamic shared memory"),
+        (2, "rest", "dynamic shared array rest"),
     ],
 )
 def test_shared_memory_of_another_block(which, array, where):

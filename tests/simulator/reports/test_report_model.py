@@ -50,8 +50,8 @@ extern "C" __global__ void k(int* x) {
         names
         == {
             ("constant load", "weights"),
-            *(("shared store", name) for name in ("fixed", "other", "dynamic shared memory")),
-            *(("shared load", name) for name in ("fixed", "other", "dynamic shared memory")),
+            *(("shared store", name) for name in ("fixed", "other", "dynamic")),
+            *(("shared load", name) for name in ("fixed", "other", "dynamic")),
             ("store", "total"),
             ("atomic", 0),
         }
