@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.access_bits import BITS
+from cudakern.simulator.ptx.header_files import is_header
 from cudakern.simulator.reports.locations import name_array, name_parameter
 from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
 from cudakern.simulator.runtime.abi_parser import read_enumeration
@@ -27,7 +28,7 @@ def add_launch(traffic: KernelTraffic, observed: ObservedLaunch) -> None:
     traffic.sampled += observed.sampled
     for row, count in _count_instructions(observed):
         traffic.instructions[row.name] = traffic.instructions.get(row.name, 0) + count
-        if row.file:
+        if row.file and not is_header(row.file):
             source = row.file, row.line
             traffic.executed[source] = traffic.executed.get(source, 0) + count
     known = {_identify(line): line for line in traffic.lines}
