@@ -27,7 +27,7 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.reports.compiler_errors import excerpt_error
 from cudakern.simulator.reports.findings import Finding, format_findings
 from cudakern.simulator.reports.sessions import CheckReport, checked
-from cudakern.simulator.reports.user_files import FileLine, UserFiles
+from cudakern.simulator.reports.user_files import FileLine, find_place
 from cudakern.simulator.sources.source_lines import describe_stack
 from cudakern.values.validation import as_flag, as_integer, require_word
 
@@ -127,7 +127,6 @@ class CheckedRun:
         self.is_open = False
         self.seed = 0
         self.shows_seed = False
-        self.called: list[str] = []  # files of the calls that led to the first finding
         self._options = settings.resident_blocks, settings.strict or strict
         self._block: AbstractContextManager[CheckReport]
         self._calls: TracebackType | None = None
@@ -162,7 +161,6 @@ class CheckedRun:
         self.launches += 1
         if self.report.findings and self._calls is None:
             self._calls = self._build_traceback(sys._getframe(1))  # noqa: SLF001
-            self.called = [*_list_files(self._calls)]
 
     def _build_traceback(self, frame: FrameType | None) -> TracebackType | None:
         """Return the traceback that an error would have at a call of this package.
@@ -178,11 +176,6 @@ class CheckedRun:
                 traceback = TracebackType(traceback, frame, frame.f_lasti, frame.f_lineno or 0)
             frame = frame.f_back
         return traceback
-
-
-def _list_files(traceback: TracebackType | None) -> Iterator[str]:
-    """Yield the files of a traceback, the innermost first."""
-    yield from reversed([frame.f_code.co_filename for frame, _ in walk_tb(traceback)])
 
 
 def _describe_findings(findings: Sequence[Finding]) -> str:
@@ -248,10 +241,7 @@ def complete_report(
         return
     if not isinstance(item, pytest.Function) and isinstance(error, SimulatorError):
         report.longrepr = _represent_alone(error, item)  # all frames of pytest would be shown
-    sources = run.report.sources if found and run else {}
-    called = (*(run.called if run else ()), *_list_files(error.__traceback__ if error else None))
-    files = UserFiles(item, sources, called)
-    places = {finding: files.place(finding) for finding in found or raised}
+    places = {finding: find_place(finding, item) for finding in found or raised}
     _add_section(report, "\n".join(_format_section(places, raised, run)), item)
     for finding, place in places.items():
         about = {"finding": str(finding), "kind": finding.kind, **place._asdict()}
@@ -277,13 +267,6 @@ def _format_section(
         yield f"seed {run.seed}"
     notes = run.report.notes if run else ()
     yield as_text(format_findings((first, *others), notes, width=_COLUMNS))
-    copies = []
-    for finding, (file, line, _, is_own) in places.items():
-        if finding.source is not None and is_own:
-            name = finding.source[0]
-            if not (file.endswith(name) or name.endswith(file)):
-                copies.append(f"{describe_stack((finding.source,))} is {file}:{line}")
-    yield from dict.fromkeys(copies)
 
 
 def _is_expected(item: pytest.Item) -> bool:

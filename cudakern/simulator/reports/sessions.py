@@ -18,6 +18,7 @@ from cudakern.simulator.reports.counting import add_launch
 from cudakern.simulator.reports.findings import Finding, format_findings, merge_findings
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.traffic import KernelTraffic
+from cudakern.simulator.reports.user_files import Origins, describe_origins
 from cudakern.simulator.reports.wording import describe_findings, describe_unchecked
 from cudakern.simulator.sources.source_texts import Sources, add_texts
 from cudakern.values.validation import as_flag, as_integer
@@ -105,10 +106,14 @@ class CheckReport(_LiveReport):
     sources: Sources = field(default_factory=dict, repr=False)
     checks = True
 
+    def __post_init__(self) -> None:
+        """Begin without known origins."""
+        self._origins = Origins(self.sources)
+
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         self.launches += 1
-        if found := describe_findings(observed, self.sources):
+        if found := describe_findings(observed, self.sources, self._origins):
             self.findings[:] = merge_findings((*self.findings, *found))
         self.notes += [note for note in describe_unchecked(observed) if note not in self.notes]
 
@@ -158,6 +163,10 @@ class TrafficReport(_LiveReport):
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     sources: Sources = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        """Begin without known origins."""
+        self._origins = Origins(self.sources)
+
     @property
     def report(self) -> Report:
         """What every output is made of."""
@@ -174,6 +183,8 @@ class TrafficReport(_LiveReport):
         add_launch(kernel, observed)
         for stack in (*(line.stack for line in kernel.lines), [*kernel.executed]):
             add_texts(self.sources, library, module.ptx, stack)
+        for line in kernel.lines:
+            line.origin = self._origins.find(library, line.source)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"
@@ -273,7 +284,10 @@ def _make_error(findings: Sequence[Finding]) -> SimulatorError:
     rest = f"; and {format_count(len(others), 'more finding')}" if others else ""
     message = f"{first.kind}: {first.message}{rest}"
     place = first.block, first.thread
-    return SimulatorError(first.kind, first.kernel, *place, message, tuple(findings))
+    error = SimulatorError(first.kind, first.kernel, *place, message, tuple(findings))
+    for told in describe_origins([first]):
+        error.add_note(told)
+    return error
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.display import notebook
 from cudakern.display.characters import format_count
-from cudakern.simulator.sources.source_lines import SourceLine, describe_stack
+from cudakern.simulator.reports.user_files import describe_place
+from cudakern.simulator.sources.source_lines import SourceLine
 from cudakern.values.layout import SECTOR_BYTES
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ class LineTraffic(Requests):
         What the kernel's text calls the array; empty if that is not known.
     returns : bool
         Whether something uses the result of an atomic. If not, a GPU has a cheaper instruction.
+    origin : (str, int) or None
+        File and line of the user's own that `source` is, as in `Finding`.
 
     Examples
     --------
@@ -129,6 +132,12 @@ class LineTraffic(Requests):
     array: int | str | None = None
     name: str = ""
     returns: bool = True
+    origin: SourceLine | None = None
+
+    @property
+    def place(self) -> str:
+        """Where that is, in words."""
+        return describe_place(self.source, self.origin, self.stack[:2])
 
     def _cells(self) -> tuple[str, ...]:
         """Return the line as texts: place, kind, array, requests, rate, efficiency."""
@@ -139,8 +148,7 @@ class LineTraffic(Requests):
         if self.kind.startswith(("shared", "constant")):
             rate = f"{self.wavefronts_per_request:.2f} wavefronts/request"
         efficiency = f"{self.efficiency:.0%} efficiency" if self.sectors else ""
-        place = describe_stack(self.stack[:2])
-        return place, self.kind, array, f"{self.requests} requests", rate, efficiency
+        return self.place, self.kind, array, f"{self.requests} requests", rate, efficiency
 
     def __str__(self) -> str:
         return "  ".join(cell.strip() for cell in self._cells())
@@ -293,7 +301,7 @@ def _format_row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
         rate = f"{line.sectors_per_request:.2f} sectors"
     moved = (f"{line.bytes_moved:,}", f"{line.efficiency:.0%}") if line.sectors else ("", "")
     figures = f"{line.requests:,}", rate, f"{line.bytes_requested:,}", *moved
-    return (describe_stack(line.stack[:2]), line.kind, label_array(line.array, line.name)), figures
+    return (line.place, line.kind, label_array(line.array, line.name)), figures
 
 
 def _align(lines: list[LineTraffic]) -> Iterator[str]:

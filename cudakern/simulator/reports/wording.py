@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from cudakern.errors import SimulatorError
     from cudakern.simulator.launching.observation import ObservedLaunch
+    from cudakern.simulator.reports.user_files import Origins
     from cudakern.simulator.sources.source_texts import Sources
 
 _Access = TypeVar("_Access", Finding, OtherAccess)
@@ -54,12 +55,24 @@ _UNORDERED = {
 }
 
 
-def describe_findings(observed: ObservedLaunch, sources: Sources) -> list[Finding]:
+def describe_findings(
+    observed: ObservedLaunch, sources: Sources, origins: Origins
+) -> list[Finding]:
     """Return what a launch did wrong; add the texts of the files that this names to the sources."""
     findings = [_describe_finding(observed, raw) for raw in _sort_findings(observed.findings)]
     if observed.failure is not None:
         findings.append(_describe_failure(observed.failure, observed))
-    return [_add_names(finding, observed, sources) for finding in findings]
+    named = [_add_names(finding, observed, sources) for finding in findings]
+    return [_add_origins(finding, origins) for finding in named]
+
+
+def _add_origins(finding: Finding, origins: Origins) -> Finding:
+    """Return a finding with the lines of the user's files that its lines are."""
+    other = finding.other
+    if other is not None:
+        other = replace(other, origin=origins.find(finding.library, other.source, other.column))
+    origin = origins.find(finding.library, finding.source, finding.column)
+    return replace(finding, other=other, origin=origin)
 
 
 def _add_names(finding: Finding, observed: ObservedLaunch, sources: Sources) -> Finding:

@@ -19,7 +19,6 @@ from cudakern.simulator.reports.html.parts import (
     format_number,
 )
 from cudakern.simulator.reports.traffic import GLOBAL, Requests, add_up, count_unwanted, label_array
-from cudakern.simulator.sources.source_lines import describe_stack
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -153,7 +152,7 @@ def _tabulate_lines(placed: _Placed) -> Table:
     rows = [
         (
             Cell(
-                describe_stack(line.stack[:2]),
+                line.place,
                 link=place[0].anchor(place[1]) if place else "",
                 is_code=True,
             ),
