@@ -121,6 +121,7 @@ class CheckedRun:
 
     def __init__(self, item: pytest.Item, marked: Settings | None, *, strict: bool) -> None:
         settings = marked or Settings()
+        self._file = str(item.path)
         self._folder = f"{item.config.rootpath}{os.sep}"
         self.needs_launches = marked is not None and settings.launches == "some"
         self.launches = 0
@@ -134,6 +135,7 @@ class CheckedRun:
     def __enter__(self) -> Self:
         self._block = checked(self.seed, *self._options)
         self.report = self._block.__enter__()
+        self.report.origins.files.append(self._file)
         observation.watchers.append(self._watch)
         self.is_open = True
         return self
@@ -148,6 +150,7 @@ class CheckedRun:
             self._block.__exit__(None, None, None)
         except SimulatorError as found:
             if error is None:
+                vars(found).pop("__notes__", None)  # the section on findings says that
                 raise found.with_traceback(self._calls) from None
             if isinstance(error, Exception | pytest.fail.Exception):
                 note = _describe_findings(self.report.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.access_bits import BITS
@@ -23,6 +24,8 @@ _ACTIONS = [code.name.lower() for code in read_enumeration("checker/traffic.hpp"
 
 def add_launch(traffic: KernelTraffic, observed: ObservedLaunch) -> None:
     """Add what one launch moved and executed to the traffic of its kernel."""
+    if not traffic.launches:
+        traffic.types = (*_list_types(observed),)
     traffic.launches += 1
     traffic.blocks += observed.blocks
     traffic.sampled += observed.sampled
@@ -37,6 +40,14 @@ def add_launch(traffic: KernelTraffic, observed: ObservedLaunch) -> None:
         if first is not line:
             first.include(line)
     traffic.lines[:] = known.values()
+
+
+def _list_types(observed: ObservedLaunch) -> Iterator[str]:
+    """Yield the dtypes of the arrays among a raw kernel's arguments, in their order."""
+    operands = (operand for buffer in observed.buffers for operand in buffer.operands)
+    for operand in sorted(operands, key=lambda o: o.parameter_offset or 0):
+        if operand.dtype is not None and operand.parameter_offset is not None:
+            yield str(operand.dtype)
 
 
 def _identify(line: LineTraffic) -> tuple[object, ...]:
@@ -67,6 +78,8 @@ def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
             stack=stack,
             array=array,
             name=name_parameter(observed, array),
+            neighbours=raw.neighbours,
+            strides=Counter({raw.stride: raw.alike} if 2 * raw.alike > raw.neighbours else {}),
             returns=not site.opcode.startswith(b"red.")
             and (action != "atomic" or bool(site.access & BITS["returns"])),
         )

@@ -79,7 +79,7 @@ def _record_kernel(kernel: KernelTraffic) -> dict[str, Any]:
         "executed": [
             {**_record_line(line), "instructions": count} for line, count in kernel.executed.items()
         ],
-        **_pick(kernel, ("instructions", "metrics")),
+        **_pick(kernel, ("instructions", "metrics", "types")),
     }
 
 
@@ -92,4 +92,6 @@ def _record_traffic(line: LineTraffic) -> dict[str, Any]:
         "stack": [*map(_record_line, line.stack)],
         **_pick(line, ("returns", *_REQUESTS)),
         "efficiency": line.efficiency if line.sectors else None,
+        "distance": line.distance,
+        "advice": line.advice or None,
     }

@@ -17,7 +17,7 @@ from cudakern.simulator.reports import json_report, notebook
 from cudakern.simulator.reports.counting import add_launch
 from cudakern.simulator.reports.findings import Finding, format_findings, merge_findings
 from cudakern.simulator.reports.report import Report
-from cudakern.simulator.reports.traffic import KernelTraffic
+from cudakern.simulator.reports.traffic import KernelTraffic, format_kernels
 from cudakern.simulator.reports.user_files import Origins, describe_origins
 from cudakern.simulator.reports.wording import describe_findings, describe_unchecked
 from cudakern.simulator.sources.source_texts import Sources, add_texts
@@ -93,7 +93,7 @@ class CheckReport(_LiveReport):
     >>> with ck.simulator.checked(seed=3) as report:
     ...     x = ck.gather([1, 2, 3], [0])
     >>> print(report)
-    nothing found in 1 launches
+    nothing found in 1 launch
     """
 
     seed: int = 0
@@ -108,12 +108,12 @@ class CheckReport(_LiveReport):
 
     def __post_init__(self) -> None:
         """Begin without known origins."""
-        self._origins = Origins(self.sources)
+        self.origins = Origins(self.sources)
 
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         self.launches += 1
-        if found := describe_findings(observed, self.sources, self._origins):
+        if found := describe_findings(observed, self.sources, self.origins):
             self.findings[:] = merge_findings((*self.findings, *found))
         self.notes += [note for note in describe_unchecked(observed) if note not in self.notes]
 
@@ -125,7 +125,8 @@ class CheckReport(_LiveReport):
         return Report(*options, self.launches, findings, notes, sources=self.sources)
 
     def __str__(self) -> str:
-        found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
+        launches = format_count(self.launches, "launch", "es")
+        found = [*map(str, self.findings)] or [f"nothing found in {launches}"]
         return "\n".join((*found, *self.notes))
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
@@ -165,7 +166,7 @@ class TrafficReport(_LiveReport):
 
     def __post_init__(self) -> None:
         """Begin without known origins."""
-        self._origins = Origins(self.sources)
+        self.origins = Origins(self.sources)
 
     @property
     def report(self) -> Report:
@@ -184,10 +185,10 @@ class TrafficReport(_LiveReport):
         for stack in (*(line.stack for line in kernel.lines), [*kernel.executed]):
             add_texts(self.sources, library, module.ptx, stack)
         for line in kernel.lines:
-            line.origin = self._origins.find(library, line.source)
+            line.origin = self.origins.find(library, line.source)
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self.kernels)) or "no launches"
+        return format_kernels(self.kernels)
 
 
 @contextmanager
@@ -357,7 +358,7 @@ def traffic(
     >>> kernel.bytes_requested, kernel.stores.sectors_per_request
     (248, 4.0)
     >>> print(kernel.lines[0])
-    f.cu:1  load  argument 0 (x)  1 requests  4.00 sectors/request  97% efficiency
+    f.cu:1  load  argument 0 (x)  1 request  4.00 sectors/request  97% efficiency
 
     A few blocks are enough to know a large launch:
 

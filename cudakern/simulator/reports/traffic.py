@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from cudakern.display import notebook
 from cudakern.display.characters import format_count
+from cudakern.simulator.reports.advice import advise
 from cudakern.simulator.reports.user_files import describe_place
 from cudakern.simulator.sources.source_lines import SourceLine
 from cudakern.values.layout import SECTOR_BYTES
@@ -69,11 +71,16 @@ class Requests:
 
     @property
     def efficiency(self) -> float:
-        """Bytes requested over bytes moved; NaN if none moved.
+        """Bytes requested over bytes moved, at most 1; NaN if none moved.
 
-        0.125 for lanes that access 4 bytes of a sector each; above 1 where lanes share bytes.
+        0.125 for lanes that access 4 bytes of a sector each; 1 for a broadcast.
         """
-        return self.bytes_requested / self.bytes_moved if self.sectors else float("nan")
+        return min(1.0, self.bytes_requested / self.bytes_moved) if self.sectors else float("nan")
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether threads ask for more bytes than move, since several read the same ones."""
+        return self.bytes_requested > self.bytes_moved > 0
 
     @property
     def sectors_per_request(self) -> float:
@@ -116,6 +123,11 @@ class LineTraffic(Requests):
         Whether something uses the result of an atomic. If not, a GPU has a cheaper instruction.
     origin : (str, int) or None
         File and line of the user's own that `source` is, as in `Finding`.
+    neighbours : int
+        Pairs of neighbouring lanes that access it together, in the blocks that ran.
+    strides : dict of int to int
+        Bytes from the access of such a lane to that of the next one, and how many pairs at least
+        are so far apart; only of distances that more than half of an instruction's pairs have.
 
     Examples
     --------
@@ -133,6 +145,29 @@ class LineTraffic(Requests):
     name: str = ""
     returns: bool = True
     origin: SourceLine | None = None
+    neighbours: int = 0
+    strides: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def distance(self) -> int | None:
+        """How many bytes neighbouring threads are apart; None if there is no one answer.
+
+        Of several instructions of the line, that of the one with the largest distance.
+        """
+        is_known = 2 * self.strides.total() > self.neighbours
+        return max(map(abs, self.strides), default=None) if is_known else None
+
+    @property
+    def advice(self) -> str:
+        """What to change if less than half of what moves was asked for; otherwise empty."""
+        return advise(self)
+
+    def include(self, other: Requests) -> None:
+        """Add other requests to these."""
+        super().include(other)
+        if isinstance(other, LineTraffic):
+            self.neighbours += other.neighbours
+            self.strides.update(other.strides)
 
     @property
     def place(self) -> str:
@@ -148,7 +183,9 @@ class LineTraffic(Requests):
         if self.kind.startswith(("shared", "constant")):
             rate = f"{self.wavefronts_per_request:.2f} wavefronts/request"
         efficiency = f"{self.efficiency:.0%} efficiency" if self.sectors else ""
-        return self.place, self.kind, array, f"{self.requests} requests", rate, efficiency
+        efficiency = "broadcast" if self.is_broadcast else efficiency
+        requests = format_count(self.requests, "request")
+        return self.place, self.kind, array, requests, rate, efficiency
 
     def __str__(self) -> str:
         return "  ".join(cell.strip() for cell in self._cells())
@@ -175,6 +212,8 @@ class KernelTraffic:
         PTX instructions that warps executed, by name with all modifiers.
     executed : dict of (str, int) to int
         PTX instructions that warps executed, by file and line of the user's own.
+    types : tuple of str
+        The dtypes of the arrays among its arguments, in the first launch.
     blocks, sampled : int
         Blocks of all launches; and those that ran, whose figures are scaled to all.
 
@@ -196,6 +235,7 @@ class KernelTraffic:
     blocks: int = 0
     sampled: int = 0
     executed: dict[SourceLine, int] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
 
     def total(self, *kinds: str) -> Requests:
         """Return the sum over lines of these kinds."""
@@ -232,10 +272,11 @@ class KernelTraffic:
         return self.sectors * SECTOR_BYTES
 
     def __str__(self) -> str:
-        head = f"{self.kernel}: {self.launches} launches, {self.bytes_requested} bytes requested, "
-        head += f"{self.bytes_moved} bytes moved"
+        launches = format_count(self.launches, "launch", "es")
+        head = f"{self.kernel}: {launches}, {format_count(self.bytes_requested, 'byte')} requested"
+        head += f", {format_count(self.bytes_moved, 'byte')} moved"
         if self.sampled != self.blocks:
-            head += f", by {self.sampled} of {self.blocks} blocks"
+            head += f", by {self.sampled:,} of {format_count(self.blocks, 'block')}"
         return "\n".join((head, *_align(self.lines)))
 
     def _repr_html_(self) -> str:
@@ -281,6 +322,26 @@ class KernelTraffic:
         return found
 
 
+def tell_apart(kernels: Iterable[KernelTraffic]) -> list[KernelTraffic]:
+    """Return kernels with names that differ: those of one name have their arrays' types in it."""
+    listed = [*kernels]
+    counts = Counter(kernel.kernel for kernel in listed)
+    names = [
+        f"{k.kernel}({', '.join(k.types)})" if counts[k.kernel] > 1 else k.kernel for k in listed
+    ]
+    counts, seen = Counter(names), Counter[str]()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        ending = f" #{seen[name]}" if counts[name] > 1 else ""
+        listed[i] = replace(listed[i], kernel=f"{name}{ending}")
+    return listed
+
+
+def format_kernels(kernels: Iterable[KernelTraffic]) -> str:
+    """Return the traffic of kernels as a terminal shows it."""
+    return "\n\n".join(map(str, tell_apart(kernels))) or "no launches"
+
+
 def count_unwanted(requests: Requests) -> int:
     """Return how many bytes move for nothing; a number below 0 where lanes share bytes."""
     return requests.bytes_moved - requests.bytes_requested
@@ -299,7 +360,8 @@ def _format_row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
     rate = f"{line.wavefronts_per_request:.2f} wavefronts"
     if line.sectors:
         rate = f"{line.sectors_per_request:.2f} sectors"
-    moved = (f"{line.bytes_moved:,}", f"{line.efficiency:.0%}") if line.sectors else ("", "")
+    efficiency = "broadcast" if line.is_broadcast else f"{line.efficiency:.0%}"
+    moved = (f"{line.bytes_moved:,}", efficiency) if line.sectors else ("", "")
     figures = f"{line.requests:,}", rate, f"{line.bytes_requested:,}", *moved
     return (line.place, line.kind, label_array(line.array, line.name)), figures
 
@@ -308,6 +370,8 @@ def _align(lines: list[LineTraffic]) -> Iterator[str]:
     """Yield lines whose cells stand in columns."""
     rows = [line._cells() for line in lines]  # noqa: SLF001  of this module
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    for line, row in zip(lines, rows, strict=True):
         cells = zip(row, widths, "<<<>>>", strict=True)
         yield "  " + "  ".join(f"{cell:{side}{width}}" for cell, width, side in cells).rstrip()
+        if line.advice:
+            yield f"    {line.advice}"

@@ -63,6 +63,7 @@ class Origins:
 
     def __init__(self, sources: Sources, error: Exception | None = None) -> None:
         self._sources, self._error = sources, error
+        self.files: list[str] = []  # that are likely to have kernels, besides those of the calls
         self._known: dict[tuple[str, SourceLine, int | None], SourceLine | None] = {}
         self._homes: dict[tuple[str, str], list[str]] = {}  # files that have a text, none or one
 
@@ -87,7 +88,7 @@ class Origins:
             return None
         text = library, source[0]
         kernel = [_unescape(line).strip() for line in self._sources[text].split("\n")]
-        near = [*dict.fromkeys(_list_callers(self._error))]
+        near = [*dict.fromkeys((*_list_callers(self._error), *self.files))]
         found = None
         if text in self._homes:
             found = _find_in(self._homes[text], kernel, source[1], needs_most=False)
@@ -137,6 +138,8 @@ def _list_callers(error: Exception | None) -> Iterator[str]:
     outer = (frame for frame, _ in walked if not is_inside(frame))
     for i, frame in enumerate(outer):
         file = frame.f_code.co_filename
+        if file.startswith("<") and name_cell(file) == file:  # made by exec, as of a doctest
+            file = str(frame.f_globals.get("__file__", file))
         if i == 0 or not _is_foreign(Path(file)):
             yield file
 
@@ -148,7 +151,8 @@ def _list_beside(files: Iterable[str]) -> Iterator[str]:
 
 
 def _list_imported() -> Iterator[str]:
-    """Yield the user's other modules."""
+    """Yield the user's other modules, and cells of a notebook, the latest first."""
+    yield from (file for file in [*linecache.cache][::-1] if name_cell(file) != file)
     for module in [*sys.modules.values()]:
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file.endswith(".py") and not _is_foreign(Path(file)):
@@ -237,9 +241,9 @@ def _has_line(path: Path, source: SourceLine, code: str) -> bool:
 def _find_line(kernel: list[str], k: int, text: str, *, needs_most: bool) -> tuple[int, int]:
     """Return the line of a text that is most likely line k of a kernel, after how likely that is.
 
-    Each neighbour that is found votes, with its characters, for where the kernel begins. A template
-    that is filled in changes lines: more than half of the neighbours must vote, or line k itself if
-    it `needs_most` not.
+    Each neighbour that is found votes, with its characters, for where the kernel begins. More than
+    half must vote, also for line k, or three quarters for another line: a template that is filled
+    in changes lines. Unless it `needs_most`, one of both is enough.
     """
     begins: Counter[int] = Counter()
     lines: list[str] = []
@@ -254,7 +258,8 @@ def _find_line(kernel: list[str], k: int, text: str, *, needs_most: bool) -> tup
         for begin, votes in begins.items()
         if votes >= _LEAST
         and 0 <= begin + k < len(lines)
-        and (votes > most // 2 or (not needs_most and kernel[k] in lines[begin + k]))
+        and (votes > most // 2) + (votes > most * 3 // 4) + (kernel[k] in lines[begin + k])
+        > needs_most
     ]
     return max(found, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
 

@@ -324,7 +324,7 @@ extern "C" __global__ void k(int* x, int n) {
         RawKernel(code, "k")((1,), (64,), (np.zeros(64, np.int32), 1))
     (line,) = report.kernels[0].lines
     assert line.source == line.stack[0] == ("k.cu", 13)
-    assert re.match(rf"{at}  store  argument 0", str(line))
+    assert re.match(rf"{at} is [\w/]+\.py:\d+  store  argument 0", str(line))
     (finding,) = findings_of(code, X, 2, block=64)
     at = r"k\.cu:15 \(in cub/block/block_store\.cuh:\d+\)"
     assert re.match(rf"{at}: write of 4 .* with the write at {at} by block", finding.message)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from cudakern.simulator.reports.findings import Finding
-from cudakern.simulator.reports.user_files import UserFiles
+from cudakern.simulator.reports.user_files import Origins, describe_origins, find_place
 from tests.helpers.rows import each
 
 KERNEL = """\
@@ -41,10 +41,24 @@ class Item:
         return self.path, 41, "test"
 
 
+def raised_in(*paths):
+    """Return an error that a call in the last of these files raises, and calls in the others."""
+    error, calls = ZeroDivisionError(), None
+    for path in reversed(paths):
+        try:
+            exec(compile("1 / 0", str(path), "exec"))  # noqa: S102  nothing but that
+        except ZeroDivisionError as raised:
+            frame = raised.__traceback__.tb_next
+            calls = type(frame)(calls, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return error.with_traceback(calls)
+
+
 @pytest.fixture
 def placed(tmp_path, monkeypatch):
     """Return a function that finds a kernel's line in a test file with a given text."""
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    monkeypatch.delitem(sys.modules, __name__)  # which has the kernel, too
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").mkdir()
 
     def find(text, kernel=KERNEL, line=5, file="f.cu", called=()):
@@ -54,8 +68,9 @@ def placed(tmp_path, monkeypatch):
         column = len(code) - len(code.lstrip()) + 1
         source = (file, line)
         finding = Finding("race", "f", (0,), (0,), source, (source,), 0, 0, "message", code=code)
-        files = UserFiles(Item(path), {("", file): kernel}, [str(path) for path in called])
-        return files.place(replace(finding, column=column))
+        origins = Origins({("", file): kernel}, raised_in(path, *called))
+        origin = origins.find("", source, column)
+        return find_place(replace(finding, column=column, origin=origin), Item(path))
 
     return find
 
@@ -74,6 +89,7 @@ WRITTEN = {
     "behind a kernel like it": "\n".join(
         f'CODE = """{kernel}"""' for kernel in (KERNEL.replace("= 3", "= 4"), KERNEL)
     ),
+    "in an f-string": 'CODE = f"""' + KERNEL.replace("{", "{{").replace("}", "}}") + '"""\n',
     "with windows' ends of lines": f'CODE = """{KERNEL}"""\n'.replace("\n", "\r\n"),
 }
 
