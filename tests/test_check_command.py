@@ -209,10 +209,11 @@ def test_seeds_traffic_and_files(check, tmp_path):
     processes = re.findall(r"^(\d+) False$", result.stdout, re.MULTILINE)
     assert len({*processes}) == 3
     _, some, every = re.split(r"(?=with seeds?)", result.stdout)
-    every, first, *traffic = re.split(r"\n\n(?=odd:|total: 1|cudakern:)", every)
+    every, first, *traffic = re.split(r"\n\n(?=odd:|total\(|cudakern:)", every)
     assert first.startswith("odd: 1 launch, ")
     assert [text.partition("\n")[0] for text in traffic] == [
-        *["total: 1 launch, 516 bytes requested, 544 bytes moved"] * 2,
+        "total(float32, float32) #1: 1 launch, 516 bytes requested, 544 bytes moved",
+        "total(float32, float32) #2: 1 launch, 516 bytes requested, 544 bytes moved",
         "cudakern: 2 findings in 9 launches",
     ]
     row = r"\n  module.cu:3 is folder/script.py:6 +load +argument 0 \(x\) +4 requests +4.00 sectors"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.access_bits import BITS
@@ -71,6 +70,7 @@ def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
     for raw in observed.traffic:
         stack, array = read_own_stack(raw.site), name_array(observed, raw)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
+        is_known = 2 * raw.alike > raw.neighbours
         site, action = raw.site.contents, _ACTIONS[raw.action]
         line = LineTraffic(
             kind=f"{_MEMORIES[raw.memory]} {action}".removeprefix("global "),
@@ -78,8 +78,8 @@ def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
             stack=stack,
             array=array,
             name=name_parameter(observed, array),
-            neighbours=raw.neighbours,
-            strides=Counter({raw.stride: raw.alike} if 2 * raw.alike > raw.neighbours else {}),
+            neighbours=_scale(raw.neighbours, observed),
+            strides={raw.stride: _scale(raw.alike, observed)} if is_known else {},
             returns=not site.opcode.startswith(b"red.")
             and (action != "atomic" or bool(site.access & BITS["returns"])),
         )

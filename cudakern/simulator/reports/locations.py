@@ -29,6 +29,11 @@ _DYNAMIC = "dynamic shared memory"
 _Location = tuple[int | str | None, int | None, str]
 
 
+def count_bytes(number: int) -> str:
+    """Return a number of bytes as messages say it."""
+    return f"{number} byte{'s' * (number != 1)}"
+
+
 def find_operands(observed: ObservedLaunch, raw: ctypes.Structure) -> list[Operand]:
     """Return the arrays that an access to global memory lies in."""
     buffer = observed.buffers[raw.object]
@@ -54,7 +59,7 @@ def locate(observed: ObservedLaunch, raw: ctypes.Structure) -> _Location:
         variable = find_variable(observed, raw)
         name, size = name_variable(variable.name.decode()), variable.bytes
         kind = "constant" if variable.is_constant else "global"
-        return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
+        return name, None, f"byte {raw.offset} of {kind} variable {name} of {count_bytes(size)}"
     if space is Space.NOWHERE:
         return _explain_far_address(observed, raw) if raw.bytes else (None, None, "")
     phrases = {
@@ -92,7 +97,7 @@ def _locate_in_operand(operand: Operand, address: int) -> tuple[int | str, int, 
     index, within = divmod(address - operand.address, operand.layout.itemsize)
     name = describe_operand(operand)
     name += f" ({operand.parameter})" if operand.parameter else ""
-    rest = f" plus {within} bytes" if within else ""
+    rest = f" plus {count_bytes(within)}" if within else ""
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
@@ -115,9 +120,9 @@ def _locate_in_shared(observed: ObservedLaunch, raw: ctypes.Structure, space: in
         name, size = nearest.name.decode(), nearest.bytes
         said = f"shared array {name}"
     index, within = divmod(offset, max(raw.bytes, 1))
-    rest = f" plus {within} bytes" if within else ""
-    units = f"in units of {raw.bytes} bytes"
-    return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
+    rest = f" plus {count_bytes(within)}" if within else ""
+    units = f"in units of {count_bytes(raw.bytes)}"
+    return name, index, f"element {index}{rest} of {said} of {count_bytes(size)}{block}, {units}"
 
 
 def _name_dynamic(observed: ObservedLaunch, raw: ctypes.Structure) -> str:

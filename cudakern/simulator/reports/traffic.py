@@ -124,7 +124,7 @@ class LineTraffic(Requests):
     origin : (str, int) or None
         File and line of the user's own that `source` is, as in `Finding`.
     neighbours : int
-        Pairs of neighbouring lanes that access it together, in the blocks that ran.
+        Pairs of neighbouring lanes that access it together.
     strides : dict of int to int
         Bytes from the access of such a lane to that of the next one, and how many pairs at least
         are so far apart; only of distances that more than half of an instruction's pairs have.
@@ -146,7 +146,7 @@ class LineTraffic(Requests):
     returns: bool = True
     origin: SourceLine | None = None
     neighbours: int = 0
-    strides: Counter[int] = field(default_factory=Counter)
+    strides: dict[int, int] = field(default_factory=dict)
 
     @property
     def distance(self) -> int | None:
@@ -154,7 +154,7 @@ class LineTraffic(Requests):
 
         Of several instructions of the line, that of the one with the largest distance.
         """
-        is_known = 2 * self.strides.total() > self.neighbours
+        is_known = 2 * sum(self.strides.values()) > self.neighbours
         return max(map(abs, self.strides), default=None) if is_known else None
 
     @property
@@ -167,7 +167,7 @@ class LineTraffic(Requests):
         super().include(other)
         if isinstance(other, LineTraffic):
             self.neighbours += other.neighbours
-            self.strides.update(other.strides)
+            self.strides = dict(Counter(self.strides) + Counter(other.strides))
 
     @property
     def place(self) -> str:

@@ -9,6 +9,7 @@ from cudakern.simulator.ptx.access_bits import BITS, SCOPES
 from cudakern.simulator.reports.findings import Finding, OtherAccess
 from cudakern.simulator.reports.locations import (
     Space,
+    count_bytes,
     describe_operand,
     find_operand,
     find_operands,
@@ -223,7 +224,7 @@ def _describe_access(access: int, size: int) -> str:
     what = "read"
     if access & BITS["writes"]:
         what = "atomic update" if access & BITS["atomic"] else "write"
-    return f"{what} of {size} bytes" if size else what
+    return f"{what} of {count_bytes(size)}" if size else what
 
 
 def _describe_requirement(observed: ObservedLaunch, raw: ctypes.Structure) -> str:

@@ -16,6 +16,7 @@ from cudakern.simulator.reports import notebook
 from cudakern.simulator.reports.ipython import format_error
 from tests.helpers.pages import CONTRAST, Page
 from tests.helpers.processes import printed
+from tests.helpers.readmes import read
 from tests.helpers.recorded_cupy import on_device, recorded
 
 TOTAL = """extern "C" __global__ void total(const float* x, float* y) {
@@ -27,6 +28,11 @@ TOTAL = """extern "C" __global__ void total(const float* x, float* y) {
   }
   if (threadIdx.x == 0) *y = s[0];
 }"""
+
+
+#: This file, and the number of the kernel's first line there.
+FILE = "tests/simulator/reports/test_notebook.py"
+FIRST = read(FILE).partition("void total(")[0].count("\n") + 1
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +100,8 @@ def test_a_report_of_traffic(traffic):
     assert told.startswith(
         "total: 1 launch of 1 block; 516 bytes requested, 544 moved, 95% efficiency "
         "line access array requests a request bytes requested bytes moved efficiency "
-        "total.cu:8 store y 1 1.00 sectors 4 32 12% "
-        "total.cu:3 load x 4 4.00 sectors 512 512 100% "
+        f"total.cu:8 is {FILE}:{FIRST + 7} store y 1 1.00 sectors 4 32 12% "
+        f"total.cu:3 is {FILE}:{FIRST + 2} load x 4 4.00 sectors 512 512 100% "
     )
     assert "shared load s " in told
     assert text_of(traffic) == f"memory traffic of 1 kernel {told}"
@@ -203,6 +209,7 @@ KernelCompileError: f.cu: the kernel must compile; f.cu(4): error: identifier "s
     |                      ^
   5 |   int i = "a";
   6 | }
+f.cu:4 is Cell In[4]:4
 and 1 more error: error.log has all
 
 Cell In[4], line 1: launch(ck.simulator.RawKernel(\"\"\"#include <cmath>
