@@ -90,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
         console.show("")
     if checks.notes:
         console.show_lines(format_findings((), checks.notes))
+        console.show("")
     if options.traffic:
         console.show(f"{_describe_traffic(traffic)}\n")
     _write_files(options, checks, traffic)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from cudakern.simulator.reports.findings import Finding
-from cudakern.simulator.reports.user_files import Origins, describe_origins, find_place
+from cudakern.display.styled_text import as_text
+from cudakern.errors import SimulatorError
+from cudakern.simulator import checked, traffic
+from cudakern.simulator.reports.findings import Finding, format_findings
+from cudakern.simulator.reports.html import page
+from cudakern.simulator.reports.user_files import Origins, find_place
+from tests.helpers.pages import Page
 from tests.helpers.rows import each
+from tests.simulator.launches import schema
 
 KERNEL = """\
 __global__ void f(int* x, int n) {
@@ -163,3 +171,76 @@ def test_the_root_is_that_of_the_repository(placed, tmp_path, monkeypatch):
     for folder, file in (("tests", "test_f.py"), ("elsewhere", TEST)):
         monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / folder))
         assert placed(f'"""{KERNEL}"""').file == file
+
+
+ONE_LINE = 'extern "C" __global__ void f(int* x) { int i = threadIdx.x; x[i + 3] = 1; }'
+FIRST, SECOND, THIRD = ONE_LINE[:38], ONE_LINE[38:60], ONE_LINE[60:]
+PIECES = f"a = 1\nCODE = ('{FIRST}'\n '{SECOND}'\n '{THIRD}')\n"
+FORMATTED = ONE_LINE.replace("{", "{{").replace("}", "}}").replace("3", "{N}")
+
+
+@each(
+    "text, column, line",
+    [
+        (PIECES, ONE_LINE.index("x[i") + 1, 4),
+        (PIECES, ONE_LINE.index("int i") + 1, 3),
+        (f"N = 3\n\nCODE = f'{FORMATTED}'\n", ONE_LINE.index("x[i") + 1, 3),
+        (f'A = 1\nCODE = "{ONE_LINE}"\n'.replace('"C"', r"\"C\""), 1, 2),
+        ("x[i + 5] = 1;\n", ONE_LINE.index("x[i") + 1, None),
+    ],
+)
+def test_a_kernel_in_one_line(tmp_path, monkeypatch, text, column, line):
+    monkeypatch.delitem(sys.modules, __name__, raising=False)
+    (tmp_path / "script.py").write_text(text)
+    origins = Origins({("", "f.cu"): ONE_LINE}, raised_in(tmp_path / "script.py"))
+    found = origins.find("", ("f.cu", 1), column)
+    assert found == (None if line is None else (str(tmp_path / "script.py"), line))
+
+
+def test_what_many_kernels_have_in_common_is_no_origin(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, __name__)
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f()\n{\n"
+    (tmp_path / "other.py").write_text(f'CODE = """{head}  ret;\n}}\n"""\n')
+    monkeypatch.setitem(sys.modules, "other", SimpleNamespace(__file__=f"{tmp_path}/other.py"))
+    ptx = f"{head}  st.global.u32 [%rd1], %r1;\n  st.global.u32 [%rd2], %r2;\n}}\n"
+    assert Origins({("", "f.cu"): ptx}, raised_in("script.py")).find("", ("f.cu", 6)) is None
+
+
+SCRIPT = """\
+import numpy as np
+import cudakern as ck
+
+CODE = '''extern "C" __global__ void shift(const int* x, int* y) {
+  y[threadIdx.x] = x[threadIdx.x + 1];
+}'''
+
+def run():
+    shift = ck.simulator.RawKernel(CODE, "shift")
+    shift((1,), (4,), (np.zeros(4, np.int32), np.zeros(4, np.int32)))
+"""
+
+
+def test_reports_of_a_script_tell_its_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    names = {"__name__": "script"}
+    exec(compile(SCRIPT, str(path), "exec"), names)  # noqa: S102  our own
+    line = SCRIPT.partition("  y[")[0].count("\n") + 1
+    with pytest.raises(SimulatorError) as caught, checked() as report, traffic() as moved:
+        thread = threading.Thread(target=names["run"])
+        thread.start()
+        thread.join()
+    (finding,) = caught.value.findings
+    assert (finding.source, finding.origin) == (("shift.cu", 2), (str(path), line))
+    told = f"shift.cu:2 is script.py:{line}"
+    assert caught.value.__notes__ == [told]
+    assert as_text(format_findings([finding])).endswith(f"\n{told}")
+    assert {row.origin for row in moved.kernels[0].lines} == {finding.origin}
+    assert str(moved).count(f"  {told}  ") == 2
+    for session in (report, moved):
+        record = json.loads(session.json())
+        schema()(record)
+        rows = record.get("findings") or record["kernels"][0]["lines"]
+        assert all(row["origin"] == {"file": "script.py", "line": line} for row in rows)
+        assert told in Page(page.render(session.report)).texts["main"]
