@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel, checked, traffic
+from cudakern.simulator import RawKernel, RawModule, checked, traffic
 from tests.helpers.rows import each
 from tests.simulator.launches import findings_of, schema
 
@@ -344,6 +344,50 @@ extern "C" __global__ void k(int* x) {
             RawKernel(code, "k")((1,), (32,), (X,))
         assert caught.value.kind == DIVERGENCE
         assert re.match(f"(barrier_divergence: )?{place}", caught.value.message)
+
+
+NAMES = """namespace ns {
+extern __shared__ volatile double d[];
+__device__ __noinline__ void put(int i) { d[i] = 1; }
+}
+extern "C" __global__ void k(int n) {
+  extern __shared__ volatile int s[];
+  extern __shared__ volatile short t[];
+  if (n == 0) s[threadIdx.x + 8] = 1;
+  if (n == 1) t[threadIdx.x + 16] = 1;
+  volatile int* const p = n == 2 ? s : s + 1;
+  if (n == 2) p[threadIdx.x + 8] = 1;
+}
+extern "C" __global__ void of_a_function(int n) { ns::put(n); }
+"""
+
+
+@each(
+    "kernel, n, array, where",
+    [
+        ("k", 0, "s", "element 8 of dynamic shared array s of 32 bytes"),
+        ("k", 1, "t", "element 16 of dynamic shared array t of 32 bytes"),
+        ("k", 2, "s, t", "element 8 of dynamic shared array s, t of 32 bytes"),
+        ("of_a_function", 4, "d", "element 4 of dynamic shared array d of 32 bytes"),
+    ],
+)
+def test_names_of_dynamic_shared_memory(kernel, n, array, where):
+    module = RawModule(code=NAMES)
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function(kernel)((1,), (1,), (n,), shared_mem=32)
+    (finding,) = caught.value.findings
+    assert finding.array == array
+    assert where in finding.message
+
+
+def test_one_byte_is_one():
+    code = """extern "C" __global__ void k(int i) {
+  __shared__ volatile char only;
+  (&only)[i] = 1;
+}"""
+    (finding,) = findings_of(code, 1)
+    told = "element 1 of shared array only of 1 byte, in units of 1 byte"
+    assert f"write of 1 byte {OUTSIDE} {told} (" in finding.message
 
 
 CLUSTER = """#include <cooperative_groups.h>

@@ -172,14 +172,15 @@ from traitlets.config import Config
 config = Config()
 config.HistoryManager.enabled = False
 shell = InteractiveShell.instance(config=config)
-shell.push({"np": np, "ck": ck, "TOTAL": TOTAL})
+shell.push({"np": np, "ck": ck})
 for cell in CELLS:
     shell.run_cell(cell, store_history=True)
 """
 
 
 CELLS = (
-    """total = ck.simulator.RawKernel(TOTAL, "total")
+    f"""code = '''{TOTAL}'''
+total = ck.simulator.RawKernel(code, "total")
 x, y = np.ones(128, np.float32), np.zeros(1, np.float32)""",
     "with ck.simulator.checked():\n    total((1,), (128,), (x, y))",
     "def launch(kernel):\n    kernel((1,), (1,), ())",
@@ -199,6 +200,7 @@ barrier does, nor a release with an acquire (block (0, 0, 0), thread (24, 0, 0))
   total.cu:6 |     if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
              |                             ^ read by block (0, 0, 0), thread (24, 0, 0) and 31 more
              |                               write by block (0, 0, 0), thread (56, 0, 0)
+total.cu:6 is Cell In[1]:6
 
 Cell In[2], line 1: with ck.simulator.checked():
 KernelCompileError: f.cu: the kernel must compile; f.cu(4): error: identifier "scael" is undefined
@@ -218,7 +220,7 @@ Cell In[3], line 2: kernel((1,), (1,), ())
 
 
 def test_errors_in_cells(tmp_path):
-    program = f"TOTAL, CELLS = {TOTAL!r}, {CELLS!r}\n{SHELL}"
+    program = f"CELLS = {CELLS!r}\n{SHELL}"
     text = printed(program, flags=("-W", "ignore"), IPYTHONDIR=str(tmp_path))
     assert re.sub(r"\x1b\[[\d;]*m", "", text) == SHOWN
 

@@ -71,19 +71,19 @@ def test_random_indices_are_told_so():
     "body, kind, before, advice",
     [
         (
-            "__shared__ volatile float s[2048]; s[32 * t] = x[t];",
+            "__shared__ volatile float s[4096]; s[32 * t] = x[t];",
             "shared store",
             "",
             "neighbouring threads are 128 bytes apart, in one bank: pad rows by a word",
         ),
         (
-            "__shared__ volatile float s[2048]; s[4 * t] = x[t];",
+            "__shared__ volatile float s[4096]; s[4 * t] = x[t];",
             "shared store",
             "",
             "neighbouring threads are 16 bytes apart, and several share a bank: let",
         ),
         ("__shared__ volatile double s[64]; s[t] = x[t];", "shared store", "", ""),
-        ("__shared__ volatile float s[2048]; s[33 * t] = x[t];", "shared store", "", ""),
+        ("__shared__ volatile float s[4096]; s[33 * t] = x[t];", "shared store", "", ""),
         ("x[t] = c[t];", "constant load", "__constant__ float c[64];", "threads of a warp read"),
         ("x[t] = c[idx[0]];", "constant load", "__constant__ float c[64];", ""),
         (
