@@ -115,7 +115,7 @@ class ElementwiseKernel(TextKernel):
             operands.add(parameter, value, dtypes[k], "_ind", layouts.get(k), is_output=is_output)
         start = "ptrdiff_t(blockIdx.x) * blockDim.x + threadIdx.x"
         step = "ptrdiff_t(gridDim.x) * blockDim.x"
-        body = [
+        body: list[str | UserText] = [
             counting,
             UserText(str(self.kwargs.get("loop_prep", ""))),
             ";",

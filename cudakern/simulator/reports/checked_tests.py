@@ -6,9 +6,10 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -27,7 +28,7 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.reports.compiler_errors import excerpt_error
 from cudakern.simulator.reports.findings import Finding, format_findings
 from cudakern.simulator.reports.sessions import CheckReport, checked
-from cudakern.simulator.reports.user_files import FileLine, find_place
+from cudakern.simulator.reports.user_files import has_line, read_file, shorten
 from cudakern.simulator.sources.source_lines import describe_stack
 from cudakern.values.validation import as_flag, as_integer, require_word
 
@@ -50,6 +51,15 @@ _NOTHING = """cudakern_checked: the test must launch a kernel in the simulator, 
 it launched none, so nothing was checked
 If that is meant: cudakern_checked(launches="any"). What fixtures launch counts where they ask for \
 the fixture cudakern_checked."""
+
+
+class FileLine(NamedTuple):
+    """A line of a file."""
+
+    file: str  # below the repository's folder, if it is
+    line: int
+    column: int | None
+    is_own: bool  # the finding's line, and not the first one of the test
 
 
 @dataclass(frozen=True)
@@ -270,6 +280,26 @@ def _format_section(
         yield f"seed {run.seed}"
     notes = run.report.notes if run else ()
     yield as_text(format_findings((first, *others), notes, width=_COLUMNS))
+
+
+def find_place(finding: Finding, item: pytest.Item) -> FileLine:
+    """Return where a finding of a test lies, or where the test begins if that is not known."""
+    root, source, column = item.config.rootpath, finding.source, finding.column
+    for folder in (Path(), root):
+        if source is None:
+            break
+        path = folder / source[0]
+        if has_line(path, source, finding.code):
+            return FileLine(shorten(str(path.absolute()), root), source[1], column, is_own=True)
+    if finding.origin is not None:
+        file, line = finding.origin
+        code, text = finding.code.strip(), read_file(file).split("\n")[line - 1]
+        if column is not None:
+            shift = text.find(code) - finding.code.index(code)
+            column = column + shift if code in text else None
+        return FileLine(shorten(file, root), line, column, is_own=True)
+    test, first, _ = item.reportinfo()
+    return FileLine(shorten(str(test), root), (first or 0) + 1, None, is_own=False)
 
 
 def _is_expected(item: pytest.Item) -> bool:

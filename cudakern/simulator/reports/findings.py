@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern.display import notebook
 from cudakern.display.styled_text import Span, Style
 from cudakern.simulator.reports.excerpts import Label, excerpt, one_line
-from cudakern.simulator.reports.user_files import describe_origins
+from cudakern.simulator.reports.user_files import describe_place
 from cudakern.simulator.sources.source_lines import SourceLine
 
 if TYPE_CHECKING:
@@ -179,6 +179,15 @@ def identify(finding: Finding) -> tuple[object, ...]:
         lines.sort(key=str)
     message = finding.message if finding.source is None else ""
     return (finding.kind, finding.kernel, finding.library, *lines, finding.array, message)
+
+
+def describe_origins(findings: Iterable[Finding]) -> list[str]:
+    """Return which lines of the user's files the lines of findings are, each once."""
+    ends: list[Finding | OtherAccess | None] = []
+    for finding in findings:
+        ends += finding, finding.other
+    told = (describe_place(end.source, end.origin) for end in ends if end and end.origin)
+    return [*dict.fromkeys(told)]
 
 
 def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

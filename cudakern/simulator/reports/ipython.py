@@ -10,8 +10,8 @@ from cudakern.display.notebook import COLUMNS
 from cudakern.display.styled_text import Span, Style, as_ansi, as_text
 from cudakern.errors import KernelCompileError, SimulatorError, describe_error, is_inside
 from cudakern.simulator.reports.compiler_errors import excerpt_error
-from cudakern.simulator.reports.findings import format_findings
-from cudakern.simulator.reports.user_files import describe_origins, name_cell
+from cudakern.simulator.reports.findings import describe_origins, format_findings
+from cudakern.simulator.reports.user_files import name_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

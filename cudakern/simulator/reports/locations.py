@@ -135,7 +135,7 @@ def _name_dynamic(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
         add_texts(sources, "", ptx, stack)
         lines = [find_line(sources, "", line) for line in stack]
         written = (
-            [name for name in names if re.search(rf"\b{re.escape(name)}\b", line)] for line in lines
+            tuple(n for n in names if re.search(rf"\b{re.escape(n)}\b", line)) for line in lines
         )
         names = next(filter(None, written), names)
     return ", ".join(names) or _DYNAMIC

@@ -15,10 +15,15 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.launching.known_arrays import name_arrays
 from cudakern.simulator.reports import json_report, notebook
 from cudakern.simulator.reports.counting import add_launch
-from cudakern.simulator.reports.findings import Finding, format_findings, merge_findings
+from cudakern.simulator.reports.findings import (
+    Finding,
+    describe_origins,
+    format_findings,
+    merge_findings,
+)
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.traffic import KernelTraffic, format_kernels
-from cudakern.simulator.reports.user_files import Origins, describe_origins
+from cudakern.simulator.reports.user_files import Origins
 from cudakern.simulator.reports.wording import describe_findings, describe_unchecked
 from cudakern.simulator.sources.source_texts import Sources, add_texts
 from cudakern.values.validation import as_flag, as_integer

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.display import notebook
 from cudakern.display.characters import format_count
-from cudakern.simulator.reports.advice import advise
 from cudakern.simulator.reports.user_files import describe_place
 from cudakern.simulator.sources.source_lines import SourceLine
 from cudakern.values.layout import SECTOR_BYTES
@@ -23,6 +22,12 @@ _HEADINGS = ("line", "access", "array")
 _NUMBERS = ("requests", "a request", "bytes requested", "bytes moved", "efficiency")
 #: The kinds of requests to global memory.
 GLOBAL = ("load", "store", "atomic")
+#: An efficiency below this is worth a look.
+POOR = 0.5
+_LANES = 32
+#: Bytes that a wavefront moves: a word of each bank of shared memory.
+_WAVEFRONT_BYTES = 128
+_TOGETHER = "let neighbouring threads take neighbouring elements"
 
 
 def label_array(array: int | str | None, name: str) -> str:
@@ -160,7 +165,7 @@ class LineTraffic(Requests):
     @property
     def advice(self) -> str:
         """What to change if less than half of what moves was asked for; otherwise empty."""
-        return advise(self)
+        return _advise(self)
 
     def include(self, other: Requests) -> None:
         """Add other requests to these."""
@@ -189,6 +194,47 @@ class LineTraffic(Requests):
 
     def __str__(self) -> str:
         return "  ".join(cell.strip() for cell in self._cells())
+
+
+def _advise(line: LineTraffic) -> str:
+    """Return what to change at a line whose efficiency is poor; otherwise nothing."""
+    if not line.requests:
+        return ""
+    asked = line.bytes_requested / line.requests
+    if line.kind.startswith("constant"):
+        many = line.wavefronts_per_request > 1 / POOR
+        return "threads of a warp read different addresses: global memory serves those" * many
+    if line.kind.startswith("shared"):
+        is_poor = line.wavefronts_per_request * POOR > max(1, asked / _WAVEFRONT_BYTES)
+        return _describe_conflict(line) * is_poor
+    if not line.efficiency < POOR:
+        return ""
+    if line.kind.startswith("local"):
+        return "threads of a warp use different indices: let all use the same one at a time"
+    return _describe_gaps(line, line.sectors_per_request - asked / SECTOR_BYTES)
+
+
+def _describe_conflict(line: LineTraffic) -> str:
+    distance = line.distance
+    if distance and distance % _WAVEFRONT_BYTES == 0:
+        return f"neighbouring threads are {distance} bytes apart, in one bank: pad rows by a word"
+    apart = f"neighbouring threads are {distance} bytes apart" if distance else "threads scatter"
+    return f"{apart}, and several share a bank: let neighbouring threads take neighbouring words"
+
+
+def _describe_gaps(line: LineTraffic, excess: float) -> str:
+    """Return why a line's requests move more sectors than what they ask for fills."""
+    lanes, width = line.accesses / line.requests, line.bytes_requested / line.accesses
+    if excess < 1 or not line.neighbours:
+        some = f"requests are of {lanes:.3g} of {_LANES} threads"
+        return f"{some}: let neighbouring threads ask together, unless this is rare"
+    distance = line.distance
+    if distance is None:
+        return "neighbouring threads are at scattered places: sort or group what they access"
+    if distance > width:
+        return f"neighbouring threads are {distance} bytes apart: {_TOGETHER}"
+    runs = line.requests + line.neighbours - sum(line.strides.values())
+    return f"only {line.accesses / runs:.3g} neighbouring threads are side by side: {_TOGETHER}"
 
 
 def _total(kind: str, description: str) -> Any:  # noqa: ANN401  a property of type Requests

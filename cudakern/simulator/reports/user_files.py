@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from traceback import walk_stack, walk_tb
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cudakern.errors import is_inside
 from cudakern.simulator.sources.source_lines import SourceLine, describe_stack
@@ -25,9 +25,6 @@ from cudakern.simulator.sources.source_texts import find_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pytest
-
-    from cudakern.simulator.reports.findings import Finding, OtherAccess
     from cudakern.simulator.sources.source_texts import Sources
 
 _PACKAGE = Path(__file__).parents[2]
@@ -44,15 +41,6 @@ _FOREIGN = {"build", "dist", "node_modules", "site-packages", "venv"}
 _MOST_FOLDERS = 1000
 #: Larger files are not searched.
 _MOST_BYTES = 2**22
-
-
-class FileLine(NamedTuple):
-    """A line of a file."""
-
-    file: str  # below the repository's folder, if it is
-    line: int
-    column: int | None
-    is_own: bool  # the finding's line, and not the first one of the test
 
 
 class Origins:
@@ -84,7 +72,7 @@ class Origins:
 
     def _search(self, library: str, source: SourceLine, column: int | None) -> SourceLine | None:
         code = find_line(self._sources, library, source)
-        if not code.strip() or _has_line(Path(source[0]), source, code):
+        if not code.strip() or has_line(Path(source[0]), source, code):
             return None
         text = library, source[0]
         kernel = [_unescape(line).strip() for line in self._sources[text].split("\n")]
@@ -173,15 +161,6 @@ def _is_foreign(path: Path) -> bool:
     return is_installed or path.is_relative_to(_PACKAGE) or path.is_relative_to(_LIBRARY)
 
 
-def describe_origins(findings: Iterable[Finding]) -> list[str]:
-    """Return which lines of the user's files the lines of findings are, each once."""
-    ends: list[Finding | OtherAccess | None] = []
-    for finding in findings:
-        ends += finding, finding.other
-    told = (describe_place(end.source, end.origin) for end in ends if end and end.origin)
-    return [*dict.fromkeys(told)]
-
-
 def describe_place(
     source: SourceLine | None, origin: SourceLine | None, stack: tuple[SourceLine, ...] = ()
 ) -> str:
@@ -215,26 +194,9 @@ def _find_current_folder() -> Path | None:
         return None
 
 
-def find_place(finding: Finding, item: pytest.Item) -> FileLine:
-    """Return where a finding of a test lies, or where the test begins if that is not known."""
-    root, source, column = item.config.rootpath, finding.source, finding.column
-    for path in (Path(source[0]), root / source[0]) if source else ():
-        if _has_line(path, source, finding.code):
-            return FileLine(shorten(str(path.absolute()), root), source[1], column, is_own=True)
-    if finding.origin is not None:
-        file, line = finding.origin
-        code, text = finding.code.strip(), _read(file).split("\n")[line - 1]
-        if column is not None:
-            shift = text.find(code) - finding.code.index(code)
-            column = column + shift if code in text else None
-        return FileLine(shorten(file, root), line, column, is_own=True)
-    test, first, _ = item.reportinfo()
-    return FileLine(shorten(str(test), root), (first or 0) + 1, None, is_own=False)
-
-
-def _has_line(path: Path, source: SourceLine, code: str) -> bool:
+def has_line(path: Path, source: SourceLine, code: str) -> bool:
     """Return whether a file has a line of the source."""
-    lines = _read(str(path)).split("\n")
+    lines = read_file(str(path)).split("\n")
     return len(lines) >= source[1] and code.strip() in lines[source[1] - 1]
 
 
@@ -265,7 +227,7 @@ def _find_line(kernel: list[str], k: int, text: str, *, needs_most: bool) -> tup
 
 
 def _read_plain(file: str) -> str:
-    return _unescape(_read(file))
+    return _unescape(read_file(file))
 
 
 @lru_cache(maxsize=64)
@@ -274,7 +236,7 @@ def _unescape(text: str) -> str:
     return text.replace("\\", "").replace("{{", "{").replace("}}", "}")
 
 
-def _read(file: str) -> str:
+def read_file(file: str) -> str:
     """Return the text of a file or a cell; nothing for one that cannot be read or is large."""
     path = Path(file).absolute()
     try:

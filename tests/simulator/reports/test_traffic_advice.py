@@ -1,4 +1,4 @@
-"""What reports of traffic say to change, what they call a broadcast, how they tell kernels apart."""
+"""What reports of traffic say to change and call a broadcast, and how they tell kernels apart."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ STEP = "out[t] = x[{}];"
         ("  if (t == 5) " + STEP.format("t"), None, "requests are of 1 of 32 threads: let"),
         ("  if (t < 3) " + STEP.format("t"), 4, "requests are of 3 of 32 threads: let"),
         (STEP.format("7"), 0, ""),
+        ("if (t % 2) " + STEP.format("16 * t"), None, "requests are of 16 of 32 threads: let"),
         # of two instructions of a line, the one whose threads are farther apart
         ("out[t] = x[t * 16] + x[t];", 64, f"neighbouring threads are 64 bytes apart: {TOGETHER}"),
     ],
@@ -62,9 +63,10 @@ def test_lines_below_a_half_say_what_to_change(body, distance, advice):
 
 
 def test_random_indices_are_told_so():
-    line = line_of("out[t] = x[idx[t]];", scattered=SCATTERED)
-    assert line.distance is None
-    assert line.advice.startswith("neighbouring threads are at scattered places: sort or group")
+    for body in ("out[t] = x[idx[t]];", "out[t] = x[idx[t]] + x[t * 16];"):
+        line = line_of(body, scattered=SCATTERED)
+        assert line.distance is None
+        assert line.advice.startswith("neighbouring threads are at scattered places: sort or group")
 
 
 @each(

@@ -14,9 +14,10 @@ import pytest
 from cudakern.display.styled_text import as_text
 from cudakern.errors import SimulatorError
 from cudakern.simulator import checked, traffic
+from cudakern.simulator.reports.checked_tests import find_place
 from cudakern.simulator.reports.findings import Finding, format_findings
 from cudakern.simulator.reports.html import page
-from cudakern.simulator.reports.user_files import Origins, find_place
+from cudakern.simulator.reports.user_files import Origins
 from tests.helpers.pages import Page
 from tests.helpers.rows import each
 from tests.simulator.launches import schema
@@ -220,6 +221,12 @@ def run():
 """
 
 
+def in_a_thread(function):
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
 def test_reports_of_a_script_tell_its_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "script.py"
@@ -228,9 +235,7 @@ def test_reports_of_a_script_tell_its_lines(tmp_path, monkeypatch):
     exec(compile(SCRIPT, str(path), "exec"), names)  # noqa: S102  our own
     line = SCRIPT.partition("  y[")[0].count("\n") + 1
     with pytest.raises(SimulatorError) as caught, checked() as report, traffic() as moved:
-        thread = threading.Thread(target=names["run"])
-        thread.start()
-        thread.join()
+        in_a_thread(names["run"])
     (finding,) = caught.value.findings
     assert (finding.source, finding.origin) == (("shift.cu", 2), (str(path), line))
     told = f"shift.cu:2 is script.py:{line}"

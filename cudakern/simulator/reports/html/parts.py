@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.reports.advice import POOR
+from cudakern.simulator.reports.traffic import POOR
 
 if TYPE_CHECKING:
     from cudakern.simulator.reports.traffic import Requests
