@@ -39,6 +39,8 @@ _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".inl")
 #: Folders of other people's files, and how many other folders are searched.
 _FOREIGN = {"build", "dist", "node_modules", "site-packages", "venv"}
 _MOST_FOLDERS = 1000
+#: No more lines of a text are searched if so many are not found.
+_MOST_LACKING = 20
 #: Larger files are not searched.
 _MOST_BYTES = 2**22
 
@@ -54,6 +56,7 @@ class Origins:
         self.files: list[str] = []  # that are likely to have kernels, besides those of the calls
         self._known: dict[tuple[str, SourceLine, int | None], SourceLine | None] = {}
         self._homes: dict[tuple[str, str], list[str]] = {}  # files that have a text, none or one
+        self._lacking: Counter[tuple[str, str]] = Counter()  # lines of a text that are not found
 
     def find(
         self, library: str, source: SourceLine | None, column: int | None = None
@@ -72,9 +75,11 @@ class Origins:
 
     def _search(self, library: str, source: SourceLine, column: int | None) -> SourceLine | None:
         code = find_line(self._sources, library, source)
-        if not code.strip() or has_line(Path(source[0]), source, code):
-            return None
         text = library, source[0]
+        if not code.strip() or self._lacking[text] >= _MOST_LACKING:
+            return None
+        if has_line(Path(source[0]), source, code):
+            return None
         kernel = [_unescape(line).strip() for line in self._sources[text].split("\n")]
         near = [*dict.fromkeys((*_list_callers(self._error), *self.files))]
         found = None
@@ -89,6 +94,7 @@ class Origins:
         found = found or _find_in(near, kernel, source[1], needs_most=False)
         found = found or _find_part(near, code, column)
         self._homes.setdefault(text, [found[0]] if found else [])
+        self._lacking[text] += found is None
         return found
 
 
