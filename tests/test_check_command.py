@@ -226,7 +226,8 @@ def test_seeds_traffic_and_files(check, tmp_path):
     assert {(f["kind"], f["line"]) for f in found["findings"]} == {
         ("race", 6), ("out_of_bounds", 13)}  # fmt: skip
     assert {f["origin"]["file"] for f in found["findings"]} == {"folder/script.py"}
-    assert {f["origin"]["line"] - f["line"] for f in found["findings"]} == {3}
+    ends = [*found["findings"], *(f["other"] for f in found["findings"] if f["other"])]
+    assert [end["origin"]["line"] - end["line"] for end in ends] == [3, 3, 3]
     assert found["launches"] == 9
     moved = json.loads((tmp_path / "out-traffic.json").read_text(encoding="utf-8"))
     assert [kernel["launches"] for kernel in moved["kernels"]] == [1, 1, 1]

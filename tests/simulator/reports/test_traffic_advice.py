@@ -85,6 +85,13 @@ def test_random_indices_are_told_so():
             "neighbouring threads are 16 bytes apart, and several share a bank: let",
         ),
         ("__shared__ volatile double s[64]; s[t] = x[t];", "shared store", "", ""),
+        (
+            "__shared__ float4 s[64]; float4* y = (float4*)x; s[t] = y[t]; __syncthreads();"
+            " y[t] = s[63 - t];",
+            "shared load",
+            "",
+            "",
+        ),
         ("__shared__ volatile float s[4096]; s[33 * t] = x[t];", "shared store", "", ""),
         ("x[t] = c[t];", "constant load", "__constant__ float c[64];", "threads of a warp read"),
         ("x[t] = c[idx[0]];", "constant load", "__constant__ float c[64];", ""),

@@ -198,6 +198,15 @@ def test_a_kernel_in_one_line(tmp_path, monkeypatch, text, column, line):
     assert found == (None if line is None else (str(tmp_path / "script.py"), line))
 
 
+def test_what_python_escapes(tmp_path):
+    kernel = 'if (n) { x[0] = 1; }\nif (m) { printf("m"); }'
+    escaped = kernel.replace("{", "{{").replace("}", "}}")
+    for text in (f'\nCODE = f"""{escaped}"""', '\nCODE = """' + kernel.replace('"', r"\"") + '"""'):
+        (tmp_path / "script.py").write_text(text)
+        origins = Origins({("", "f.cu"): kernel}, raised_in(tmp_path / "script.py"))
+        assert origins.find("", ("f.cu", 2)) == (str(tmp_path / "script.py"), 3)
+
+
 def test_what_many_kernels_have_in_common_is_no_origin(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, __name__)
     head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f()\n{\n"
