@@ -31,6 +31,8 @@ _PACKAGE = Path(__file__).parents[2]
 _LIBRARY = Path(os.__file__).parent
 #: A line is a copy if it and its neighbours have at least so many characters of the original.
 _LEAST = 8
+#: So many neighbouring lines, with so many characters, are a part of a text.
+_RUN_LINES, _RUN = 3, 32
 #: A line of so many characters may be found by its likeness, from 0 to 1, alone.
 _LONG, _ALIKE = 40, 0.7
 #: How many neighbours count, before and behind.
@@ -209,9 +211,10 @@ def has_line(path: Path, source: SourceLine, code: str) -> bool:
 def _find_line(kernel: list[str], k: int, text: str, *, needs_most: bool) -> tuple[int, int]:
     """Return the line of a text that is most likely line k of a kernel, after how likely that is.
 
-    Each neighbour that is found votes, with its characters, for where the kernel begins. More than
-    half must vote, also for line k, or three quarters for another line: a template that is filled
-    in changes lines. Unless it `needs_most`, one of both is enough.
+    Each neighbour that is found votes, with its characters, for where the kernel begins. Line k
+    must be there, and more than half vote or be its neighbours without a gap; or three quarters
+    vote for another line: a template that is filled in changes lines. Unless it `needs_most`, that
+    line k is there or more than half vote is enough.
     """
     begins: Counter[int] = Counter()
     lines: list[str] = []
@@ -226,10 +229,23 @@ def _find_line(kernel: list[str], k: int, text: str, *, needs_most: bool) -> tup
         for begin, votes in begins.items()
         if votes >= _LEAST
         and 0 <= begin + k < len(lines)
-        and (votes > most // 2) + (votes > most * 3 // 4) + (kernel[k] in lines[begin + k])
+        and (votes > most // 2 or _has_run(kernel, k, lines, begin))
+        + (votes > most * 3 // 4)
+        + (kernel[k] in lines[begin + k])
         > needs_most
     ]
     return max(found, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
+
+
+def _has_run(kernel: list[str], k: int, lines: list[str], begin: int) -> bool:
+    """Return whether line k of a kernel is in a text with lines before and behind: a part."""
+    run: list[str] = []
+    for numbers in (range(k, len(kernel)), range(k - 1, -1, -1)):
+        for j in numbers:
+            if not 0 <= begin + j < len(lines) or kernel[j] not in lines[begin + j]:
+                break
+            run += [kernel[j]] if kernel[j] else []
+    return len(run) >= _RUN_LINES and sum(map(len, run)) >= _RUN
 
 
 def _read_plain(file: str) -> str:

@@ -207,6 +207,18 @@ def test_what_python_escapes(tmp_path):
         assert origins.find("", ("f.cu", 2)) == (str(tmp_path / "script.py"), 3)
 
 
+def test_a_text_that_is_made_of_parts(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, __name__)
+    parts = ["__device__ void put(int* x) {\n  *x = 1;\n}\n", *[f"\n{OTHER}"] * 2, f"\n{KERNEL}"]
+    text = "".join(f'PART = """{part}"""\n\n' for part in parts)
+    (tmp_path / "parts.py").write_text(text)
+    monkeypatch.setitem(sys.modules, "parts", SimpleNamespace(__file__=f"{tmp_path}/parts.py"))
+    origins = Origins({("", "f.cu"): "".join(parts)}, raised_in("script.py"))
+    for code in ("*x = 1;", "x[n] = 2;\n  if", "x[n + 1]"):
+        before, whole = (t.partition(code)[0].count("\n") for t in (text, "".join(parts)))
+        assert origins.find("", ("f.cu", whole + 1)) == (f"{tmp_path}/parts.py", before + 1)
+
+
 def test_what_many_kernels_have_in_common_is_no_origin(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, __name__)
     head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f()\n{\n"
