@@ -69,6 +69,12 @@ def test_random_indices_are_told_so():
         assert line.advice.startswith("neighbouring threads are at scattered places: sort or group")
 
 
+WIDE = """__shared__ float4 s[64];
+  s[t] = ((float4*)x)[t];
+  __syncthreads();
+  ((float4*)x)[t] = s[63 - t];"""
+
+
 @each(
     "body, kind, before, advice",
     [
@@ -86,8 +92,7 @@ def test_random_indices_are_told_so():
         ),
         ("__shared__ volatile double s[64]; s[t] = x[t];", "shared store", "", ""),
         (
-            "__shared__ float4 s[64]; float4* y = (float4*)x; s[t] = y[t]; __syncthreads();"
-            " y[t] = s[63 - t];",
+            WIDE,
             "shared load",
             "",
             "",
