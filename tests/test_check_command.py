@@ -51,6 +51,7 @@ barrier does, nor a release with an acquire (block (0, 0, 0), thread (24, 0, 0))
   module.cu:6 |     if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
               |                             ^ read by block (0, 0, 0), thread (24, 0, 0) and 31 more
               |                               write by block (0, 0, 0), thread (56, 0, 0)
+module.cu:6 is folder/script.py:9
 """
 NOTHING = """\
 cudakern: nothing was launched in the simulator, so nothing was checked; RawKernel of \
@@ -113,6 +114,7 @@ def test_a_kernel_that_does_not_compile(check):
     |     ^
   8 |   }
   9 |   if (threadIdx.x == 0) *y = s[0];
+module.cu:7 is folder/script.py:10
 cudakern: the script ended with status 1
 """
         in result.stderr
@@ -206,17 +208,26 @@ def test_seeds_traffic_and_files(check, tmp_path):
     assert result.stderr == "".join(f"cudakern: seed {seed}\n" for seed in range(3))
     processes = re.findall(r"^(\d+) False$", result.stdout, re.MULTILINE)
     assert len({*processes}) == 3
-    traffic, some, every = re.split(r"(?=with seeds?)", result.stdout)
-    assert traffic.count("total: 1 launches, 516 bytes requested, 544 bytes moved\n") == 2
-    assert re.search(r"\n  module.cu:3 +load +argument 0 \(x\) +4 requests +4.00 sectors", traffic)
+    _, some, every = re.split(r"(?=with seeds?)", result.stdout)
+    every, first, *traffic = re.split(r"\n\n(?=odd:|total\(|cudakern:)", every)
+    assert first.startswith("odd: 1 launch, ")
+    assert [text.partition("\n")[0] for text in traffic] == [
+        "total(float32, float32) #1: 1 launch, 516 bytes requested, 544 bytes moved",
+        "total(float32, float32) #2: 1 launch, 516 bytes requested, 544 bytes moved",
+        "cudakern: 2 findings in 9 launches",
+    ]
+    row = r"\n  module.cu:3 is folder/script.py:6 +load +argument 0 \(x\) +4 requests +4.00 sectors"
+    assert re.search(row, traffic[0])
     # The seed decides which thread comes first.
     assert re.match(r"with seeds? [0-2, ]+:\n\nodd: out_of_bounds: module.cu:13: write", some)
     assert every.startswith("with seeds 0, 1, 2:\n\ntotal: race: module.cu:6")
     assert every.count("race:") == 1
-    assert every.endswith("\n\ncudakern: 2 findings in 9 launches\n")
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert {(f["kind"], f["line"]) for f in found["findings"]} == {
         ("race", 6), ("out_of_bounds", 13)}  # fmt: skip
+    assert {f["origin"]["file"] for f in found["findings"]} == {"folder/script.py"}
+    ends = [*found["findings"], *(f["other"] for f in found["findings"] if f["other"])]
+    assert [end["origin"]["line"] - end["line"] for end in ends] == [3, 3, 3]
     assert found["launches"] == 9
     moved = json.loads((tmp_path / "out-traffic.json").read_text(encoding="utf-8"))
     assert [kernel["launches"] for kernel in moved["kernels"]] == [1, 1, 1]
@@ -273,10 +284,11 @@ if os.fork() == 0:
 os.wait()
 once()"""
     result = check(script, "--traffic")
-    assert result.stdout.count("total: 1 launches") == 1
-    assert result.stdout.endswith(f"\n\n{RACE}\ncudakern: 1 finding in 2 launches\n")
+    assert result.stdout.count("total: 1 launch,") == 1
+    assert result.stdout.startswith(f"{RACE}\ntotal: 1 launch,")
+    assert result.stdout.endswith("\n\ncudakern: 1 finding in 2 launches\n")
     script = "once()\nif os.fork() == 0: sys.exit(0)\nos.wait(); os._exit(0)"
-    assert check(script, "--traffic").stdout.startswith("the script ended before its traffic")
+    assert "the script ended before its traffic" in check(script, "--traffic").stdout
 
 
 def test_blocks_of_the_scripts_own(check):
@@ -300,10 +312,12 @@ def test_a_signal_from_outside(tmp_path, number):
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         out, err = process.communicate(timeout=100)
-    assert f"with seed 0:\n\n{RACE}\ncudakern: 1 finding in 1 launch\n" in out
+    race = RACE.replace("folder/", "")
+    assert f"with seed 0:\n\n{race}\n" in out
+    assert out.endswith("cudakern: 1 finding in 1 launch\n")
     assert err.endswith(f"cudakern: {number.name} ended the script\n")
     assert ("KeyboardInterrupt" in err) is (number == signal.SIGINT)
-    assert ("total: 1 launches" in out) is (number == signal.SIGINT)  # it ran to the end
+    assert ("total: 1 launch," in out) is (number == signal.SIGINT)  # it ran to the end
     assert process.returncode == 128 + number
 
 

@@ -266,9 +266,9 @@ def test_what_is_shown_of_failures(inner):
         "two: out_of_bounds: two.cu:2",
         "*two.cu:2 |   x?n? = 1;",
         "*(0, 0, 0) and 4 more",
+        f"two.cu:2 is test_it.py:{line}",
         "two: out_of_bounds: two.cu:3: write of 4 bytes must lie inside of an array; *",
         "*(0, 0, 0) and 4 more",
-        f"two.cu:2 is test_it.py:{line}",
         f"two.cu:3 is test_it.py:{line + 1}",
     )
     assert text.count("two.cu:2: write of 4 bytes must lie") == 1
@@ -663,7 +663,7 @@ def test_names_in_commands_for_github(inner, pytester, monkeypatch):
     text = """def test_it(cudakern_checked):
     launch(3)
 
-made = "".join(["extern \\"C\\" __global__ void made(int* x) { x[", "blockDim", ".x] = 7; }"])
+made = '} ;7 = ]x.miDkcolb[x { )x *tni(edam diov __labolg__ "C" nretxe'[::-1]
 
 def test_made(cudakern_checked):
     RawKernel(made, "made")((1,), (3,), (np.zeros(3, np.int32),))

@@ -35,6 +35,7 @@ from cudakern.simulator.reports.findings import format_findings, identify
 from cudakern.simulator.reports.html import page
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
+from cudakern.simulator.reports.traffic import format_kernels
 
 if TYPE_CHECKING:
     import argparse
@@ -82,8 +83,6 @@ def run(options: argparse.Namespace) -> int:
         if runs[-1].signal:
             break
     checks, traffic = reduce(Report.join, [run.checks for run in runs]), runs[0].traffic
-    if options.traffic:
-        console.show(f"{_describe_traffic(traffic)}\n")
     for seeds, findings in _group_by_seeds(checks.findings, runs).items():
         if len(options.seeds) > 1:
             console.show(f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}:\n")
@@ -91,6 +90,9 @@ def run(options: argparse.Namespace) -> int:
         console.show("")
     if checks.notes:
         console.show_lines(format_findings((), checks.notes))
+        console.show("")
+    if options.traffic:
+        console.show(f"{_describe_traffic(traffic)}\n")
     _write_files(options, checks, traffic)
     return _conclude(options, checks, runs)
 
@@ -98,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 def _describe_traffic(report: Report | None) -> str:
     if report is None or report.kernels is None:
         return "the script ended before its traffic was known"
-    return "\n\n".join(map(str, report.kernels)) or "no launches"
+    return format_kernels(report.kernels)
 
 
 def _group_by_seeds(

@@ -97,6 +97,11 @@ struct ck_sim_traffic {
   uint64_t bytes;       // that threads ask for
   uint64_t sectors;     // global and local memory
   uint64_t wavefronts;  // shared memory; in constant memory different addresses
+  // How many bytes the access of a lane is behind that of the lane before, if most pairs have that.
+  int64_t stride;
+  uint64_t votes;       // for this stride, less those against it
+  uint64_t alike;       // pairs that have it, at least
+  uint64_t neighbours;  // pairs of lanes
 };
 
 struct ck_sim_options {

@@ -210,11 +210,31 @@ inline uint32_t count_wavefronts(const Request& r) {
   return total;
 }
 
+/// Adds the distances between neighbouring lanes. If more than half are equal, these have won the
+/// vote in the end, whatever the order (Boyer and Moore).
+inline void add_strides(ck_sim_traffic& sum, const Request& r) {
+  for (uint32_t i = 1; i < r.count; ++i) {
+    if (r.lane[i] != r.lane[i - 1] + 1) continue;
+    const int64_t stride = static_cast<int64_t>(r.address[i] - r.address[i - 1]);
+    ++sum.neighbours;
+    if (stride == sum.stride) {
+      ++sum.votes;
+      ++sum.alike;
+    } else if (sum.votes == 0) {
+      sum.stride = stride;
+      sum.votes = sum.alike = 1;
+    } else {
+      --sum.votes;
+    }
+  }
+}
+
 inline void add_request(const Request& r) {
   ck_sim_traffic& sum = traffic.sum(r.slot, r.address[0]);
   ++sum.requests;
   sum.accesses += r.count;
   sum.bytes += r.bytes;
+  add_strides(sum, r);
   const Memory memory = static_cast<Memory>(sum.memory);
   if (memory == Memory::kShared) {
     sum.wavefronts += count_wavefronts(r);

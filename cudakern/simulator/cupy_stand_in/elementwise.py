@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from cudakern.simulator.cupy_stand_in.arrays import to_cupy
-from cudakern.simulator.cupy_stand_in.kernel_text import Operands, TextKernel, collapse_dimensions
+from cudakern.simulator.cupy_stand_in.kernel_text import (
+    Operands,
+    TextKernel,
+    UserText,
+    collapse_dimensions,
+)
 from cudakern.simulator.cupy_stand_in.parameters import (
     Types,
     broadcast_shape,
@@ -29,6 +34,8 @@ class ElementwiseKernel(TextKernel):
     in_params, out_params, operation, name, reduce_dims, preamble, no_return, return_tuple, **kwargs
         As in CuPy; ``options``, ``loop_prep`` and ``after_loop`` besides.
     """
+
+    _kind = "cupy.ElementwiseKernel"
 
     def __init__(
         self,
@@ -108,16 +115,19 @@ class ElementwiseKernel(TextKernel):
             operands.add(parameter, value, dtypes[k], "_ind", layouts.get(k), is_output=is_output)
         start = "ptrdiff_t(blockIdx.x) * blockDim.x + threadIdx.x"
         step = "ptrdiff_t(gridDim.x) * blockDim.x"
-        body = [
+        body: list[str | UserText] = [
             counting,
-            f"{self.kwargs.get('loop_prep', '')};",
+            UserText(str(self.kwargs.get("loop_prep", ""))),
+            ";",
             f"for (ptrdiff_t i = {start}; i < _ind.size(); i += {step}) {{",
             "_ind.set(i);",
             *operands.inputs,
             *operands.outputs,
-            f"{self.operation};",
+            UserText(self.operation),
+            ";",
             "}",
-            f"{self.kwargs.get('after_loop', '')};",
+            UserText(str(self.kwargs.get("after_loop", ""))),
+            ";",
         ]
         texts = [*map(str, (self.operation, *self.kwargs.values()))]
         self._run(operands, types, texts, body, -(-prod(shape) // block_size), block_size)

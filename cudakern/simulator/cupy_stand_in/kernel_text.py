@@ -2,7 +2,8 @@
 
 Pointers are parameters of the kernel, under the names that the user gave their arrays, so that
 findings call them so. Sizes and strides are one structure, by value. Inside of a block these names
-become elements or arrays.
+become elements or arrays. Reports count the lines of the user's texts alone, one text after the
+other; those around them are of a header.
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 _INCLUDE = Path(__file__).resolve().parent / "include"
 #: Texts that a kernel keeps compiled at most; then the oldest goes.
 _MOST_KEPT = 64
+
+
+@dataclass(frozen=True)
+class UserText:
+    """A part of a kernel's text that the user wrote."""
+
+    text: str
 
 
 @dataclass
@@ -103,6 +111,8 @@ def collapse_dimensions(
 class TextKernel:
     """What an ElementwiseKernel and a ReductionKernel have in common: parameters, kept kernels."""
 
+    _kind: str  # what reports call the text around the user's
+
     def __init__(
         self, in_params: str, out_params: str, name: str, preamble: str, options: tuple[str, ...]
     ) -> None:
@@ -145,7 +155,7 @@ class TextKernel:
         operands: Operands,
         types: Types,
         texts: Sequence[str],
-        body: Sequence[str],
+        body: Sequence[str | UserText],
         blocks: int,
         threads: int,
     ) -> None:
@@ -162,7 +172,7 @@ class TextKernel:
             *(f"#include <{header}>" for header in headers),
             *(f"typedef {type_} {name};" for name, type_ in names),
             f"struct _Sizes {{ ptrdiff_t words[{len(operands.sizes)}]; }};",
-            self.preamble,
+            UserText(self.preamble),
             f'extern "C" __global__ void {self.name}(',
             f"    {', '.join((*operands.declared, '_Sizes _sizes'))}) {{",
             *operands.pointers,
@@ -173,8 +183,22 @@ class TextKernel:
             "}",
         ]
         sizes = np.array([(operands.sizes,)], [("words", np.int64, (len(operands.sizes),))])
-        kernel = self._find_kernel("\n".join(lines) + "\n")
+        kernel = self._find_kernel(self._join(lines))
         kernel((blocks,), (threads,), (*operands.arguments, sizes))
+
+    def _join(self, parts: Sequence[str | UserText]) -> str:
+        """Return a kernel's text, whose directives say where each line is counted."""
+        own = 1
+        lines = [f'#line 2 "{self._kind}"']
+        for part in parts:
+            if isinstance(part, str):
+                lines += part.split("\n")
+            elif part.text.strip():
+                new = part.text.split("\n")
+                lines += [f'#line {own} "{self.name}.cu"', *new]
+                lines.append(f'#line {len(lines) + 2} "{self._kind}"')
+                own += len(new)
+        return "\n".join(lines) + "\n"
 
     def _find_kernel(self, text: str) -> RawKernel:
         """Return the kernel of a text, which is compiled if it has been called before."""

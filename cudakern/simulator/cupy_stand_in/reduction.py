@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cudakern.simulator.cupy_stand_in.arrays import to_cupy
-from cudakern.simulator.cupy_stand_in.kernel_text import Operands, TextKernel
+from cudakern.simulator.cupy_stand_in.kernel_text import Operands, TextKernel, UserText
 from cudakern.simulator.cupy_stand_in.parameters import (
     Types,
     as_arguments,
@@ -41,6 +41,8 @@ class ReductionKernel(TextKernel):
     >>> l2norm(cp.asarray([[3.0, 4.0], [5.0, 12.0]]), axis=1)
     array([ 5., 13.])
     """
+
+    _kind = "cupy.ReductionKernel"
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ class ReductionKernel(TextKernel):
         texts = self.map_expr, self.reduce_expr, self.post_map_expr, self.reduce_type
         self._run(operands, types, texts, [*counting, *self._body(operands)], blocks, _BLOCK)
 
-    def _body(self, operands: Operands) -> list[str]:
+    def _body(self, operands: Operands) -> list[str | UserText]:
         """Return the body of a kernel: rows of threads, one for each output, that meet in trees."""
         return [
             f"typedef {self.reduce_type} _type_reduce;",
@@ -148,7 +150,7 @@ class ReductionKernel(TextKernel):
             "_type_reduce* const _partial = reinterpret_cast<_type_reduce*>(_memory);",
             "const auto _reduce = [&](_type_reduce a, _type_reduce b) -> _type_reduce {",
             "return (",
-            self.reduce_expr,
+            UserText(self.reduce_expr),
             ");",
             "};",
             "const ptrdiff_t _lane = threadIdx.x % _width, _size = _out_ind.size();",
@@ -159,7 +161,7 @@ class ReductionKernel(TextKernel):
             "_in_ind.set(_j);",
             *operands.inputs,
             "const _type_reduce _mapped = static_cast<_type_reduce>(",
-            self.map_expr,
+            UserText(self.map_expr),
             ");",
             "_s = _reduce(_s, _mapped);",
             "}",
@@ -176,7 +178,7 @@ class ReductionKernel(TextKernel):
             *operands.outputs,
             "_type_reduce a = _partial[threadIdx.x];",
             "(",
-            self.post_map_expr,
+            UserText(self.post_map_expr),
             ");",
             "}",
         ]

@@ -241,6 +241,7 @@ def operand_of(
         parameter=parameter,
         no_addresses=array.dtype.kind in "fc" or array.itemsize in _SHORT,
         is_strided=not array.flags.forc,
+        dtype=array.dtype,
     )
 
 

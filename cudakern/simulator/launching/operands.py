@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Operand:
     parameter: str = ""  # its name in a raw kernel's text, if that is known
     no_addresses: bool = False  # whether no element of it can be an address
     is_strided: bool = False  # whether a raw kernel sees memory besides its elements
+    dtype: np.dtype[Any] | None = None  # if a raw kernel gets it
     start: int = field(init=False)  # lowest address of its elements
     end: int = field(init=False)  # one past the highest
 

@@ -93,6 +93,8 @@ class LoadedKernel:
         self.kept_parameters = frozenset(i for i, word in enumerate(kept) if word)
         self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
         self.shared_objects = structure.shared_objects[: structure.shared_object_count]
+        #: What its text calls dynamic shared memory.
+        self.dynamic_names = (*filter(None, structure.dynamic_shared.decode().split(", ")),)
         self.structure = structure
         self.max_threads = int(structure.max_threads) or MAX_THREADS  # of a block
         required = tuple(structure.required_block)

@@ -11,6 +11,7 @@ _HEADER = re.compile(
     r"|/cudakern/simulator/(?:sources/headers|cupy_stand_in/include))/"
     r"|(?:^|/)(?:cub|thrust)/(?:agent|block|detail|device|grid|iterator|system|thread|warp|util)"
     r"|(?:^|/)(?:cooperative_groups|cuda_fp16|cuda_bf16|cuda_fp8)\.hp?p?$"
+    r"|^cupy\.(?:Elementwise|Reduction)Kernel$"  # text around the user's
 )
 _INCLUDED = re.compile(r".*/(?:include(?:/cccl)?|_cccl/\w+|sources/headers)/(.+)")
 

@@ -36,6 +36,7 @@ class SharedLayout:
     end: int = 0  # of the last one, and of the room after it
     packed: int = 0  # where the last one would end without any room
     alignment: int = _MIN_DYNAMIC_ALIGNMENT  # of dynamic shared memory
+    dynamic_names: tuple[str, ...] = ()  # that the function has for it
 
     @property
     def dynamic(self) -> int:
@@ -146,7 +147,7 @@ class Scope:
         outer = [known[name] for name in names if name in known and name not in hidden]
         for name in hidden:
             layout.offsets.pop(name, None)
-        dynamic = []
+        dynamic: list[str] = []
         for variable in (*outer, *own):
             if variable.space != "shared" or variable.name in layout.offsets:
                 continue
@@ -155,6 +156,7 @@ class Scope:
                 layout.alignment = max(layout.alignment, variable.alignment)
                 continue
             layout.add(variable)
+        layout.dynamic_names = (*dynamic,)
         if function.is_entry:
             layout.offsets.update(dict.fromkeys(dynamic, layout.dynamic))
         else:

@@ -54,6 +54,11 @@ def _local(symbol: str) -> str:
     return "::".join((outer, *names))
 
 
+def name_variable(symbol: str) -> str:
+    """Return the name of a variable, without its namespaces and functions."""
+    return demangle(symbol).rpartition("::")[2]
+
+
 def find_symbols(name: str, symbols: Collection[str]) -> list[str]:
     """Return the symbols that a name may mean: itself, or with or without its namespaces."""
     if name in symbols:

@@ -22,7 +22,7 @@ from cudakern.simulator.ptx.suspension_points import (
     quiet_functions,
     reason_for_fibers,
 )
-from cudakern.simulator.ptx.symbols import demangle
+from cudakern.simulator.ptx.symbols import name_variable
 from cudakern.simulator.ptx.undefined import follow_undefined
 from cudakern.simulator.ptx.values import quote
 from cudakern.simulator.runtime import abi
@@ -247,11 +247,18 @@ class _Translator(Scope):
             **printer.describe(name),
             shared_objects=f"{name}_shared",
             shared_object_count=len(shared.objects),
+            dynamic_shared=quote(", ".join(self._name_dynamic(shared))),
             packed_shared=shared.bytes,
             basic_blocks=self.blocks[function.name].end if self.checked else 0,
             code="__ehdr_start",
             code_end="etext",
         )
+
+    def _name_dynamic(self, shared: SharedLayout) -> Iterator[str]:
+        """Yield what an entry, or else what functions call dynamic shared memory."""
+        functions = (f.name for f in self.module.functions.values() if not f.is_entry)
+        of_functions = (name for f in functions for name in self.layouts[f].dynamic_names)
+        yield from map(name_variable, shared.dynamic_names or dict.fromkeys(of_functions))
 
     def _tables(self, function: Function, shared: SharedLayout, kept: int) -> Iterator[str]:
         """Yield what there is to know of a kernel's parameters, and its shared variables."""
@@ -262,7 +269,7 @@ class _Translator(Scope):
         rows = (
             initializer(
                 abi.SharedObjectStruct,
-                name=quote(demangle(symbol).rpartition("::")[2]),
+                name=quote(name_variable(symbol)),
                 offset=start,
                 bytes=size,
             )

@@ -6,9 +6,10 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -27,7 +28,7 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.reports.compiler_errors import excerpt_error
 from cudakern.simulator.reports.findings import Finding, format_findings
 from cudakern.simulator.reports.sessions import CheckReport, checked
-from cudakern.simulator.reports.user_files import FileLine, UserFiles
+from cudakern.simulator.reports.user_files import has_line, read_file, shorten
 from cudakern.simulator.sources.source_lines import describe_stack
 from cudakern.values.validation import as_flag, as_integer, require_word
 
@@ -50,6 +51,15 @@ _NOTHING = """cudakern_checked: the test must launch a kernel in the simulator, 
 it launched none, so nothing was checked
 If that is meant: cudakern_checked(launches="any"). What fixtures launch counts where they ask for \
 the fixture cudakern_checked."""
+
+
+class FileLine(NamedTuple):
+    """A line of a file."""
+
+    file: str  # below the repository's folder, if it is
+    line: int
+    column: int | None
+    is_own: bool  # the finding's line, and not the first one of the test
 
 
 @dataclass(frozen=True)
@@ -121,13 +131,13 @@ class CheckedRun:
 
     def __init__(self, item: pytest.Item, marked: Settings | None, *, strict: bool) -> None:
         settings = marked or Settings()
+        self._file = str(item.path)
         self._folder = f"{item.config.rootpath}{os.sep}"
         self.needs_launches = marked is not None and settings.launches == "some"
         self.launches = 0
         self.is_open = False
         self.seed = 0
         self.shows_seed = False
-        self.called: list[str] = []  # files of the calls that led to the first finding
         self._options = settings.resident_blocks, settings.strict or strict
         self._block: AbstractContextManager[CheckReport]
         self._calls: TracebackType | None = None
@@ -135,6 +145,7 @@ class CheckedRun:
     def __enter__(self) -> Self:
         self._block = checked(self.seed, *self._options)
         self.report = self._block.__enter__()
+        self.report.origins.files.append(self._file)
         observation.watchers.append(self._watch)
         self.is_open = True
         return self
@@ -149,6 +160,7 @@ class CheckedRun:
             self._block.__exit__(None, None, None)
         except SimulatorError as found:
             if error is None:
+                vars(found).pop("__notes__", None)  # the section on findings says that
                 raise found.with_traceback(self._calls) from None
             if isinstance(error, Exception | pytest.fail.Exception):
                 note = _describe_findings(self.report.findings)
@@ -162,7 +174,6 @@ class CheckedRun:
         self.launches += 1
         if self.report.findings and self._calls is None:
             self._calls = self._build_traceback(sys._getframe(1))  # noqa: SLF001
-            self.called = [*_list_files(self._calls)]
 
     def _build_traceback(self, frame: FrameType | None) -> TracebackType | None:
         """Return the traceback that an error would have at a call of this package.
@@ -178,11 +189,6 @@ class CheckedRun:
                 traceback = TracebackType(traceback, frame, frame.f_lasti, frame.f_lineno or 0)
             frame = frame.f_back
         return traceback
-
-
-def _list_files(traceback: TracebackType | None) -> Iterator[str]:
-    """Yield the files of a traceback, the innermost first."""
-    yield from reversed([frame.f_code.co_filename for frame, _ in walk_tb(traceback)])
 
 
 def _describe_findings(findings: Sequence[Finding]) -> str:
@@ -248,10 +254,7 @@ def complete_report(
         return
     if not isinstance(item, pytest.Function) and isinstance(error, SimulatorError):
         report.longrepr = _represent_alone(error, item)  # all frames of pytest would be shown
-    sources = run.report.sources if found and run else {}
-    called = (*(run.called if run else ()), *_list_files(error.__traceback__ if error else None))
-    files = UserFiles(item, sources, called)
-    places = {finding: files.place(finding) for finding in found or raised}
+    places = {finding: find_place(finding, item) for finding in found or raised}
     _add_section(report, "\n".join(_format_section(places, raised, run)), item)
     for finding, place in places.items():
         about = {"finding": str(finding), "kind": finding.kind, **place._asdict()}
@@ -277,13 +280,26 @@ def _format_section(
         yield f"seed {run.seed}"
     notes = run.report.notes if run else ()
     yield as_text(format_findings((first, *others), notes, width=_COLUMNS))
-    copies = []
-    for finding, (file, line, _, is_own) in places.items():
-        if finding.source is not None and is_own:
-            name = finding.source[0]
-            if not (file.endswith(name) or name.endswith(file)):
-                copies.append(f"{describe_stack((finding.source,))} is {file}:{line}")
-    yield from dict.fromkeys(copies)
+
+
+def find_place(finding: Finding, item: pytest.Item) -> FileLine:
+    """Return where a finding of a test lies, or where the test begins if that is not known."""
+    root, source, column = item.config.rootpath, finding.source, finding.column
+    for folder in (Path(), root):
+        if source is None:
+            break
+        path = folder / source[0]
+        if has_line(path, source, finding.code):
+            return FileLine(shorten(str(path.absolute()), root), source[1], column, is_own=True)
+    if finding.origin is not None:
+        file, line = finding.origin
+        code, text = finding.code.strip(), read_file(file).split("\n")[line - 1]
+        if column is not None:
+            shift = text.find(code) - finding.code.index(code)
+            column = column + shift if code in text else None
+        return FileLine(shorten(file, root), line, column, is_own=True)
+    test, first, _ = item.reportinfo()
+    return FileLine(shorten(str(test), root), (first or 0) + 1, None, is_own=False)
 
 
 def _is_expected(item: pytest.Item) -> bool:

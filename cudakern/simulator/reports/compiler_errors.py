@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.display.characters import TAB, escape_unprintable, format_count
 from cudakern.display.styled_text import Span, Style
+from cudakern.simulator.reports.user_files import Origins, describe_place
 from cudakern.simulator.sources.source_texts import find_text
 
 if TYPE_CHECKING:
@@ -44,5 +45,9 @@ def excerpt_error(error: KernelCompileError) -> Iterator[Line]:
         if at == number and first["before"] is not None:
             column = len((first["code"] or "")[: len(first["before"])].expandtabs(TAB))
             yield Span(f"  {'':{width}} | {'':{column}}"), Span("^", Style.STRONG)
+    place = first["file"], number
+    origin = Origins({("", place[0]): text}, error).find("", place)
+    if origin is not None:
+        yield (Span(describe_place(place, origin)),)
     if len(errors) > 1:
         yield (Span(f"and {format_count(len(errors) - 1, 'more error')}: error.log has all"),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.access_bits import BITS
+from cudakern.simulator.ptx.header_files import is_header
 from cudakern.simulator.reports.locations import name_array, name_parameter
 from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
 from cudakern.simulator.runtime.abi_parser import read_enumeration
@@ -22,12 +23,14 @@ _ACTIONS = [code.name.lower() for code in read_enumeration("checker/traffic.hpp"
 
 def add_launch(traffic: KernelTraffic, observed: ObservedLaunch) -> None:
     """Add what one launch moved and executed to the traffic of its kernel."""
+    if not traffic.launches:
+        traffic.types = (*_list_types(observed),)
     traffic.launches += 1
     traffic.blocks += observed.blocks
     traffic.sampled += observed.sampled
     for row, count in _count_instructions(observed):
         traffic.instructions[row.name] = traffic.instructions.get(row.name, 0) + count
-        if row.file:
+        if row.file and not is_header(row.file):
             source = row.file, row.line
             traffic.executed[source] = traffic.executed.get(source, 0) + count
     known = {_identify(line): line for line in traffic.lines}
@@ -36,6 +39,14 @@ def add_launch(traffic: KernelTraffic, observed: ObservedLaunch) -> None:
         if first is not line:
             first.include(line)
     traffic.lines[:] = known.values()
+
+
+def _list_types(observed: ObservedLaunch) -> Iterator[str]:
+    """Yield the dtypes of the arrays among a raw kernel's arguments, in their order."""
+    operands = (operand for buffer in observed.buffers for operand in buffer.operands)
+    for operand in sorted(operands, key=lambda o: o.parameter_offset or 0):
+        if operand.dtype is not None and operand.parameter_offset is not None:
+            yield str(operand.dtype)
 
 
 def _identify(line: LineTraffic) -> tuple[object, ...]:
@@ -59,6 +70,7 @@ def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
     for raw in observed.traffic:
         stack, array = read_own_stack(raw.site), name_array(observed, raw)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
+        is_known = 2 * raw.alike > raw.neighbours
         site, action = raw.site.contents, _ACTIONS[raw.action]
         line = LineTraffic(
             kind=f"{_MEMORIES[raw.memory]} {action}".removeprefix("global "),
@@ -66,6 +78,8 @@ def _count_lines(observed: ObservedLaunch) -> Iterator[LineTraffic]:
             stack=stack,
             array=array,
             name=name_parameter(observed, array),
+            neighbours=_scale(raw.neighbours, observed),
+            strides={raw.stride: _scale(raw.alike, observed)} if is_known else {},
             returns=not site.opcode.startswith(b"red.")
             and (action != "atomic" or bool(site.access & BITS["returns"])),
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern.display import notebook
 from cudakern.display.styled_text import Span, Style
 from cudakern.simulator.reports.excerpts import Label, excerpt, one_line
+from cudakern.simulator.reports.user_files import describe_place
 from cudakern.simulator.sources.source_lines import SourceLine
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class OtherAccess:
         ``"read"``, ``"write"``, ``"atomic update"`` or ``"asynchronous copy"`` of a race;
         ``"use"`` of an undefined value.
     source, column, stack, code, block, thread
-        Those of the other place, as in `Finding`.
+        Those of the other place, as in `Finding`; also ``origin``.
 
     Examples
     --------
@@ -55,6 +56,7 @@ class OtherAccess:
     block: Coordinates
     thread: Coordinates
     code: str = ""
+    origin: SourceLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,9 @@ class Finding:
         The module that has the kernel: kernels of the same name can differ.
     name : str
         What the kernel's text calls the array; empty if that is not known.
+    origin : (str, int) or None
+        File and line of the user's own that `source` is, if the kernel is a string there and was
+        found.
 
     Examples
     --------
@@ -134,6 +139,7 @@ class Finding:
     other: OtherAccess | None = None
     library: str = ""
     name: str = ""
+    origin: SourceLine | None = None
 
     def __str__(self) -> str:
         return f"{self.kernel}: {self.kind}: {self.message}"
@@ -151,6 +157,7 @@ class Finding:
             labels = [replace(labels[0], text=text)]
         if any(label.code or label.text for label in labels):
             yield from excerpt(labels, width)
+        yield from ((Span(one_line(told)),) for told in describe_origins([self]))
 
     def _repr_html_(self) -> str:
         lines = format_findings([self], width=notebook.COLUMNS)
@@ -172,6 +179,15 @@ def identify(finding: Finding) -> tuple[object, ...]:
         lines.sort(key=str)
     message = finding.message if finding.source is None else ""
     return (finding.kind, finding.kernel, finding.library, *lines, finding.array, message)
+
+
+def describe_origins(findings: Iterable[Finding]) -> list[str]:
+    """Return which lines of the user's files the lines of findings are, each once."""
+    ends: list[Finding | OtherAccess | None] = []
+    for finding in findings:
+        ends += finding, finding.other
+    told = (describe_place(end.source, end.origin) for end in ends if end and end.origin)
+    return [*dict.fromkeys(told)]
 
 
 def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

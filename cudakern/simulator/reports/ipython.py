@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,8 @@ from cudakern.display.notebook import COLUMNS
 from cudakern.display.styled_text import Span, Style, as_ansi, as_text
 from cudakern.errors import KernelCompileError, SimulatorError, describe_error, is_inside
 from cudakern.simulator.reports.compiler_errors import excerpt_error
-from cudakern.simulator.reports.findings import format_findings
+from cudakern.simulator.reports.findings import describe_origins, format_findings
+from cudakern.simulator.reports.user_files import name_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,8 @@ def format_error(error: SimulatorError | KernelCompileError) -> list[str]:
     later = error.__cause__
     if isinstance(later, Exception):
         lines.append((Span(f"and then {type(later).__name__}: {describe_error(later)}"),))
-    notes = getattr(error, "__notes__", ())
+    told = describe_origins(error.findings) if isinstance(error, SimulatorError) else []
+    notes = [note for note in getattr(error, "__notes__", ()) if note not in told]
     return [*map(as_ansi, ([line] for line in lines)), *notes, "", *_calls(error)]
 
 
@@ -48,12 +49,5 @@ def _calls(error: Exception) -> Iterator[str]:
     calls = traceback.extract_tb(error.__traceback__)
     for (frame, _), call in zip(traceback.walk_tb(error.__traceback__), calls, strict=True):
         if not is_inside(frame, "IPython"):
-            place = Span(f"{_name_file(call.filename)}, line {call.lineno}", Style.STRONG)
+            place = Span(f"{name_cell(call.filename)}, line {call.lineno}", Style.STRONG)
             yield as_ansi([(place, Span(f": {call.line}"))])
-
-
-def _name_file(file: str) -> str:
-    """Return IPython's name for a cell, or the name of the file."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    names = None if shell is None else shell.compile.format_code_name(file)
-    return file if names is None else " ".join(names)

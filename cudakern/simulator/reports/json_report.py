@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from cudakern.simulator.reports.user_files import shorten
+
 if TYPE_CHECKING:
     from cudakern.simulator.reports.findings import Finding, OtherAccess
     from cudakern.simulator.reports.report import Report
@@ -54,6 +56,7 @@ def _record_access(access: Finding | OtherAccess) -> dict[str, Any]:
         **_record_line(access.source),
         "column": access.column,
         "code": access.code or None,
+        "origin": _record_origin(access.origin),
         "stack": [*map(_record_line, access.stack)],
         "block": access.block or None,
         "thread": access.thread or None,
@@ -65,6 +68,10 @@ def _record_line(source: SourceLine | None) -> dict[str, Any]:
     return {"file": file, "line": line}
 
 
+def _record_origin(origin: SourceLine | None) -> dict[str, Any] | None:
+    return None if origin is None else {"file": shorten(origin[0]), "line": origin[1]}
+
+
 def _record_kernel(kernel: KernelTraffic) -> dict[str, Any]:
     return {
         **_pick(kernel, _KERNEL),
@@ -72,7 +79,7 @@ def _record_kernel(kernel: KernelTraffic) -> dict[str, Any]:
         "executed": [
             {**_record_line(line), "instructions": count} for line, count in kernel.executed.items()
         ],
-        **_pick(kernel, ("instructions", "metrics")),
+        **_pick(kernel, ("instructions", "metrics", "types")),
     }
 
 
@@ -81,7 +88,10 @@ def _record_traffic(line: LineTraffic) -> dict[str, Any]:
         **_pick(line, ("kind", "array")),
         "name": line.name or None,
         **_record_line(line.source),
+        "origin": _record_origin(line.origin),
         "stack": [*map(_record_line, line.stack)],
         **_pick(line, ("returns", *_REQUESTS)),
         "efficiency": line.efficiency if line.sectors else None,
+        "distance": line.distance,
+        "advice": line.advice or None,
     }

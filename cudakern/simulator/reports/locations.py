@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.symbols import demangle
+from cudakern.simulator.ptx.symbols import name_variable
 from cudakern.simulator.runtime.abi_parser import read_enumeration
+from cudakern.simulator.sources.source_lines import read_own_stack
+from cudakern.simulator.sources.source_texts import add_texts, find_line
 
 if TYPE_CHECKING:
     import ctypes
@@ -14,14 +17,21 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.launching.operands import Operand
+    from cudakern.simulator.sources.source_texts import Sources
 
 Space = read_enumeration("checker/launch_api.hpp", "ck_sim_space")
 #: An index computed in 32 bits that went below zero is this much too large.
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
+#: Dynamic shared memory, if the kernel has no name for it.
 _DYNAMIC = "dynamic shared memory"
 #: Array, element and a phrase.
 _Location = tuple[int | str | None, int | None, str]
+
+
+def count_bytes(number: int) -> str:
+    """Return a number of bytes as messages say it."""
+    return f"{number} byte{'s' * (number != 1)}"
 
 
 def find_operands(observed: ObservedLaunch, raw: ctypes.Structure) -> list[Operand]:
@@ -47,9 +57,9 @@ def locate(observed: ObservedLaunch, raw: ctypes.Structure) -> _Location:
         return _locate_in_shared(observed, raw, space)
     if space is Space.VARIABLE:
         variable = find_variable(observed, raw)
-        name, size = _name_of(variable.name.decode()), variable.bytes
+        name, size = name_variable(variable.name.decode()), variable.bytes
         kind = "constant" if variable.is_constant else "global"
-        return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
+        return name, None, f"byte {raw.offset} of {kind} variable {name} of {count_bytes(size)}"
     if space is Space.NOWHERE:
         return _explain_far_address(observed, raw) if raw.bytes else (None, None, "")
     phrases = {
@@ -71,11 +81,6 @@ def find_operand(observed: ObservedLaunch, raw: ctypes.Structure) -> Operand:
     return _nearest(find_operands(observed, raw) or buffer.operands, buffer.start + raw.offset)
 
 
-def _name_of(symbol: str) -> str:
-    """Return the name of a variable, without its namespaces."""
-    return demangle(symbol).rpartition("::")[2]
-
-
 def name_parameter(observed: ObservedLaunch, array: int | str | None) -> str:
     """Return what a kernel's text calls an array, if that is known."""
     operands = (operand for buffer in observed.buffers for operand in buffer.operands)
@@ -92,7 +97,7 @@ def _locate_in_operand(operand: Operand, address: int) -> tuple[int | str, int, 
     index, within = divmod(address - operand.address, operand.layout.itemsize)
     name = describe_operand(operand)
     name += f" ({operand.parameter})" if operand.parameter else ""
-    rest = f" plus {within} bytes" if within else ""
+    rest = f" plus {count_bytes(within)}" if within else ""
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
@@ -109,15 +114,31 @@ def _locate_in_shared(observed: ObservedLaunch, raw: ctypes.Structure, space: in
             )
         offset -= start if nearest is None else nearest.offset
     if nearest is None:
-        name = said = _DYNAMIC
-        size = observed.dynamic_bytes
+        name, size = _name_dynamic(observed, raw), observed.dynamic_bytes
+        said = name if name == _DYNAMIC else f"dynamic shared array {name}"
     else:
         name, size = nearest.name.decode(), nearest.bytes
         said = f"shared array {name}"
     index, within = divmod(offset, max(raw.bytes, 1))
-    rest = f" plus {within} bytes" if within else ""
-    units = f"in units of {raw.bytes} bytes"
-    return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
+    rest = f" plus {count_bytes(within)}" if within else ""
+    units = f"in units of {count_bytes(raw.bytes)}"
+    return name, index, f"element {index}{rest} of {said} of {count_bytes(size)}{block}, {units}"
+
+
+def _name_dynamic(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
+    """Return what the text calls dynamic shared memory: of several names, those in the line."""
+    kernel, ptx = observed.kernel, observed.kernel.module.ptx
+    names = kernel.dynamic_names
+    if len(names) > 1:
+        sources: Sources = {}
+        stack = read_own_stack(raw.site)
+        add_texts(sources, "", ptx, stack)
+        lines = [find_line(sources, "", line) for line in stack]
+        written = (
+            tuple(n for n in names if re.search(rf"\b{re.escape(n)}\b", line)) for line in lines
+        )
+        names = next(filter(None, written), names)
+    return ", ".join(names) or _DYNAMIC
 
 
 def _explain_far_address(observed: ObservedLaunch, raw: ctypes.Structure) -> _Location:
@@ -146,7 +167,7 @@ def name_origin(observed: ObservedLaunch, raw: ctypes.Structure) -> str:
         buffer = observed.buffers[raw.origin_object]
         return describe_operand(_nearest(buffer.operands, buffer.start + offset))
     if space is Space.VARIABLE:
-        return f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
+        return f"variable {name_variable([*observed.kernel.module.variables][raw.origin_object])}"
     return "memory that malloc gave" if space is Space.HEAP else ""
 
 
@@ -158,7 +179,7 @@ def name_array(observed: ObservedLaunch, raw: ctypes.Structure) -> int | str | N
     if space is Space.SHARED:
         return str(observed.kernel.shared_objects[raw.object].name, "utf-8")
     if space is Space.DYNAMIC:
-        return _DYNAMIC
+        return _name_dynamic(observed, raw)
     if space is Space.VARIABLE:
-        return _name_of(find_variable(observed, raw).name.decode())
+        return name_variable(find_variable(observed, raw).name.decode())
     return None

@@ -13,6 +13,7 @@ from cudakern.display.notebook import (
     say_left_out,
 )
 from cudakern.simulator.reports.findings import format_findings
+from cudakern.simulator.reports.traffic import tell_apart
 
 if TYPE_CHECKING:
     from cudakern.simulator.reports.report import Report
@@ -24,7 +25,7 @@ _FINDINGS, _KERNELS = 5, 3
 def render(report: Report) -> str:
     """Return the first findings of a report, or the worst lines of its first kernels."""
     if report.kernels is not None:
-        kernels = report.kernels[:_KERNELS]
+        kernels = tell_apart(report.kernels)[:_KERNELS]
         title = f"memory traffic of {format_count(len(report.kernels), 'kernel')}"
         return render_box(
             title if kernels else "no launches",

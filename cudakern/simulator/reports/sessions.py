@@ -15,9 +15,15 @@ from cudakern.simulator.launching import observation
 from cudakern.simulator.launching.known_arrays import name_arrays
 from cudakern.simulator.reports import json_report, notebook
 from cudakern.simulator.reports.counting import add_launch
-from cudakern.simulator.reports.findings import Finding, format_findings, merge_findings
+from cudakern.simulator.reports.findings import (
+    Finding,
+    describe_origins,
+    format_findings,
+    merge_findings,
+)
 from cudakern.simulator.reports.report import Report
-from cudakern.simulator.reports.traffic import KernelTraffic
+from cudakern.simulator.reports.traffic import KernelTraffic, format_kernels
+from cudakern.simulator.reports.user_files import Origins
 from cudakern.simulator.reports.wording import (
     StrictNotes,
     describe_findings,
@@ -97,7 +103,7 @@ class CheckReport(_LiveReport):
     >>> with ck.simulator.checked(seed=3) as report:
     ...     x = ck.gather([1, 2, 3], [0])
     >>> print(report)
-    nothing found in 1 launches
+    nothing found in 1 launch
     """
 
     seed: int = 0
@@ -112,10 +118,14 @@ class CheckReport(_LiveReport):
     _strict_notes: StrictNotes = field(default_factory=StrictNotes, repr=False)
     checks = True
 
+    def __post_init__(self) -> None:
+        """Begin without known origins."""
+        self.origins = Origins(self.sources)
+
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         self.launches += 1
-        if found := describe_findings(observed, self.sources):
+        if found := describe_findings(observed, self.sources, self.origins):
             self.findings[:] = merge_findings((*self.findings, *found))
         self._unchecked.update(dict.fromkeys(describe_unchecked(observed)))
         self._strict_notes.add(observed)
@@ -129,7 +139,8 @@ class CheckReport(_LiveReport):
         return Report(*options, self.launches, findings, notes, sources=self.sources)
 
     def __str__(self) -> str:
-        found = [*map(str, self.findings)] or [f"nothing found in {self.launches} launches"]
+        launches = format_count(self.launches, "launch", "es")
+        found = [*map(str, self.findings)] or [f"nothing found in {launches}"]
         return "\n".join((*found, *self.notes))
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
@@ -167,6 +178,10 @@ class TrafficReport(_LiveReport):
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     sources: Sources = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        """Begin without known origins."""
+        self.origins = Origins(self.sources)
+
     @property
     def report(self) -> Report:
         """What every output is made of."""
@@ -183,9 +198,11 @@ class TrafficReport(_LiveReport):
         add_launch(kernel, observed)
         for stack in (*(line.stack for line in kernel.lines), [*kernel.executed]):
             add_texts(self.sources, library, module.ptx, stack)
+        for line in kernel.lines:
+            line.origin = self.origins.find(library, line.source)
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, self.kernels)) or "no launches"
+        return format_kernels(self.kernels)
 
 
 @contextmanager
@@ -282,7 +299,10 @@ def _make_error(findings: Sequence[Finding]) -> SimulatorError:
     rest = f"; and {format_count(len(others), 'more finding')}" if others else ""
     message = f"{first.kind}: {first.message}{rest}"
     place = first.block, first.thread
-    return SimulatorError(first.kind, first.kernel, *place, message, tuple(findings))
+    error = SimulatorError(first.kind, first.kernel, *place, message, tuple(findings))
+    for told in describe_origins([first]):
+        error.add_note(told)
+    return error
 
 
 @contextmanager
@@ -352,7 +372,7 @@ def traffic(
     >>> kernel.bytes_requested, kernel.stores.sectors_per_request
     (248, 4.0)
     >>> print(kernel.lines[0])
-    f.cu:1  load  argument 0 (x)  1 requests  4.00 sectors/request  97% efficiency
+    f.cu:1  load  argument 0 (x)  1 request  4.00 sectors/request  97% efficiency
 
     A few blocks are enough to know a large launch:
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from cudakern.display import notebook
 from cudakern.display.characters import format_count
-from cudakern.simulator.sources.source_lines import SourceLine, describe_stack
+from cudakern.simulator.reports.user_files import describe_place
+from cudakern.simulator.sources.source_lines import SourceLine
 from cudakern.values.layout import SECTOR_BYTES
 
 if TYPE_CHECKING:
@@ -20,6 +22,12 @@ _HEADINGS = ("line", "access", "array")
 _NUMBERS = ("requests", "a request", "bytes requested", "bytes moved", "efficiency")
 #: The kinds of requests to global memory.
 GLOBAL = ("load", "store", "atomic")
+#: An efficiency below this is worth a look.
+POOR = 0.5
+_LANES = 32
+#: Bytes that a wavefront moves: a word of each bank of shared memory.
+_WAVEFRONT_BYTES = 128
+_TOGETHER = "let neighbouring threads take neighbouring elements"
 
 
 def label_array(array: int | str | None, name: str) -> str:
@@ -68,11 +76,16 @@ class Requests:
 
     @property
     def efficiency(self) -> float:
-        """Bytes requested over bytes moved; NaN if none moved.
+        """Bytes requested over bytes moved, at most 1; NaN if none moved.
 
-        0.125 for lanes that access 4 bytes of a sector each; above 1 where lanes share bytes.
+        0.125 for lanes that access 4 bytes of a sector each; 1 for a broadcast.
         """
-        return self.bytes_requested / self.bytes_moved if self.sectors else float("nan")
+        return min(1.0, self.bytes_requested / self.bytes_moved) if self.sectors else float("nan")
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether threads ask for more bytes than move, since several read the same ones."""
+        return self.bytes_requested > self.bytes_moved > 0
 
     @property
     def sectors_per_request(self) -> float:
@@ -113,6 +126,13 @@ class LineTraffic(Requests):
         What the kernel's text calls the array; empty if that is not known.
     returns : bool
         Whether something uses the result of an atomic. If not, a GPU has a cheaper instruction.
+    origin : (str, int) or None
+        File and line of the user's own that `source` is, as in `Finding`.
+    neighbours : int
+        Pairs of neighbouring lanes that access it together.
+    strides : dict of int to int
+        Bytes from the access of such a lane to that of the next one, and how many pairs at least
+        are so far apart; only of distances that more than half of an instruction's pairs have.
 
     Examples
     --------
@@ -129,6 +149,35 @@ class LineTraffic(Requests):
     array: int | str | None = None
     name: str = ""
     returns: bool = True
+    origin: SourceLine | None = None
+    neighbours: int = 0
+    strides: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def distance(self) -> int | None:
+        """How many bytes neighbouring threads are apart; None if there is no one answer.
+
+        Of several instructions of the line, that of the one with the largest distance.
+        """
+        is_known = 2 * sum(self.strides.values()) > self.neighbours
+        return max(map(abs, self.strides), default=None) if is_known else None
+
+    @property
+    def advice(self) -> str:
+        """What to change if less than half of what moves was asked for; otherwise empty."""
+        return _advise(self)
+
+    def include(self, other: Requests) -> None:
+        """Add other requests to these."""
+        super().include(other)
+        if isinstance(other, LineTraffic):
+            self.neighbours += other.neighbours
+            self.strides = dict(Counter(self.strides) + Counter(other.strides))
+
+    @property
+    def place(self) -> str:
+        """Where that is, in words."""
+        return describe_place(self.source, self.origin, self.stack[:2])
 
     def _cells(self) -> tuple[str, ...]:
         """Return the line as texts: place, kind, array, requests, rate, efficiency."""
@@ -139,11 +188,53 @@ class LineTraffic(Requests):
         if self.kind.startswith(("shared", "constant")):
             rate = f"{self.wavefronts_per_request:.2f} wavefronts/request"
         efficiency = f"{self.efficiency:.0%} efficiency" if self.sectors else ""
-        place = describe_stack(self.stack[:2])
-        return place, self.kind, array, f"{self.requests} requests", rate, efficiency
+        efficiency = "broadcast" if self.is_broadcast else efficiency
+        requests = format_count(self.requests, "request")
+        return self.place, self.kind, array, requests, rate, efficiency
 
     def __str__(self) -> str:
         return "  ".join(cell.strip() for cell in self._cells())
+
+
+def _advise(line: LineTraffic) -> str:
+    """Return what to change at a line whose efficiency is poor; otherwise nothing."""
+    if not line.requests:
+        return ""
+    asked = line.bytes_requested / line.requests
+    if line.kind.startswith("constant"):
+        many = line.wavefronts_per_request > 1 / POOR
+        return "threads of a warp read different addresses: global memory serves those" * many
+    if line.kind.startswith("shared"):
+        is_poor = line.wavefronts_per_request * POOR > max(1, asked / _WAVEFRONT_BYTES)
+        return _describe_conflict(line) * is_poor
+    if not line.efficiency < POOR:
+        return ""
+    if line.kind.startswith("local"):
+        return "threads of a warp use different indices: let all use the same one at a time"
+    return _describe_gaps(line, line.sectors_per_request - asked / SECTOR_BYTES)
+
+
+def _describe_conflict(line: LineTraffic) -> str:
+    distance = line.distance
+    if distance and distance % _WAVEFRONT_BYTES == 0:
+        return f"neighbouring threads are {distance} bytes apart, in one bank: pad rows by a word"
+    apart = f"neighbouring threads are {distance} bytes apart" if distance else "threads scatter"
+    return f"{apart}, and several share a bank: let neighbouring threads take neighbouring words"
+
+
+def _describe_gaps(line: LineTraffic, excess: float) -> str:
+    """Return why a line's requests move more sectors than what they ask for fills."""
+    lanes, width = line.accesses / line.requests, line.bytes_requested / line.accesses
+    if excess < 1 or not line.neighbours:
+        some = f"requests are of {lanes:.3g} of {_LANES} threads"
+        return f"{some}: let neighbouring threads ask together, unless this is rare"
+    distance = line.distance
+    if distance is None:
+        return "neighbouring threads are at scattered places: sort or group what they access"
+    if distance > width:
+        return f"neighbouring threads are {distance} bytes apart: {_TOGETHER}"
+    runs = line.requests + line.neighbours - sum(line.strides.values())
+    return f"only {line.accesses / runs:.3g} neighbouring threads are side by side: {_TOGETHER}"
 
 
 def _total(kind: str, description: str) -> Any:  # noqa: ANN401  a property of type Requests
@@ -167,6 +258,8 @@ class KernelTraffic:
         PTX instructions that warps executed, by name with all modifiers.
     executed : dict of (str, int) to int
         PTX instructions that warps executed, by file and line of the user's own.
+    types : tuple of str
+        The dtypes of the arrays among its arguments, in the first launch.
     blocks, sampled : int
         Blocks of all launches; and those that ran, whose figures are scaled to all.
 
@@ -188,6 +281,7 @@ class KernelTraffic:
     blocks: int = 0
     sampled: int = 0
     executed: dict[SourceLine, int] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
 
     def total(self, *kinds: str) -> Requests:
         """Return the sum over lines of these kinds."""
@@ -224,10 +318,11 @@ class KernelTraffic:
         return self.sectors * SECTOR_BYTES
 
     def __str__(self) -> str:
-        head = f"{self.kernel}: {self.launches} launches, {self.bytes_requested} bytes requested, "
-        head += f"{self.bytes_moved} bytes moved"
+        launches = format_count(self.launches, "launch", "es")
+        head = f"{self.kernel}: {launches}, {format_count(self.bytes_requested, 'byte')} requested"
+        head += f", {format_count(self.bytes_moved, 'byte')} moved"
         if self.sampled != self.blocks:
-            head += f", by {self.sampled} of {self.blocks} blocks"
+            head += f", by {self.sampled:,} of {format_count(self.blocks, 'block')}"
         return "\n".join((head, *_align(self.lines)))
 
     def _repr_html_(self) -> str:
@@ -273,6 +368,26 @@ class KernelTraffic:
         return found
 
 
+def tell_apart(kernels: Iterable[KernelTraffic]) -> list[KernelTraffic]:
+    """Return kernels with names that differ: those of one name have their arrays' types in it."""
+    listed = [*kernels]
+    counts = Counter(kernel.kernel for kernel in listed)
+    names = [
+        f"{k.kernel}({', '.join(k.types)})" if counts[k.kernel] > 1 else k.kernel for k in listed
+    ]
+    counts, seen = Counter(names), Counter[str]()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        ending = f" #{seen[name]}" if counts[name] > 1 else ""
+        listed[i] = replace(listed[i], kernel=f"{name}{ending}")
+    return listed
+
+
+def format_kernels(kernels: Iterable[KernelTraffic]) -> str:
+    """Return the traffic of kernels as a terminal shows it."""
+    return "\n\n".join(map(str, tell_apart(kernels))) or "no launches"
+
+
 def count_unwanted(requests: Requests) -> int:
     """Return how many bytes move for nothing; a number below 0 where lanes share bytes."""
     return requests.bytes_moved - requests.bytes_requested
@@ -291,15 +406,18 @@ def _format_row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
     rate = f"{line.wavefronts_per_request:.2f} wavefronts"
     if line.sectors:
         rate = f"{line.sectors_per_request:.2f} sectors"
-    moved = (f"{line.bytes_moved:,}", f"{line.efficiency:.0%}") if line.sectors else ("", "")
+    efficiency = "broadcast" if line.is_broadcast else f"{line.efficiency:.0%}"
+    moved = (f"{line.bytes_moved:,}", efficiency) if line.sectors else ("", "")
     figures = f"{line.requests:,}", rate, f"{line.bytes_requested:,}", *moved
-    return (describe_stack(line.stack[:2]), line.kind, label_array(line.array, line.name)), figures
+    return (line.place, line.kind, label_array(line.array, line.name)), figures
 
 
 def _align(lines: list[LineTraffic]) -> Iterator[str]:
     """Yield lines whose cells stand in columns."""
     rows = [line._cells() for line in lines]  # noqa: SLF001  of this module
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    for line, row in zip(lines, rows, strict=True):
         cells = zip(row, widths, "<<<>>>", strict=True)
         yield "  " + "  ".join(f"{cell:{side}{width}}" for cell, width, side in cells).rstrip()
+        if line.advice:
+            yield f"    {line.advice}"

@@ -10,6 +10,7 @@ from cudakern.simulator.ptx.access_bits import BITS, SCOPES
 from cudakern.simulator.reports.findings import Finding, OtherAccess
 from cudakern.simulator.reports.locations import (
     Space,
+    count_bytes,
     describe_operand,
     find_operand,
     find_operands,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from cudakern.errors import SimulatorError
     from cudakern.simulator.launching.observation import ObservedLaunch
+    from cudakern.simulator.reports.user_files import Origins
     from cudakern.simulator.sources.source_texts import Sources
 
 _Access = TypeVar("_Access", Finding, OtherAccess)
@@ -68,14 +70,26 @@ _UNORDERED = {
 }
 
 
-def describe_findings(observed: ObservedLaunch, sources: Sources) -> list[Finding]:
+def describe_findings(
+    observed: ObservedLaunch, sources: Sources, origins: Origins
+) -> list[Finding]:
     """Return what a launch did wrong; add the texts of the files that this names to the sources."""
     raws = _without_followers(observed.findings)
     findings = [_describe_finding(observed, raw) for raw in _sort_findings(raws)]
     read = any(raw.kind == b"out_of_bounds" and raw.bytes == POINTER_BYTES for raw in raws)
     if observed.failure is not None and not (read and _CALL in observed.failure.message):
         findings.append(_describe_failure(observed.failure, observed))
-    return [_add_names(finding, observed, sources) for finding in findings]
+    named = [_add_names(finding, observed, sources) for finding in findings]
+    return [_add_origins(finding, origins) for finding in named]
+
+
+def _add_origins(finding: Finding, origins: Origins) -> Finding:
+    """Return a finding with the lines of the user's files that its lines are."""
+    other = finding.other
+    if other is not None:
+        other = replace(other, origin=origins.find(finding.library, other.source, other.column))
+    origin = origins.find(finding.library, finding.source, finding.column)
+    return replace(finding, other=other, origin=origin)
 
 
 def _without_followers(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
@@ -271,7 +285,7 @@ def _describe_access(access: int, size: int) -> str:
     what = "read"
     if access & BITS["writes"]:
         what = "atomic update" if access & BITS["atomic"] else "write"
-    return f"{what} of {size} bytes" if size else what
+    return f"{what} of {count_bytes(size)}" if size else what
 
 
 def _describe_requirement(observed: ObservedLaunch, raw: ctypes.Structure) -> str:

@@ -161,8 +161,9 @@ struct ck_sim_kernel {
   // Of checked launches: static shared variables by offset, with room around each.
   const ck_sim_shared_object* shared_objects;
   uint32_t shared_object_count;
-  uint32_t packed_shared;  // static_shared without that room
-  uint32_t basic_blocks;   // of all functions, then of the kernel; of checked launches
+  const char* dynamic_shared;  // the names that the kernel has for it, joined by ", "
+  uint32_t packed_shared;      // static_shared without that room
+  uint32_t basic_blocks;       // of all functions, then of the kernel; of checked launches
   // Of plain launches: whether a call of the entry runs all threads of a block; if so, whether they
   // have collectives or poll, what each keeps where it is left, and where that can be.
   uint32_t in_regions;

@@ -43,7 +43,7 @@
   const int v = b[t - 1];  // fault
   out[t] = v + a[63 - t];
 //// out_of_bounds: dynamic_shared_too_small(ramp(64), zeros(64), shared_mem=4 * 63,
-////     array="dynamic shared memory", index=63)
+////     array="s", index=63)
   extern __shared__ int s[];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   __syncthreads();
@@ -59,7 +59,7 @@
   const double v = *reinterpret_cast<const double*>(x + 4 + 8 * threadIdx.x);  // fault
   out[threadIdx.x] = v * 2;
 //// misaligned: double_in_dynamic_shared_after_an_int(ramp(16, np.float64),
-////     zeros(16, dtype=np.float64), block=16, shared_mem=256, array="dynamic shared memory")
+////     zeros(16, dtype=np.float64), block=16, shared_mem=256, array="s")
 (const double* x, double* out)
   extern __shared__ int s[];
   double* const values = reinterpret_cast<double*>(s + 1);
@@ -91,7 +91,7 @@
   __syncthreads();
   if (threadIdx.x == 0) out[0] = total;
 //// uninitialized: dynamic_shared_padding_read(ramp(64, np.float32), zeros(64, dtype=np.float32),
-////     shared_mem=4 * 66, array="dynamic shared memory", index=65)
+////     shared_mem=4 * 66, array="s", index=65)
 (const float* x, float* out)
   extern __shared__ float s[];
   s[t + 1] = x[t];

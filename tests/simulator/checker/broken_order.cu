@@ -136,7 +136,7 @@ __device__ int block_sum(int v) {
   const int squares = block_sum(x[threadIdx.x] * x[threadIdx.x]);
   out[threadIdx.x] = squares - sum;
 //// race: dynamic_shared_without_barrier(ramp(64), zeros(64), shared_mem=256,
-////     array="dynamic shared memory", also="uninitialized")
+////     array="s", also="uninitialized")
   extern __shared__ int s[];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault

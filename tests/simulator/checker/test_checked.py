@@ -38,7 +38,7 @@ def test_nothing_found():
         RawKernel(FILL, "fill")((2,), (3,), (x,))
         assert report.launches == 1
     assert report.findings == []
-    assert str(report) == "nothing found in 1 launches"
+    assert str(report) == "nothing found in 1 launch"
     assert x.tolist() == [1] * 6
 
 
@@ -261,7 +261,7 @@ def test_readers_whom_nobody_remembers_are_noted():
             RawKernel(code, "k")((1,), (128,), (np.zeros(128, np.int32),))
         (note,) = report.notes
         assert note.startswith("k: not checked: k.cu:8: a write of what more warps have read")
-        assert str(report) == f"nothing found in 1 launches\n{note}"
+        assert str(report) == f"nothing found in 1 launch\n{note}"
 
 
 STRICT_NOTES = """extern "C" __global__ void k(volatile int* x, int* y, int n) {
@@ -300,7 +300,7 @@ def test_readers_before_a_barrier_of_the_block_need_not_be_remembered():
     code = code.replace("const int v = s;", "const int v = s; __syncthreads();")
     with checked() as report:
         RawKernel(code, "k")((1,), (128,), (np.zeros(128, np.int32),))
-    assert str(report) == "nothing found in 1 launches"
+    assert str(report) == "nothing found in 1 launch"
 
 
 DOUBLED = """extern "C" __global__ void k(const int* x, int* y, int n) {

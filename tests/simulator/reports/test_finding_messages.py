@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel, checked, traffic
+from cudakern.simulator import RawKernel, RawModule, checked, traffic
 from tests.helpers.rows import each
 from tests.simulator.launches import findings_of, schema
 
@@ -94,7 +94,7 @@ CASES = {
         X, 3, before=TABLE, at="table[i]"),
     "dynamic": case(
         BOUNDS, "rest[i] = 1;",
-        f"write of 4 bytes {OUTSIDE} element 2 of dynamic shared memory of 8 bytes, {UNITS}",
+        f"write of 4 bytes {OUTSIDE} element 2 of dynamic shared array rest of 8 bytes, {UNITS}",
         X, 2, before="extern __shared__ int rest[];", shared_mem=8),
     "variable": case(
         BOUNDS, "x[0] = ns::counts[i];",
@@ -324,7 +324,7 @@ extern "C" __global__ void k(int* x, int n) {
         RawKernel(code, "k")((1,), (64,), (np.zeros(64, np.int32), 1))
     (line,) = report.kernels[0].lines
     assert line.source == line.stack[0] == ("k.cu", 13)
-    assert re.match(rf"{at}  store  argument 0", str(line))
+    assert re.match(rf"{at} is [\w/]+\.py:\d+  store  argument 0", str(line))
     (finding,) = findings_of(code, X, 2, block=64)
     at = r"k\.cu:15 \(in cub/block/block_store\.cuh:\d+\)"
     assert re.match(rf"{at}: write of 4 .* with the write at {at} by block", finding.message)
@@ -346,6 +346,50 @@ extern "C" __global__ void k(int* x) {
         assert re.match(f"(barrier_divergence: )?{place}", caught.value.message)
 
 
+NAMES = """namespace ns {
+extern __shared__ volatile double d[];
+__device__ __noinline__ void put(int i) { d[i] = 1; }
+}
+extern "C" __global__ void k(int n) {
+  extern __shared__ volatile int s[];
+  extern __shared__ volatile short t[];
+  if (n == 0) s[threadIdx.x + 8] = 1;
+  if (n == 1) t[threadIdx.x + 16] = 1;
+  volatile int* const p = n == 2 ? s : s + 1;
+  if (n == 2) p[threadIdx.x + 8] = 1;
+}
+extern "C" __global__ void of_a_function(int n) { ns::put(n); }
+"""
+
+
+@each(
+    "kernel, n, array, where",
+    [
+        ("k", 0, "s", "element 8 of dynamic shared array s of 32 bytes"),
+        ("k", 1, "t", "element 16 of dynamic shared array t of 32 bytes"),
+        ("k", 2, "s, t", "element 8 of dynamic shared array s, t of 32 bytes"),
+        ("of_a_function", 4, "d", "element 4 of dynamic shared array d of 32 bytes"),
+    ],
+)
+def test_names_of_dynamic_shared_memory(kernel, n, array, where):
+    module = RawModule(code=NAMES)
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function(kernel)((1,), (1,), (n,), shared_mem=32)
+    (finding,) = caught.value.findings
+    assert finding.array == array
+    assert where in finding.message
+
+
+def test_one_byte_is_one():
+    code = """extern "C" __global__ void k(int i) {
+  __shared__ volatile char only;
+  (&only)[i] = 1;
+}"""
+    (finding,) = findings_of(code, 1)
+    told = "element 1 of shared array only of 1 byte, in units of 1 byte"
+    assert f"write of 1 byte {OUTSIDE} {told} (" in finding.message
+
+
 CLUSTER = """#include <cooperative_groups.h>
 #line 1 "k.cu"
 extern "C" __global__ __cluster_dims__(2) void k(int* x, int i, int which) {
@@ -364,7 +408,7 @@ extern "C" __global__ __cluster_dims__(2) void k(int* x, int i, int which) {
     [
         (0, "first", "shared array first"),
         (1, "second", "shared array second"),
-        (2, "dynamic shared memory", "dynamic shared memory"),
+        (2, "rest", "dynamic shared array rest"),
     ],
 )
 def test_shared_memory_of_another_block(which, array, where):

@@ -16,6 +16,7 @@ from cudakern.simulator.reports import notebook
 from cudakern.simulator.reports.ipython import format_error
 from tests.helpers.pages import CONTRAST, Page
 from tests.helpers.processes import printed
+from tests.helpers.readmes import read
 from tests.helpers.recorded_cupy import on_device, recorded
 
 TOTAL = """extern "C" __global__ void total(const float* x, float* y) {
@@ -27,6 +28,11 @@ TOTAL = """extern "C" __global__ void total(const float* x, float* y) {
   }
   if (threadIdx.x == 0) *y = s[0];
 }"""
+
+
+#: This file, and the number of the kernel's first line there.
+FILE = "tests/simulator/reports/test_notebook.py"
+FIRST = read(FILE).partition("void total(")[0].count("\n") + 1
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +100,8 @@ def test_a_report_of_traffic(traffic):
     assert told.startswith(
         "total: 1 launch of 1 block; 516 bytes requested, 544 moved, 95% efficiency "
         "line access array requests a request bytes requested bytes moved efficiency "
-        "total.cu:8 store y 1 1.00 sectors 4 32 12% "
-        "total.cu:3 load x 4 4.00 sectors 512 512 100% "
+        f"total.cu:8 is {FILE}:{FIRST + 7} store y 1 1.00 sectors 4 32 12% "
+        f"total.cu:3 is {FILE}:{FIRST + 2} load x 4 4.00 sectors 512 512 100% "
     )
     assert "shared load s " in told
     assert text_of(traffic) == f"memory traffic of 1 kernel {told}"
@@ -166,14 +172,15 @@ from traitlets.config import Config
 config = Config()
 config.HistoryManager.enabled = False
 shell = InteractiveShell.instance(config=config)
-shell.push({"np": np, "ck": ck, "TOTAL": TOTAL})
+shell.push({"np": np, "ck": ck})
 for cell in CELLS:
     shell.run_cell(cell, store_history=True)
 """
 
 
 CELLS = (
-    """total = ck.simulator.RawKernel(TOTAL, "total")
+    f"""code = '''{TOTAL}'''
+total = ck.simulator.RawKernel(code, "total")
 x, y = np.ones(128, np.float32), np.zeros(1, np.float32)""",
     "with ck.simulator.checked():\n    total((1,), (128,), (x, y))",
     "def launch(kernel):\n    kernel((1,), (1,), ())",
@@ -193,6 +200,7 @@ barrier does, nor a release with an acquire (block (0, 0, 0), thread (24, 0, 0))
   total.cu:6 |     if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
              |                             ^ read by block (0, 0, 0), thread (24, 0, 0) and 31 more
              |                               write by block (0, 0, 0), thread (56, 0, 0)
+total.cu:6 is Cell In[1]:6
 
 Cell In[2], line 1: with ck.simulator.checked():
 KernelCompileError: f.cu: the kernel must compile; f.cu(4): error: identifier "scael" is undefined
@@ -203,6 +211,7 @@ KernelCompileError: f.cu: the kernel must compile; f.cu(4): error: identifier "s
     |                      ^
   5 |   int i = "a";
   6 | }
+f.cu:4 is Cell In[4]:4
 and 1 more error: error.log has all
 
 Cell In[4], line 1: launch(ck.simulator.RawKernel(\"\"\"#include <cmath>
@@ -211,7 +220,7 @@ Cell In[3], line 2: kernel((1,), (1,), ())
 
 
 def test_errors_in_cells(tmp_path):
-    program = f"TOTAL, CELLS = {TOTAL!r}, {CELLS!r}\n{SHELL}"
+    program = f"CELLS = {CELLS!r}\n{SHELL}"
     text = printed(program, flags=("-W", "ignore"), IPYTHONDIR=str(tmp_path))
     assert re.sub(r"\x1b\[[\d;]*m", "", text) == SHOWN
 

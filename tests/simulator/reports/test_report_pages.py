@@ -187,11 +187,12 @@ def test_figures_stand_in_the_file_that_they_are_of(traffic):
 def test_requests_within_a_header_stand_at_the_line_that_led_there(traffic):
     kernel = replace(traffic.kernels[0])
     stack = (("/usr/local/cuda/include/cub/x.cuh", 7), ("pick.cu", 3), ("pick.cu", 1))
-    kernel.lines = [replace(kernel.lines[0], source=stack[0], stack=stack)]
+    origin = "pick.py", 70
+    kernel.lines = [replace(kernel.lines[0], source=stack[0], stack=stack, origin=origin)]
     page = page_of(traffic, kernels=[kernel])
     assert f"{kernel.lines[0].requests:,}" in page.texts["s1-3"]
     (row,) = page.rows("line", "kernel", "access")
-    assert row["line"] == "cub/x.cuh:7 (called at pick.cu:3)"
+    assert row["line"] == "cub/x.cuh:7 (called at pick.cu:3) is pick.py:70"
     assert "#s1-3" in page.references
 
 

@@ -510,15 +510,16 @@ def test_text(lines):
         assert str(report) == "no launches"
         launch_lines(lines, (1, 2))
     first, second = str(report).split("\n\n")
-    assert first.startswith("first: 1 launches, 896 bytes requested, 2304 bytes moved\n")
+    assert first.startswith("first: 1 launch, 896 bytes requested, 2,304 bytes moved\n")
     assert second.split("\n")[0].startswith("second: 2 launches, ")
-    rows = [" ".join(row.split()) for row in first.split("\n")]
+    lines = (" ".join(row.split()) for row in first.split("\n"))
+    rows = [re.sub(r" is [\w/]+\.py:\d+", "", line) for line in lines]
     stride = line_of("s += z")
-    row = f"module.cu:{stride} load argument 0 (x) 1 requests 8.00 sectors/request 50% efficiency"
+    row = f"module.cu:{stride} load argument 0 (x) 1 request 8.00 sectors/request 50% efficiency"
     assert row in rows
     shared = line_of("r[2 * i")
-    assert f"module.cu:{shared} shared store r 1 requests 2.00 wavefronts/request" in rows
-    assert len(rows) == 10
+    assert f"module.cu:{shared} shared store r 1 request 2.00 wavefronts/request" in rows
+    assert len([row for row in rows if row.startswith("module.cu:")]) == 9
 
 
 def test_a_launch_that_fails_leaves_nothing_behind():

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from cudakern.simulator.reports.findings import Finding
-from cudakern.simulator.reports.user_files import UserFiles
+from cudakern.display.styled_text import as_text
+from cudakern.errors import SimulatorError
+from cudakern.simulator import checked, traffic
+from cudakern.simulator.reports.checked_tests import find_place
+from cudakern.simulator.reports.findings import Finding, format_findings
+from cudakern.simulator.reports.html import page
+from cudakern.simulator.reports.user_files import Origins
+from tests.helpers.pages import Page
 from tests.helpers.rows import each
+from tests.simulator.launches import schema
 
 KERNEL = """\
 __global__ void f(int* x, int n) {
@@ -41,10 +50,24 @@ class Item:
         return self.path, 41, "test"
 
 
+def raised_in(*paths):
+    """Return an error that a call in the last of these files raises, and calls in the others."""
+    error, calls = ZeroDivisionError(), None
+    for path in reversed(paths):
+        try:
+            exec(compile("1 / 0", str(path), "exec"))  # noqa: S102  nothing but that
+        except ZeroDivisionError as raised:
+            frame = raised.__traceback__.tb_next
+            calls = type(frame)(calls, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return error.with_traceback(calls)
+
+
 @pytest.fixture
 def placed(tmp_path, monkeypatch):
     """Return a function that finds a kernel's line in a test file with a given text."""
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    monkeypatch.delitem(sys.modules, __name__)  # which has the kernel, too
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").mkdir()
 
     def find(text, kernel=KERNEL, line=5, file="f.cu", called=()):
@@ -54,8 +77,9 @@ def placed(tmp_path, monkeypatch):
         column = len(code) - len(code.lstrip()) + 1
         source = (file, line)
         finding = Finding("race", "f", (0,), (0,), source, (source,), 0, 0, "message", code=code)
-        files = UserFiles(Item(path), {("", file): kernel}, [str(path) for path in called])
-        return files.place(replace(finding, column=column))
+        origins = Origins({("", file): kernel}, raised_in(path, *called))
+        origin = origins.find("", source, column)
+        return find_place(replace(finding, column=column, origin=origin), Item(path))
 
     return find
 
@@ -74,6 +98,7 @@ WRITTEN = {
     "behind a kernel like it": "\n".join(
         f'CODE = """{kernel}"""' for kernel in (KERNEL.replace("= 3", "= 4"), KERNEL)
     ),
+    "in an f-string": 'CODE = f"""' + KERNEL.replace("{", "{{").replace("}", "}}") + '"""\n',
     "with windows' ends of lines": f'CODE = """{KERNEL}"""\n'.replace("\n", "\r\n"),
 }
 
@@ -147,3 +172,101 @@ def test_the_root_is_that_of_the_repository(placed, tmp_path, monkeypatch):
     for folder, file in (("tests", "test_f.py"), ("elsewhere", TEST)):
         monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / folder))
         assert placed(f'"""{KERNEL}"""').file == file
+
+
+ONE_LINE = 'extern "C" __global__ void f(int* x) { int i = threadIdx.x; x[i + 3] = 1; }'
+FIRST, SECOND, THIRD = ONE_LINE[:38], ONE_LINE[38:60], ONE_LINE[60:]
+PIECES = f"a = 1\nCODE = ('{FIRST}'\n '{SECOND}'\n '{THIRD}')\n"
+FORMATTED = ONE_LINE.replace("{", "{{").replace("}", "}}").replace("3", "{N}")
+
+
+@each(
+    "text, column, line",
+    [
+        (PIECES, ONE_LINE.index("x[i") + 1, 4),
+        (PIECES, ONE_LINE.index("int i") + 1, 3),
+        (f"N = 3\n\nCODE = f'{FORMATTED}'\n", ONE_LINE.index("x[i") + 1, 3),
+        (f'A = 1\nCODE = "{ONE_LINE}"\n'.replace('"C"', r"\"C\""), 1, 2),
+        ("x[i + 5] = 1;\n", ONE_LINE.index("x[i") + 1, None),
+    ],
+)
+def test_a_kernel_in_one_line(tmp_path, monkeypatch, text, column, line):
+    monkeypatch.delitem(sys.modules, __name__, raising=False)
+    (tmp_path / "script.py").write_text(text)
+    origins = Origins({("", "f.cu"): ONE_LINE}, raised_in(tmp_path / "script.py"))
+    found = origins.find("", ("f.cu", 1), column)
+    assert found == (None if line is None else (str(tmp_path / "script.py"), line))
+
+
+def test_what_python_escapes(tmp_path):
+    kernel = 'if (n) { x[0] = 1; }\nif (m) { printf("m"); }'
+    escaped = kernel.replace("{", "{{").replace("}", "}}")
+    for text in (f'\nCODE = f"""{escaped}"""', '\nCODE = """' + kernel.replace('"', r"\"") + '"""'):
+        (tmp_path / "script.py").write_text(text)
+        origins = Origins({("", "f.cu"): kernel}, raised_in(tmp_path / "script.py"))
+        assert origins.find("", ("f.cu", 2)) == (str(tmp_path / "script.py"), 3)
+
+
+def test_a_text_that_is_made_of_parts(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, __name__)
+    parts = ["__device__ void put(int* x) {\n  *x = 1;\n}\n", *[f"\n{OTHER}"] * 2, f"\n{KERNEL}"]
+    text = "".join(f'PART = """{part}"""\n\n' for part in parts)
+    (tmp_path / "parts.py").write_text(text)
+    monkeypatch.setitem(sys.modules, "parts", SimpleNamespace(__file__=f"{tmp_path}/parts.py"))
+    origins = Origins({("", "f.cu"): "".join(parts)}, raised_in("script.py"))
+    for code in ("*x = 1;", "x[n] = 2;\n  if", "x[n + 1]"):
+        before, whole = (t.partition(code)[0].count("\n") for t in (text, "".join(parts)))
+        assert origins.find("", ("f.cu", whole + 1)) == (f"{tmp_path}/parts.py", before + 1)
+
+
+def test_what_many_kernels_have_in_common_is_no_origin(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, __name__)
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f()\n{\n"
+    (tmp_path / "other.py").write_text(f'CODE = """{head}  ret;\n}}\n"""\n')
+    monkeypatch.setitem(sys.modules, "other", SimpleNamespace(__file__=f"{tmp_path}/other.py"))
+    ptx = f"{head}  st.global.u32 [%rd1], %r1;\n  st.global.u32 [%rd2], %r2;\n}}\n"
+    assert Origins({("", "f.cu"): ptx}, raised_in("script.py")).find("", ("f.cu", 6)) is None
+
+
+SCRIPT = """\
+import numpy as np
+import cudakern as ck
+
+CODE = '''extern "C" __global__ void shift(const int* x, int* y) {
+  y[threadIdx.x] = x[threadIdx.x + 1];
+}'''
+
+def run():
+    shift = ck.simulator.RawKernel(CODE, "shift")
+    shift((1,), (4,), (np.zeros(4, np.int32), np.zeros(4, np.int32)))
+"""
+
+
+def in_a_thread(function):
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
+def test_reports_of_a_script_tell_its_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    names = {"__name__": "script"}
+    exec(compile(SCRIPT, str(path), "exec"), names)  # noqa: S102  our own
+    line = SCRIPT.partition("  y[")[0].count("\n") + 1
+    with pytest.raises(SimulatorError) as caught, checked() as report, traffic() as moved:
+        in_a_thread(names["run"])
+    (finding,) = caught.value.findings
+    assert (finding.source, finding.origin) == (("shift.cu", 2), (str(path), line))
+    told = f"shift.cu:2 is script.py:{line}"
+    assert caught.value.__notes__ == [told]
+    assert as_text(format_findings([finding])).endswith(f"\n{told}")
+    assert {row.origin for row in moved.kernels[0].lines} == {finding.origin}
+    assert str(moved).count(f"  {told}  ") == 2
+    for session in (report, moved):
+        record = json.loads(session.json())
+        schema()(record)
+        rows = record.get("findings") or record["kernels"][0]["lines"]
+        assert all(row["origin"] == {"file": "script.py", "line": line} for row in rows)
+        assert told in Page(page.render(session.report)).texts["main"]

@@ -11,7 +11,7 @@ from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.html.arrows import ROW, Arrow, draw
 from cudakern.simulator.reports.html.parts import Cell, Listing, Listings, Table, format_number
 from cudakern.simulator.reports.traffic import label_array
-from cudakern.simulator.sources.source_lines import describe_stack
+from cudakern.simulator.reports.user_files import describe_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,9 @@ def _list_finding(
     ends: list[Finding | OtherAccess] = [finding, *filter(None, [finding.other])]
     lines = [listings.find(finding.library, _list_source(end), finding.kernel) for end in ends]
     places = [
-        Cell(describe_stack(end.stack or _list_source(end)), link=f"f{n}{letter}" if line else "")
+        Cell(
+            describe_place(end.source, end.origin, end.stack), link=f"f{n}{letter}" if line else ""
+        )
         for end, line, letter in zip(ends, lines, "ab", strict=False)
     ]
     element = _describe_element(finding)
@@ -158,7 +160,7 @@ def _tabulate_kernels(findings: Sequence[Finding]) -> Table:
             Cell(kernel, is_code=True),
             format_number(len(group)),
             _count_kinds(group),
-            Cell(", ".join(dict.fromkeys(describe_stack(_list_source(f)) for f in group))),
+            Cell(", ".join(dict.fromkeys(describe_place(f.source, f.origin) for f in group))),
         )
         for (_, kernel), group in groups.items()
     ]

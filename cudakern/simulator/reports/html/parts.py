@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.reports.traffic import POOR
+
 if TYPE_CHECKING:
     from cudakern.simulator.reports.traffic import Requests
     from cudakern.simulator.sources.source_lines import SourceLine
@@ -26,8 +28,6 @@ class Cell:
 
 #: Stands where a number has no meaning.
 NO_NUMBER = Cell("-", -1)
-#: An efficiency below this is worth a look.
-_POOR = 0.5
 
 
 def format_number(value: float, most: float = 0, digits: int = 0) -> Cell:
@@ -36,12 +36,13 @@ def format_number(value: float, most: float = 0, digits: int = 0) -> Cell:
     return Cell(f"{value:,.{digits}f}", round(value, 4), share)
 
 
-def format_efficiency(requests: Requests) -> Cell:
-    """Return the cell of an efficiency."""
+def format_efficiency(requests: Requests, *, is_total: bool = False) -> Cell:
+    """Return the cell of an efficiency; requests of one kind may be a broadcast."""
     if not requests.sectors:
         return NO_NUMBER
     ratio = requests.efficiency
-    return Cell(f"{ratio:.0%}", round(ratio, 4), min(ratio, 1), is_poor=ratio < _POOR)
+    text = "broadcast" if requests.is_broadcast and not is_total else f"{ratio:.0%}"
+    return Cell(text, round(ratio, 4), ratio, is_poor=ratio < POOR)
 
 
 @dataclass(frozen=True, slots=True)

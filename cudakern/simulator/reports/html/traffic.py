@@ -18,8 +18,14 @@ from cudakern.simulator.reports.html.parts import (
     format_efficiency,
     format_number,
 )
-from cudakern.simulator.reports.traffic import GLOBAL, Requests, add_up, count_unwanted, label_array
-from cudakern.simulator.sources.source_lines import describe_stack
+from cudakern.simulator.reports.traffic import (
+    GLOBAL,
+    Requests,
+    add_up,
+    count_unwanted,
+    label_array,
+    tell_apart,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -83,7 +89,7 @@ def _format_figures(r: Requests, most: Requests) -> tuple[Cell, ...]:
 def build_view(report: Report) -> dict[str, Any]:
     """Return what the page of a report of traffic shows."""
     listings = Listings(report.sources)
-    kernels = report.kernels or ()
+    kernels = tell_apart(report.kernels or ())
     placed = [
         (kernel, line, listings.find(kernel.library, line.stack, kernel.kernel))
         for kernel in kernels
@@ -102,7 +108,7 @@ def build_view(report: Report) -> dict[str, Any]:
             "launches": f"{sum(kernel.launches for kernel in kernels):,}",
             "bytes requested": _in_units(every.bytes_requested),
             "bytes moved": _in_units(every.bytes_moved),
-            "efficiency": format_efficiency(every).text,
+            "efficiency": format_efficiency(every, is_total=True).text,
             "instructions of warps": f"{sum(kernel.instruction_count for kernel in kernels):,}",
         },
         "tables": tables if kernels else [],
@@ -134,7 +140,8 @@ def _tabulate_kernels(kernels: Sequence[KernelTraffic]) -> Table:
             Cell(kernel.kernel, is_code=True),
             format_number(kernel.launches),
             Cell(f"{kernel.blocks:,}{ran}", kernel.blocks),
-            *_format_figures(total, most)[:-1],
+            *_format_figures(total, most)[:-2],
+            format_efficiency(total, is_total=True),
             format_number(shared.wavefronts),
             format_number(kernel.instruction_count),
         )
@@ -153,7 +160,7 @@ def _tabulate_lines(placed: _Placed) -> Table:
     rows = [
         (
             Cell(
-                describe_stack(line.stack[:2]),
+                line.place,
                 link=place[0].anchor(place[1]) if place else "",
                 is_code=True,
             ),
@@ -161,10 +168,11 @@ def _tabulate_lines(placed: _Placed) -> Table:
             Cell(line.kind),
             Cell(label_array(line.array, line.name), is_code=True),
             *_format_figures(line, most),
+            Cell(line.advice),
         )
         for kernel, line, place in placed
     ]
-    headings = ("line", "kernel", "access", "array", *_FIGURES)
+    headings = ("line", "kernel", "access", "array", *_FIGURES, "what to change")
     note = "The lines that move the most bytes for nothing come first."
     return Table("lines", "By line", headings, rows, note)
 
