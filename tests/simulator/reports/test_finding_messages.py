@@ -167,9 +167,13 @@ CASES = {
         f"write {ORDERED} write at k.cu:2 by T: {UNORDERED}; they write the same value, which only "
         "strict reports", block=64, strict=True),
     "both_strong": case(
-        "race", "*(volatile int*)x = threadIdx.x;",
+        "race", "if (threadIdx.x == 0) *(volatile int*)x = 3; else i = *(volatile int*)x;",
         f"...: {UNORDERED}; both are strong and one is volatile, which only strict reports",
         block=64, strict=True),
+    "volatile_stores": case(
+        "race", "*(volatile int*)x = threadIdx.x;",
+        f"...: {UNORDERED}; volatile does not order them, and they write different values",
+        block=64),
     "fewer_bytes": case(
         "race",
         "if (threadIdx.x % 32 == 0) threadIdx.x ? *(volatile char*)x = 1 : atomicAdd(x, 1);",
