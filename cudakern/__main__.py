@@ -28,8 +28,8 @@ Run a Python script with every kernel checked that it runs in the simulator: Raw
 of cudakern.simulator, and operators on NumPy arrays. What is found comes last, on standard output,
 with the lines of the source."""
 STATUS = """\
-exit status: 0 if nothing was found, 1 if something was or nothing was launched in the simulator,
-2 for arguments that are wrong; else the script's own."""
+exit status: 0 if nothing was found, 1 if something was, or if the script made a kernel and launched
+nothing in the simulator, 2 for arguments that are wrong; else the script's own."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -123,7 +123,7 @@ cudakern: the script ended with status 1
 
 def test_nothing_launched(check):
     result = check("")
-    assert (result.stdout, result.stderr, result.returncode) == ("", NOTHING, 1)
+    assert (result.stdout, result.stderr, result.returncode) == ("", NOTHING, 0)
 
 
 #: Python does the same with these scripts, without the command.
@@ -214,7 +214,7 @@ def test_seeds_traffic_and_files(check, tmp_path):
     assert [text.partition("\n")[0] for text in traffic] == [
         "total(float32, float32) #1: 1 launch, 516 bytes requested, 544 bytes moved",
         "total(float32, float32) #2: 1 launch, 516 bytes requested, 544 bytes moved",
-        "cudakern: 2 findings in 9 launches",
+        "cudakern: 2 findings in 3 launches with each of 3 seeds",
     ]
     row = r"\n  module.cu:3 is folder/script.py:6 +load +argument 0 \(x\) +4 requests +4.00 sectors"
     assert re.search(row, traffic[0])
@@ -228,10 +228,18 @@ def test_seeds_traffic_and_files(check, tmp_path):
     assert {f["origin"]["file"] for f in found["findings"]} == {"folder/script.py"}
     ends = [*found["findings"], *(f["other"] for f in found["findings"] if f["other"])]
     assert [end["origin"]["line"] - end["line"] for end in ends] == [3, 3, 3]
-    assert found["launches"] == 9
+    assert (found["launches"], found["seeds"]) == (3, [0, 1, 2])
+    assert found["checked"] == {"odd": 1, "total": 2}
+    seeds = {f["kind"]: f["seeds"] for f in found["findings"]}
+    assert seeds["race"] == [0, 1, 2]
+    assert re.search(f"with seeds? {', '.join(map(str, seeds['out_of_bounds']))}:", some)
     moved = json.loads((tmp_path / "out-traffic.json").read_text(encoding="utf-8"))
     assert [kernel["launches"] for kernel in moved["kernels"]] == [1, 1, 1]
-    assert "s[threadIdx.x + half]" in (tmp_path / "out.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "s[threadIdx.x + half]" in page
+    assert "<dt>seeds</dt><dd>0, 1, 2</dd>" in page
+    assert "with seeds 0, 1, 2</td>" in page
+    assert "<dt>script</dt><dd>folder/script.py</dd>" in page
     assert "4.00" in (tmp_path / "out-traffic.html").read_text(encoding="utf-8")
 
 
@@ -270,7 +278,66 @@ def test_a_script_of_cupy_without_kernels(tmp_path):
     assert result.stderr.endswith(
         "nothing was checked; CuPy's RawKernel, ElementwiseKernel and ReductionKernel run there\n"
     )
+    assert result.returncode == 0
+
+
+WITHOUT = """
+import cupy
+try:
+    from cupyx.absent import gaussian_filter
+except ImportError:
+    gaussian_filter = None
+has_graphs = hasattr(cupy.cuda, "Graph")
+hasattr(cupy, "__wrapped__"), hasattr(cupy, "float128")
+"""
+
+
+def test_names_that_a_script_goes_on_without(tmp_path):
+    (tmp_path / "script.py").write_text(WITHOUT, encoding="utf-8")
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    words = ("-m", "cudakern", "check", "--cupy", "--seeds=0,1")
+    files = ("--json=out.json", "--html=out.html")
+    result = python(*words, *files, "script.py", cwd=tmp_path)
+    assert result.stdout == (
+        "in_place_of_cupy has none of these names; the script went on without them:\n"
+        "  script.py:4  cupyx.absent\n  script.py:7  cupy.cuda.Graph\n\n"
+    )
+    told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["refused"]
+    assert [(row["name"], row["line"]) for row in told] == [
+        ("cupyx.absent", 4), ("cupy.cuda.Graph", 7)]  # fmt: skip
+    assert "cupyx.absent" in (tmp_path / "out.html").read_text(encoding="utf-8")
+    (tmp_path / "script.py").write_text(f"{WITHOUT}cupy.cuda.Texture", encoding="utf-8")
+    ended = python(*words[:4], "script.py", cwd=tmp_path)
+    assert "cupy.cuda.Graph" in ended.stdout
+    assert "Texture" not in ended.stdout  # the error says so
+    assert ended.returncode == 1
+
+
+def test_a_kernel_that_is_not_launched(tmp_path):
+    text = "import cupy\nk = cupy.RawKernel('', 'k')\nl = cupy.RawKernel('', 'l')"
+    (tmp_path / "script.py").write_text(text, encoding="utf-8")
+    result = python("-m", "cudakern", "check", "--cupy", "script.py", cwd=tmp_path)
+    assert "nothing was checked, though the script has made a kernel; CuPy's" in result.stderr
     assert result.returncode == 1
+
+
+FAR = """
+far = '''extern "C" __global__ void far(int** at, int* y) {
+  y[0] = at[0][1];
+  at[0][2] = 7;
+}'''
+x, y = np.arange(4, dtype=np.int32), np.zeros(1, np.int32)
+at = np.array([x.ctypes.data], np.uint64)
+ck.simulator.RawKernel(far, "far")((1,), (1,), (at, y))
+print(x.tolist(), y.tolist())"""
+
+
+def test_memory_that_only_an_address_leads_to(check):
+    result = check(FAR)
+    note = "far: not checked: far.cu:2: memory that an address in argument 0 leads to"
+    end = "cudakern: nothing found in 1 launch"
+    assert result.stdout == f"[0, 1, 7, 3] [1]\n{note}\n\n{end}\n"
+    assert result.returncode == 0
 
 
 def test_forked_processes_are_checked(check):

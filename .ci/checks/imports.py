@@ -27,7 +27,8 @@ FLOORS = (
     ("simulator.sources",),
     ("simulator.libraries",),
     ("simulator.launching",),
-    ("simulator.reports", "simulator.cupy_stand_in"),
+    ("simulator.cupy_stand_in",),
+    ("simulator.reports",),
     ("simulator",),
     ("engines",),
     ("operators",),
@@ -50,6 +51,7 @@ LATE = {
     ("simulator.libraries.build", "simulator.ptx.linking"): "10 ms, likewise",
     ("simulator.libraries.build", "simulator.ptx.translate"): "20 ms, likewise",
     ("simulator.reports.pytest_plugin", "simulator.reports.checked_tests"): "80 ms of any pytest",
+    ("simulator.reports.pytest_plugin", "simulator.cupy_stand_in.modules"): "likewise",
     ("simulator.reports.sessions", "simulator.reports.html.page"): "10 ms, for pages alone",
     ("simulator.sources.text_to_ptx", "simulator.sources.host_code"): "13 ms, for files alone",
 }

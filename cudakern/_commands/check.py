@@ -13,9 +13,9 @@ import pickle
 import runpy
 import signal
 import sys
+from collections import Counter
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +28,8 @@ from cudakern._commands.statuses import SIGNALLED, SIGNALS, USAGE
 from cudakern.display.characters import format_count
 from cudakern.display.styled_text import as_text
 from cudakern.errors import CudakernError, KernelCompileError, SimulatorError, is_inside
-from cudakern.simulator.launching.observation import observing, watchers
+from cudakern.simulator.cupy_stand_in.absent import listeners
+from cudakern.simulator.launching.observation import makers, observing, watchers
 from cudakern.simulator.reports import json_report
 from cudakern.simulator.reports.compiler_errors import excerpt_error
 from cudakern.simulator.reports.findings import format_findings, identify
@@ -36,6 +37,7 @@ from cudakern.simulator.reports.html import page
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
 from cudakern.simulator.reports.traffic import format_kernels
+from cudakern.simulator.reports.user_files import shorten
 
 if TYPE_CHECKING:
     import argparse
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.reports.findings import Finding
+    from cudakern.simulator.sources.source_lines import SourceLine
     from cudakern.simulator.sources.source_texts import Sources
 
 #: The status of a script that Ctrl-C ends.
@@ -65,6 +68,7 @@ class _Run:
     status: int = 0  # the script's own
     signal: int = 0  # that ended it
     traffic: Report | None = None
+    made: bool = False  # whether it made a kernel
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,6 +79,19 @@ def run(options: argparse.Namespace) -> int:
         return USAGE
     if options.html:
         page.find_template()  # an error before the script runs
+    runs = _run_seeds(options)
+    checks = Report.of_runs([run.checks for run in runs], options.seeds, options.script)
+    traffic = runs[0].traffic
+    _show(checks)
+    if options.traffic:
+        console.show(f"{_describe_traffic(traffic)}\n")
+    _show_refused(checks)
+    _write_files(options, checks, traffic and replace(traffic, script=options.script))
+    return _conclude(options, checks, runs)
+
+
+def _run_seeds(options: argparse.Namespace) -> list[_Run]:
+    """Run the script with one seed after the other, until a signal ends it."""
     runs: list[_Run] = []
     for seed in options.seeds:
         if len(options.seeds) > 1:
@@ -82,19 +99,28 @@ def run(options: argparse.Namespace) -> int:
         runs.append(_run(options, seed))
         if runs[-1].signal:
             break
-    checks, traffic = reduce(Report.join, [run.checks for run in runs]), runs[0].traffic
-    for seeds, findings in _group_by_seeds(checks.findings, runs).items():
-        if len(options.seeds) > 1:
+    return runs
+
+
+def _show(checks: Report) -> None:
+    """Print findings and notes."""
+    for seeds, findings in _group_by_seeds(checks.findings).items():
+        if seeds:
             console.show(f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}:\n")
         console.show_lines(format_findings(findings))
         console.show("")
     if checks.notes:
         console.show_lines(format_findings((), checks.notes))
         console.show("")
-    if options.traffic:
-        console.show(f"{_describe_traffic(traffic)}\n")
-    _write_files(options, checks, traffic)
-    return _conclude(options, checks, runs)
+
+
+def _show_refused(checks: Report) -> None:
+    """Print the names that the script went on without."""
+    if checks.refused:
+        console.show("in_place_of_cupy has none of these names; the script went on without them:")
+        for name, (file, line) in checks.refused:
+            console.show(f"  {shorten(file)}:{line}  {name}")
+        console.show("")
 
 
 def _describe_traffic(report: Report | None) -> str:
@@ -103,16 +129,10 @@ def _describe_traffic(report: Report | None) -> str:
     return format_kernels(report.kernels)
 
 
-def _group_by_seeds(
-    findings: Sequence[Finding], runs: Sequence[_Run]
-) -> dict[tuple[int, ...], list[Finding]]:
-    """Return the findings of all runs together by the seeds that have them."""
-    found = {run.checks.seed: {*map(identify, run.checks.findings)} for run in runs}
+def _group_by_seeds(findings: Sequence[Finding]) -> dict[tuple[int, ...], list[Finding]]:
     groups: dict[tuple[int, ...], list[Finding]] = {}
     for finding in findings:
-        key = identify(finding)
-        seeds = (*(seed for seed, known in found.items() if key in known),)
-        groups.setdefault(seeds, []).append(finding)
+        groups.setdefault(finding.seeds, []).append(finding)
     return groups
 
 
@@ -139,9 +159,12 @@ def _conclude(options: argparse.Namespace, checks: Report, runs: Sequence[_Run])
     elif status:
         sys.stderr.write(f"cudakern: the script ended with status {status}\n")
     number, launches = len(checks.findings), checks.launches
+    made = any(run.made for run in runs)
     if number or launches:
         found = format_count(number, "finding") if number else "nothing found"
         of = f" in {format_count(launches, 'launch', 'es')}" if launches else ""
+        many = len(checks.seeds) if launches else 0
+        of += f" with each of {many} seeds" if many > 1 else ""
         console.show(f"cudakern: {found}{of}")
     else:
         what = "RawKernel of cudakern.simulator and operators on NumPy arrays run there"
@@ -149,10 +172,12 @@ def _conclude(options: argparse.Namespace, checks: Report, runs: Sequence[_Run])
         if options.cupy:
             what = "CuPy's RawKernel, ElementwiseKernel and ReductionKernel run there"
         message = "nothing was launched in the simulator, so nothing was checked"
+        if made:
+            message += ", though the script has made a kernel"
         sys.stderr.write(f"cudakern: {message}; {what}\n")
     if ended_by:
         return SIGNALLED + ended_by
-    if number or not (launches or status):
+    if number or (made and not (launches or status)):
         return 1
     return status
 
@@ -230,11 +255,14 @@ def _has_terminal() -> bool:
 class _Recorder(CheckReport):
     """Writes down at once what the child finds."""
 
+    unknown_memory = True  # a command line cannot give arrays
+
     def __init__(self, log: int, seed: int, *, strict: bool) -> None:
         super().__init__(seed, strict=strict)
         self._log = log  # the descriptor of a file
         #: With how many threads each finding was written.
         self._threads: dict[tuple[object, ...], int] = {}
+        self._refused: dict[tuple[str, str, int], None] = {}
 
     def add(self, observed: ObservedLaunch) -> None:
         notes, sources = len(self.notes), len(self.sources)
@@ -245,13 +273,31 @@ class _Recorder(CheckReport):
             sources=dict([*self.sources.items()][sources:]),
         )
         self.findings.clear()
-        self.write(new)
+        self.write(new, kernel=observed.kernel.name)
 
     def count(self) -> None:
         """Count a launch, perhaps one that a `checked` in the script observes."""
         self.write(Report(launches=1))
 
-    def write(self, report: Report, traffic: Report | None = None) -> None:
+    def make(self) -> None:
+        """Take note that the script makes a kernel."""
+        makers.remove(self.make)
+        self.write(Report(), made=True)
+
+    def refuse(self, name: str, file: str, line: int) -> None:
+        """Take note of a name of CuPy that the script asked for in vain."""
+        if (name, file, line) not in self._refused:
+            self._refused[name, file, line] = None
+            self.write(Report(refused=((name, (file, line)),)))
+
+    def end(self, error: BaseException | None) -> None:
+        """Take note of the name, if any, whose lack has ended the script."""
+        while error is not None:
+            for name in {name for name, *_ in self._refused if f"no {name};" in str(error)}:
+                self.write(Report(), ended_by=name)
+            error = error.__cause__ or error.__context__
+
+    def write(self, report: Report, traffic: Report | None = None, **more: object) -> None:
         """Write down what is new; repeated findings would fill the disk."""
         new = []
         for finding in report.findings:
@@ -259,7 +305,8 @@ class _Recorder(CheckReport):
                 self._threads[identify(finding)] = finding.threads
                 new.append(finding)
         # Without the names of a report's fields: a script may launch very often.
-        record = pickle.dumps((report.launches, (*new,), report.notes, report.sources, traffic))
+        listed = (*new,), report.notes, report.sources, report.refused
+        record = pickle.dumps((report.launches, *listed, traffic, more))
         # In one write: processes that the script forks share the position in the file.
         os.write(self._log, record)
 
@@ -267,16 +314,29 @@ class _Recorder(CheckReport):
 def _read(result: _Run, log: IO[bytes]) -> None:
     """Read what a child has written down, and join it once: a script may launch very often."""
     count, found, remarks = 0, [], []
+    refused: dict[tuple[str, SourceLine], None] = {}
+    checked: Counter[str] = Counter()
     texts: Sources = {}
     with suppress(EOFError, pickle.UnpicklingError):  # the end, or that of the child amid a record
         while True:
-            launches, findings, notes, sources, traffic = pickle.load(log)  # noqa: S301  our own
+            launches, findings, notes, sources, names, traffic, more = pickle.load(log)  # noqa: S301
             count += launches
             found += findings
             remarks += notes
             texts |= sources
+            refused |= dict.fromkeys(names)
+            checked.update([more["kernel"]] if "kernel" in more else [])
+            result.made |= "made" in more
             result.traffic = traffic or result.traffic
-    new = Report(launches=count, findings=(*found,), notes=(*remarks,), sources=texts)
+            refused = {key: None for key in refused if key[0] != more.get("ended_by")}
+    new = Report(
+        launches=count,
+        findings=(*found,),
+        notes=(*remarks,),
+        sources=texts,
+        checked=checked,
+        refused=(*refused,),
+    )
     result.checks = result.checks.join(new)
 
 
@@ -286,6 +346,8 @@ def _run_script(options: argparse.Namespace, seed: int, log: int) -> int:
     stack = ExitStack()
     stack.enter_context(observing(recorder))
     watchers.append(recorder.count)
+    makers.append(recorder.make)
+    listeners.append(recorder.refuse)
     if options.traffic:
         traffic = TrafficReport()
         stack.enter_context(observing(traffic))
@@ -304,6 +366,7 @@ def _run_script(options: argparse.Namespace, seed: int, log: int) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001  whatever ends the script
+        recorder.end(error)
         traceback = _cut_traceback(error)
         sys.excepthook(type(error), error.with_traceback(traceback), traceback)
         if isinstance(error, KernelCompileError):

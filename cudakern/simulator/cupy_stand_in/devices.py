@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.cupy_stand_in.absent import absent
@@ -15,7 +14,7 @@ from cudakern.simulator.sources.text_to_ptx import find_target
 from cudakern.values.layout import MULTIPROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Self
 
 _ROOM = "runtime/residency.hpp"
@@ -78,17 +77,17 @@ _current = _Current()
 _counts: list[int] = []
 
 
-@contextmanager
-def provide_devices(count: int) -> Iterator[None]:
-    """Provide devices inside of a block; the current one is 0 where the first block starts."""
+def add_devices(count: int) -> None:
+    """Provide devices for a block; the current one is 0 where the first block starts."""
     global _current  # noqa: PLW0603
     if not _counts:
         _current = _Current()
     _counts.append(count)
-    try:
-        yield
-    finally:
-        _counts.remove(count)
+
+
+def remove_devices(count: int) -> None:
+    """Take the devices of a block back."""
+    _counts.remove(count)
 
 
 def device_count() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -20,7 +20,7 @@ from cudakern.process.lazy import SIMULATED
 from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import make_empty, ndarray
-from cudakern.simulator.cupy_stand_in.devices import provide_devices
+from cudakern.simulator.cupy_stand_in.devices import add_devices, remove_devices
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import MODULES, NAMES, OLD
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
@@ -28,7 +28,7 @@ from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
 from cudakern.values.validation import as_extent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 _ROOTS = ("cupy", "cupy_backends", "cupyx")
 #: The version of CuPy whose names these are.
@@ -221,8 +221,8 @@ class _Finder(MetaPathFinder, Loader):
 
 _finder = _Finder()
 _lock = Lock()
-#: One for each block, the same: what the first of them did, to be undone when the last one ends.
-_blocks: list[ExitStack] = []
+#: For each block, what was imported before the first of them.
+_blocks: list[dict[str, ModuleType]] = []
 
 
 def _take_modules() -> dict[str, ModuleType]:
@@ -231,24 +231,50 @@ def _take_modules() -> dict[str, ModuleType]:
     return {name: sys.modules.pop(name) for name in names}
 
 
-@contextmanager
-def _installed() -> Iterator[None]:
+def _install() -> dict[str, ModuleType]:
     """Have Python find the stand-in, and the operators run on its arrays in the simulator."""
     before = _take_modules()
     sys.meta_path.insert(0, _finder)
     try:
         importlib.import_module("cupy")  # the operators look whether it is imported
-        clear_caches()  # bound launches are those of another engine
-        yield
-    finally:
-        sys.meta_path.remove(_finder)
-        _take_modules()
-        sys.modules.update(before)
-        clear_caches()
+    except BaseException:
+        _remove(before)
+        raise
+    clear_caches()  # bound launches are those of another engine
+    return before
 
 
-@contextmanager
-def in_place_of_cupy(*, devices: int = 1) -> Iterator[ModuleType]:
+def _remove(before: dict[str, ModuleType]) -> None:
+    sys.meta_path.remove(_finder)
+    _take_modules()
+    sys.modules.update(before)
+    clear_caches()
+
+
+class _Block(ContextDecorator, AbstractContextManager[ModuleType, None]):
+    """A block that goes on to the end of the process unless it is left before, silently."""
+
+    def __init__(self, devices: int) -> None:
+        self._devices = devices
+
+    def _recreate_cm(self) -> _Block:
+        return _Block(self._devices)
+
+    def __enter__(self) -> ModuleType:
+        with _lock:
+            _blocks.append(_blocks[0] if _blocks else _install())
+        add_devices(self._devices)
+        return MODULES["cupy"]
+
+    def __exit__(self, *_: object) -> None:
+        remove_devices(self._devices)
+        with _lock:
+            before = _blocks.pop()
+            if not _blocks:
+                _remove(before)
+
+
+def in_place_of_cupy(*, devices: int = 1) -> AbstractContextManager[ModuleType, None]:
     """Have ``import cupy`` give NumPy's arrays and the simulator's kernels, inside of the block.
 
     Code written for CuPy runs unchanged, without a GPU and without CuPy: its RawKernel, RawModule,
@@ -261,10 +287,11 @@ def in_place_of_cupy(*, devices: int = 1) -> Iterator[ModuleType]:
         How many there are. Arrays are made on the current one of the thread, `cupy.cuda.Device`
         makes one current, and no device reaches the memory of another.
 
-    Yields
-    ------
-    module
-        What ``import cupy`` gives.
+    Returns
+    -------
+    context manager
+        Its block has the module that ``import cupy`` gives. Without an end, the block goes on to
+        that of the process.
 
     Notes
     -----
@@ -290,16 +317,4 @@ def in_place_of_cupy(*, devices: int = 1) -> Iterator[ModuleType]:
     count = as_extent("in_place_of_cupy", "devices", devices)
     if count == 0:
         raise ArgumentError("in_place_of_cupy", "devices", "must be at least 1; got 0")
-    with _lock:
-        if not _blocks:
-            first = ExitStack()
-            first.enter_context(_installed())
-        _blocks.append(_blocks[0] if _blocks else first)
-    try:
-        with provide_devices(count):
-            yield MODULES["cupy"]
-    finally:
-        with _lock:
-            last = _blocks.pop()
-            if not _blocks:
-                last.close()
+    return _Block(count)

@@ -97,7 +97,15 @@ _lock = AwaitedLock()
 active: list[Session] = []
 #: Called after each launch that was observed, by its thread.
 watchers: list[Callable[[], None]] = []
+#: Called when a program makes a RawKernel or a RawModule.
+makers: list[Callable[[], None]] = []
 _running: list[bool] = []  # whether the checking runtime has a launch: it has state for one
+
+
+def note_kernel() -> None:
+    """Take note of a kernel that a program makes, to launch it or not."""
+    for maker in [*makers]:
+        maker()
 
 
 @contextmanager

@@ -434,6 +434,7 @@ class RawKernel(_Raw):
         flags = _as_flags("RawKernel", translate_cucomplex, enable_cooperative_groups, jitify)
         source = re.sub(r"\W", "_", name.partition("<")[0]) or "kernel"
         given = _Arguments("RawKernel", f"{source}.cu", code, None, options, backend, *flags)
+        observation.note_kernel()
         self.__setstate__((given, name, name, False))
 
     name = property(attrgetter("_name"), doc="Its symbol, as in CuPy.")
@@ -674,6 +675,7 @@ class RawModule(_Raw):
         names = None if name_expressions is None else _as_names(name_expressions)
         backend = backend if path is None else "nvcc"  # as in CuPy
         given = _Arguments("RawModule", source, code, path, options, backend, *flags, names)
+        observation.note_kernel()
         self.__setstate__(given)
         if path is not None and not self._library.is_file:
             self._given = replace(given, options=())  # as in CuPy: nothing is compiled

@@ -106,6 +106,8 @@ class Finding:
     origin : (str, int) or None
         File and line of the user's own that `source` is, if the kernel is a string there and was
         found.
+    seeds : tuple of int
+        The seeds of the runs that have it, in reports of several runs; otherwise empty.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Finding:
     library: str = ""
     name: str = ""
     origin: SourceLine | None = None
+    seeds: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.kernel}: {self.kind}: {self.message}"

@@ -24,9 +24,17 @@ def render(report: Report) -> str:
     """Return a report as JSON."""
     record: dict[str, Any] = {"version": _VERSION}
     if report.kernels is None:
-        record |= {"report": "checked", **_pick(report, _OPTIONS)}
-        record["findings"] = [_record_finding(finding) for finding in report.findings]
-        record["notes"] = report.notes
+        seeds = report.seeds or (report.seed,)
+        record |= {"report": "checked", **_pick(report, _OPTIONS), "seeds": seeds}
+        record["findings"] = [
+            {**_record_finding(finding), "seeds": finding.seeds or seeds}
+            for finding in report.findings
+        ]
+        record |= {"notes": report.notes, "checked": dict(report.checked)}
+        record["refused"] = [
+            {"name": name, "file": shorten(file), "line": line}
+            for name, (file, line) in report.refused
+        ]
     else:
         kernels = [_record_kernel(kernel) for kernel in report.kernels]
         record |= {"report": "traffic", "kernels": kernels}

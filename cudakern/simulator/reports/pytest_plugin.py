@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cudakern.process.lazy import SIMULATED
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from contextlib import AbstractContextManager
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _MARK = "cudakern_checked"
 _SEED = "cudakern_checked_seed"
 _USAGE = "cudakern_usage_error"
+_CUPY = "cudakern_cupy"
 #: Of a test that runs checked, or has asked for the fixture.
 _RUN = pytest.StashKey["CheckedRun"]()
 #: Of a test that has asked for the fixture: the block it runs in.
@@ -49,6 +52,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="print findings as workflow commands, which GitHub shows at the lines they are about",
     )
+    text = "have `import cupy` give cudakern's stand-in, in tests and whatever they import"
+    group.addoption("--cudakern-cupy", action="store_true", help=text)
+    parser.addini(_CUPY, text, type="bool", default=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Have the stand-in take CuPy's place before a conftest or a package imports that."""
+    if not (early_config.known_args_namespace.cudakern_cupy or early_config.getini(_CUPY)):
+        return
+    if not getattr(sys.modules.get("cupy"), SIMULATED, "cupy" not in sys.modules):
+        message = "--cudakern-cupy must come before cupy is imported, which another plugin has "
+        message += "done: leave that out, with -p no:NAME"
+        raise pytest.UsageError(message)
+    from cudakern.simulator.cupy_stand_in.modules import in_place_of_cupy  # noqa: PLC0415
+
+    block = in_place_of_cupy()
+    block.__enter__()
+    early_config.add_cleanup(lambda: block.__exit__(None, None, None))
 
 
 def pytest_configure(config: pytest.Config) -> None:

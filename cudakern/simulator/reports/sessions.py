@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
@@ -114,6 +115,7 @@ class CheckReport(_LiveReport):
     notes: list[str] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     sources: Sources = field(default_factory=dict, repr=False)
+    _checked: Counter[str] = field(default_factory=Counter, repr=False)
     _unchecked: dict[str, None] = field(default_factory=dict, repr=False)
     _strict_notes: StrictNotes = field(default_factory=StrictNotes, repr=False)
     checks = True
@@ -125,6 +127,7 @@ class CheckReport(_LiveReport):
     def add(self, observed: ObservedLaunch) -> None:
         """Take note of a launch."""
         self.launches += 1
+        self._checked[observed.kernel.name] += 1
         if found := describe_findings(observed, self.sources, self.origins):
             self.findings[:] = merge_findings((*self.findings, *found))
         self._unchecked.update(dict.fromkeys(describe_unchecked(observed)))
@@ -136,7 +139,8 @@ class CheckReport(_LiveReport):
         """What every output is made of."""
         options = self.seed, self.resident_blocks, self.strict
         findings, notes = merge_findings(self.findings), (*self.notes,)
-        return Report(*options, self.launches, findings, notes, sources=self.sources)
+        report = Report(*options, self.launches, findings, notes, sources=self.sources)
+        return replace(report, checked=self._checked)
 
     def __str__(self) -> str:
         launches = format_count(self.launches, "launch", "es")

@@ -330,3 +330,15 @@ def test_every_name_is_one_of_cupy(name):
     real = importlib.import_module(name)
     assert isinstance(real, ModuleType)
     assert [key for key in dir(MODULES[name]) if not hasattr(real, key) and key[0] != "_"] == []
+
+
+@each("line", ["block = in_place_of_cupy(); block.__enter__()", "in_place_of_cupy().__enter__()"])
+def test_a_block_that_goes_on_to_the_end_of_the_process(line):
+    program = f"""
+import sys
+from cudakern.simulator import in_place_of_cupy
+{line}
+import cupy
+print(cupy.arange(3).device, cupy.cuda.Stream() is not None)
+sys.stderr = sys.stdout"""
+    assert printed(program) == "<CUDA Device 0> True\n"

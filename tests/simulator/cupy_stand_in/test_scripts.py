@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import subprocess
 import sys
@@ -13,12 +14,11 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.processes import printed
-from tests.helpers.readmes import blocks, read
 from tests.helpers.rows import each
 from tests.helpers.samples import sample
 
 SCRIPTS = Path(__file__).parent / "scripts"
-PAGE = "cudakern/simulator/cupy_stand_in/README.md"
+ROOT = Path(__file__).parents[3]
 
 
 def run(monkeypatch, path):
@@ -146,16 +146,42 @@ def test_wrong():
 """
 
 
-def test_tests_of_a_project(tmp_path):
-    """The page's conftest.py has all tests of a project use the simulator."""
-    conftest = next(code for code, _ in blocks(read(PAGE)) if "pytest_configure" in code)
-    (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
-    (tmp_path / "test_shift.py").write_text(TESTS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--cudakern-checked=0,1"]
-    ran = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert ran.returncode == 1, ran.stdout
+def run_tests(folder, *options):
+    """Run pytest in a folder."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    options = {"capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run(command, check=False, cwd=folder, env=environment, **options)
+
+
+@each("way", ["option", "ini", "workers"])
+def test_tests_of_a_project(tmp_path, way):
+    """A package imports CuPy before the conftest.py beside its tests does."""
+    package = tmp_path / way / "package"
+    (package / "tests").mkdir(parents=True)
+    texts = {
+        "__init__.py": "import cupy as cp\none = cp.ones(1)\n",
+        "tests/__init__.py": "",
+        "tests/conftest.py": "from package import one\n",
+        "tests/test_shift.py": f"from package import one\n{TESTS}",
+        "../pytest.ini": "[pytest]\n" + "cudakern_cupy = true\n" * (way == "ini"),
+    }
+    for name, text in texts.items():
+        (package / name).write_text(text, encoding="utf-8")
+    options = [] if way == "ini" else ["--cudakern-cupy"]
+    options += ["-n", "2"] if way == "workers" else []
+    ran = run_tests(tmp_path / way, "--cudakern-checked=0,1", *options)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "2 failed, 2 passed" in ran.stdout
     assert "shift: out_of_bounds" in ran.stdout
     assert "y = x[i + 1]" in ran.stdout
+
+
+def test_cupy_that_a_plugin_has_imported(tmp_path):
+    (tmp_path / "cupy.py").write_text("", encoding="utf-8")
+    (tmp_path / "other.py").write_text("import cupy\n", encoding="utf-8")
+    (tmp_path / "test_it.py").write_text("def test_it(): import cupy\n", encoding="utf-8")
+    ran = run_tests(tmp_path, "--cudakern-cupy", "-p", "other")
+    assert "ERROR: --cudakern-cupy must come before cupy is imported" in ran.stderr
+    assert ran.returncode == pytest.ExitCode.USAGE_ERROR
+    assert run_tests(tmp_path, "-p", "other").returncode == 0

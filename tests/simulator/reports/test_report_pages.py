@@ -295,7 +295,9 @@ def test_nothing_found_and_nothing_launched():
     for title, report in {"Nothing found": found.report, "No launches": moved.report}.items():
         text = pages.render(report)
         assert f"<h1>{title}</h1>" in text
-        assert not Page(text).tables
+        assert len(Page(text).tables) == bool(report.checked)
+        assert re.search(r"Made by cudakern [\d.]+, 2\d{3}-\d\d-\d\d ", text)
+    assert Page(pages.render(found.report)).tables[0][1][1:] == ["1", "0"]
 
 
 def test_a_file_that_is_there_is_replaced(checked, tmp_path):

@@ -11,7 +11,7 @@ from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.html.arrows import ROW, Arrow, draw
 from cudakern.simulator.reports.html.parts import Cell, Listing, Listings, Table, format_number
 from cudakern.simulator.reports.traffic import label_array
-from cudakern.simulator.reports.user_files import describe_place
+from cudakern.simulator.reports.user_files import describe_place, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,17 +73,23 @@ def build_view(report: Report) -> dict[str, Any]:
     sources: dict[str, MarkedSource] = {}
     rows = [_list_finding(n, f, listings, sources) for n, f in enumerate(report.findings, 1)]
     tables = (_tabulate_kernels, _tabulate_arrays) if rows else ()
+    seeds = report.seeds or (report.seed,)
     return {
         "title": format_count(len(rows), "finding") if rows else "Nothing found",
         "facts": {
+            **({"script": report.script} if report.script else {}),
             "launches": f"{report.launches:,}",
-            "seed": str(report.seed),
+            "seeds" if len(seeds) > 1 else "seed": ", ".join(map(str, seeds)),
             "resident blocks": f"{report.resident_blocks:,}",
             "strict": "yes" if report.strict else "no",
         },
         "findings": rows,
         "notes": report.notes,
-        "tables": [tabulate(report.findings) for tabulate in tables],
+        "refused": [(name, f"{shorten(file)}:{line}") for name, (file, line) in report.refused],
+        "tables": [
+            *(tabulate(report.findings) for tabulate in tables),
+            *([_tabulate_checked(report)] if report.checked else []),
+        ],
         "sources": [*sources.values()],
     }
 
@@ -165,6 +171,16 @@ def _tabulate_kernels(findings: Sequence[Finding]) -> Table:
         for (_, kernel), group in groups.items()
     ]
     return Table("kernels", "By kernel", ("kernel", "findings ", "kinds", "lines"), rows)
+
+
+def _tabulate_checked(report: Report) -> Table:
+    """Return the kernels that were checked, whether or not anything was found."""
+    found = Counter(finding.kernel for finding in report.findings)
+    rows = [
+        (Cell(kernel, is_code=True), format_number(launches), format_number(found[kernel]))
+        for kernel, launches in report.checked.items()
+    ]
+    return Table("checked", "What was checked", ("kernel", "launches ", "findings "), rows)
 
 
 def _tabulate_arrays(findings: Sequence[Finding]) -> Table:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +35,16 @@ def render(report: Report) -> str:
     # No other script runs, and the page asks no network for anything.
     digest = base64.b64encode(hashlib.sha256(f"\n{script}".encode()).digest()).decode()
     template = find_template()
-    return template.render(kind=kind, view=view, style=style, script=script, digest=digest)
+    return template.render(
+        kind=kind,
+        view=view,
+        style=style,
+        script=script,
+        digest=digest,
+        name=report.script or "cudakern",
+        version=metadata.version("cudakern"),
+        date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+    )
 
 
 def write(page: str, path: str | os.PathLike[str]) -> None:

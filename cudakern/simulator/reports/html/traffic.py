@@ -105,6 +105,7 @@ def build_view(report: Report) -> dict[str, Any]:
     return {
         "title": title if kernels else "No launches",
         "facts": {
+            **({"script": report.script} if report.script else {}),
             "launches": f"{sum(kernel.launches for kernel in kernels):,}",
             "bytes requested": _in_units(every.bytes_requested),
             "bytes moved": _in_units(every.bytes_moved),
