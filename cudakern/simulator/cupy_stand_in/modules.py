@@ -17,7 +17,14 @@ from cudakern.errors import ArgumentError, KernelCompileError
 from cudakern.process.caches import clear_caches
 from cudakern.process.forks import Lock
 from cudakern.process.lazy import SIMULATED
-from cudakern.simulator.cupy_stand_in import devices, functions, memory, profiling, randoms
+from cudakern.simulator.cupy_stand_in import (
+    cupyx_scipy,
+    devices,
+    functions,
+    memory,
+    profiling,
+    randoms,
+)
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import make_empty, ndarray
 from cudakern.simulator.cupy_stand_in.devices import add_devices, remove_devices
@@ -155,7 +162,7 @@ class _StandIn(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        if full in OWN:
+        if full in MODULES:
             value: Any = MODULES[full]
         elif name in self._names and hasattr(self._numpy(), name):
             value = getattr(self._numpy(), name)
@@ -187,7 +194,7 @@ class _StandIn(ModuleType):
 
     def __dir__(self) -> list[str]:
         below = f"{self.__name__}."
-        inside = {n.removeprefix(below) for n in OWN if n.startswith(below)}
+        inside = {n.removeprefix(below) for n in MODULES if n.startswith(below)}
         there = self._numpy()
         here = {name for name in self._names if hasattr(there, name)}
         return sorted({*self.__dict__, *here, *(name for name in inside if "." not in name)})
@@ -195,6 +202,7 @@ class _StandIn(ModuleType):
 
 _made = {name: _StandIn(name) for name in OWN}
 MODULES.update(_made)
+MODULES.update({name: cupyx_scipy.ScipyModule(name) for name in cupyx_scipy.MODULE_NAMES})
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -205,9 +213,12 @@ class _Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] not in _ROOTS:
             return None
-        if fullname not in OWN:
+        if fullname in cupyx_scipy.MODULE_NAMES:
+            cupyx_scipy.require_scipy()
+        if fullname not in MODULES:
             parent, _, name = fullname.rpartition(".")
-            message = _made[parent].missing(name) if parent in OWN else absent(fullname)
+            there: Any = MODULES.get(parent)
+            message = absent(fullname) if there is None else there.missing(name)
             # Without a name: of one that has it, Python keeps the message to itself.
             raise ModuleNotFoundError(message)
         return ModuleSpec(fullname, self, is_package=True)
