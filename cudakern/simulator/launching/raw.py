@@ -32,7 +32,6 @@ from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.ptx.symbols import demangle, find_symbols
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.sources import text_to_ptx as compiling
-from cudakern.simulator.sources.includes import decode
 from cudakern.simulator.sources.parameters import (
     find_declared_parameters,
     find_entry_parameters,
@@ -207,10 +206,8 @@ class _Library:
 
     def _suggest(self, name: str, symbols: list[str]) -> str:
         """Return advice that makes a name one of a kernel, if any does for certain."""
-        if len(symbols) > 1:
-            return f", which is ambiguous: {', '.join(symbols)}"
-        if symbols and self.is_ptx:
-            return f", which may be {symbols[0]}"
+        if len(symbols) > 1 or (symbols and self.is_ptx):
+            return f", which may be {', '.join(symbols)}"
         expression = demangle(symbols[0]) if symbols else name
         advice = f"RawModule(code=..., name_expressions=[{describe_value(expression)}])"
         if symbols:
@@ -734,12 +731,13 @@ class RawModule(_Raw):
 
 def _read_text(path: str) -> str:
     try:
-        content = Path(path).read_bytes()
+        content = Path(path).read_bytes().rstrip(b"\0")
     except ValueError as error:
         requirement = f"must name a file; got {describe_value(path)} ({describe_error(error)})"
         raise BindingError("RawModule", "path", requirement) from None
-    text, is_machine_code = decode(content).rstrip("\0"), content.startswith(b"\x7fELF")
-    if is_machine_code or "\0" in text:
-        what = "machine code" if is_machine_code else "other bytes"
-        raise BindingError("RawModule", "path", f"must be a file of CUDA C++ or PTX; got {what}")
-    return text
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
+        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
+        raise BindingError("RawModule", "path", requirement) from None

@@ -28,7 +28,7 @@ from cudakern.simulator.sources.declarations import (
     is_class,
     tokens_of,
 )
-from cudakern.simulator.sources.includes import INCLUDE, File, digest_of
+from cudakern.simulator.sources.includes import File, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -71,8 +71,6 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.
 _EXTERN = re.compile(
     r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
 )
-_REDECLARED = re.compile(r'error: "(\w+)" has already been declared')
-_HIDDEN = re.compile(r"namespace (\w+)")
 _WORD = re.compile(r"\w+")
 _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
 #: Words that a declaration without a body must not have: they ask for a definition.
@@ -118,8 +116,7 @@ def compile_device_code(
             if is_less and rest.of_kernels.isdisjoint(before):
                 continue
             if not number and not rest.headers:
-                said = _put_launches_last(first.log, text)
-                raise KernelCompileError(first.source, first.options, said) from None
+                raise first from None
         else:
             needed = {*_EXTERN.findall(result.decode(errors="replace"))}.difference(BUILTINS)
             if not needed:
@@ -129,17 +126,6 @@ def compile_device_code(
         break
     log = f"{said}\n\nWhat NVRTC said of the whole file:\n{first.log}"
     raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
-
-
-def _put_launches_last(log: str, text: str) -> str:
-    """Return errors of a file, first those that are not about a line with a launch."""
-    lines = text.split("\n")
-
-    def is_launch(block: str) -> bool:
-        match = _ERROR.match(block)
-        return match is not None and "<<<" in "".join(lines[int(match[2]) - 1 : int(match[2])])
-
-    return "\n\n".join(sorted(log.split("\n\n"), key=is_launch))
 
 
 class _Rest:
@@ -156,7 +142,6 @@ class _Rest:
         self._kernel = _find_macros_of({"__global__"}, macros)
         self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
         self.of_kernels: set[str] = set()  # lines of the last errors that lie in device code
-        self._redeclared: set[str] = set()  # names that these errors are about
 
     @property
     def headers(self) -> dict[str, str]:
@@ -170,21 +155,9 @@ class _Rest:
         for path, file in self._includes.files.items():
             if file.is_changed:
                 first, *more = sorted(file.names)
-                result[first] = f'#line 1 "{path}"\n{self._name_includes(file)}'
+                result[first] = f'#line 1 "{path}"\n{file.text}'
                 result |= dict.fromkeys(more, f'#include "{first}"')
         return result
-
-    def _name_includes(self, file: File) -> str:
-        """Return the text of a header, which NVRTC knows by a name, without includes beside it."""
-
-        def rename(match: re.Match[str]) -> str:
-            path = file.included.get(match[3])
-            if path is None:
-                return match[0]
-            other = self._includes.files[path.resolve()]
-            return f'{match[1]}"{min(other.names) if other.is_changed else path}"'
-
-        return INCLUDE.sub(rename, file.text)
 
     def leave_out(self, log: str) -> bool:
         """Leave out the host code around errors; return whether there was any."""
@@ -192,10 +165,6 @@ class _Rest:
         lines: dict[str, set[int]] = {}
         for name, line in _ERROR.findall(log):
             lines.setdefault(name, set()).add(int(line))
-        self._redeclared = {*_REDECLARED.findall(log)}
-        if self._redeclared:  # where it is left out; it stays declared elsewhere
-            lines |= {str(path): set() for path in self._includes.files if str(path) not in lines}
-            lines.setdefault(self._source, set())
         # An error before may have led to that of a class, which goes as a whole.
         for kinds in ({"function", "other"}, {"class"}):
             done = [self._leave_out_of(name, some, kinds) for name, some in lines.items()]
@@ -217,7 +186,7 @@ class _Rest:
             return False
         kernels = [token.start for token in tokens if token.text in self._kernel]
         starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
-        wanted = {one.start: one for one in found if self._redeclares(one)}
+        wanted: dict[int, Declaration] = {}
         for line in (line for line in lines if line < len(starts)):
             for one in _select_on_line(found, *starts[line - 1 : line + 1]):
                 if self._device.isdisjoint(_WORD.findall(text[one.start : one.body])):
@@ -236,12 +205,6 @@ class _Rest:
         is_changed = text != file.text
         file.text, file.is_changed = text, file.is_changed or is_changed
         return is_changed
-
-    def _redeclares(self, one: Declaration) -> bool:
-        """Return whether a declaration has a name that has been left out elsewhere."""
-        if not self._redeclared or one.kind != "other" or one.is_member:
-            return False
-        return not self._redeclared.isdisjoint(_HIDDEN.findall(_hide_names(one.texts) or ""))
 
 
 def _find_macros_of(words: Collection[str], macros: list[tuple[str, ...]]) -> set[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.header_files import is_header
-from cudakern.simulator.sources.includes import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,5 +83,5 @@ def find_text(code: str, source: str, file: str) -> str:
     path = Path(file)
     with suppress(OSError, ValueError):
         if path.is_file() and path.stat().st_size <= _MOST_BYTES:
-            return decode(path.read_bytes()).replace("\r\n", "\n")
+            return path.read_text(encoding="utf-8", errors="replace")
     return ""

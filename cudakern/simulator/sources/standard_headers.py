@@ -15,14 +15,10 @@ AS_NVCC = "#include <cudakern_nvcc.h>\n"
 @cache
 def list_names() -> frozenset[str]:
     """Return the names of the headers."""
-    return frozenset(str(path.relative_to(FOLDER)) for path in _list_files())
-
-
-def _list_files() -> list[Path]:
-    return sorted(path for path in FOLDER.rglob("*") if path.is_file())
+    return frozenset(path.name for path in FOLDER.iterdir())
 
 
 @cache
 def describe_state() -> str:
     """Return a text that changes with the headers."""
-    return f"{FOLDER} {digest_of(_list_files())}"
+    return f"{FOLDER} {digest_of(sorted(FOLDER.iterdir()))}"

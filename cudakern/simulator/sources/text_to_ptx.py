@@ -258,8 +258,6 @@ def _summarize(log: str, program: str) -> str:
     if is_header(first.partition("(")[0]):
         included = (name for _, name in includes_in(program))
         advice = [a.format(name) for name in included for a in _find_advice(_INSTEAD, name)]
-    if "requires at least C++" in first:
-        advice = ["leave out the option -std, or take a later standard"]
     missing = _MISSING_FILE.search(first)
     if missing is not None:
         is_standard = missing[1] in standard_headers.list_names()

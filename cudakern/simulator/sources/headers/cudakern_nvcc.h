@@ -1,7 +1,6 @@
 // What nvcc includes by itself before a file, as far as device code and the standard have it.
 #pragma once
 
-#include <cudakern_builtins.h>
 #if __cplusplus >= 201103L
 #include <math.h>
 #include <stdlib.h>
