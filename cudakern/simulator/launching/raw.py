@@ -32,6 +32,7 @@ from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.ptx.symbols import demangle, find_symbols
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.sources import text_to_ptx as compiling
+from cudakern.simulator.sources.includes import as_shown, decode
 from cudakern.simulator.sources.parameters import (
     find_declared_parameters,
     find_entry_parameters,
@@ -132,6 +133,7 @@ class _Library:
     def __init__(self, owner: str, code: Code) -> None:
         self.owner = owner
         self.code = code
+        self.text = as_shown(code.text)
         self.is_ptx = compiling.is_ptx(code.text)
         self.is_file = code.path is not None and not self.is_ptx
         self._lock = Lock()
@@ -163,7 +165,7 @@ class _Library:
         try:
             yield
         except KernelCompileError as error:
-            error.text = self.code.text
+            error.text = self.text
             raise
 
     def _any_module(self) -> LoadedModule:
@@ -217,7 +219,7 @@ class _Library:
 
     def describe_kernel(self, name: str) -> str:
         """Return a kernel and its parameters, as far as they are known without compiling it."""
-        text = self.code.text
+        text = self.text
         find = find_entry_parameters if self.is_ptx else find_declared_parameters
         parameters = find(text, demangle(name))
         compiled = [kernel for key, kernel in [*self._kernels.items()] if key[0] == name]
@@ -249,13 +251,13 @@ class _Library:
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
         """Return the names of a kernel's parameters in the text, as far as they are found."""
-        return () if self.is_ptx else find_parameter_names(self.code.text, demangle(name))
+        return () if self.is_ptx else find_parameter_names(self.text, demangle(name))
 
     def pointer_targets(self, name: str, count: int) -> list[Numbers | None]:
         """Return what each of so many parameters of a kernel points to, as far as that is known."""
         targets = self._pointer_targets.get(name)
         if targets is None:
-            text = "" if self.is_ptx else self.code.text
+            text = "" if self.is_ptx else self.text
             targets = find_pointer_targets(self.symbol(name), text, self.code.options, count)
             self._pointer_targets[name] = targets
         return targets
@@ -733,9 +735,9 @@ def _read_text(path: str) -> str:
     except ValueError as error:
         requirement = f"must name a file; got {describe_value(path)} ({describe_error(error)})"
         raise BindingError("RawModule", "path", requirement) from None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
-        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
-        raise BindingError("RawModule", "path", requirement) from None
+    with suppress(UnicodeDecodeError):  # of UTF-16
+        if "\0" not in (text := decode(content)):
+            return text
+    what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
+    requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
+    raise BindingError("RawModule", "path", requirement)

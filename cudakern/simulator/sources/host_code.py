@@ -28,7 +28,7 @@ from cudakern.simulator.sources.declarations import (
     is_class,
     tokens_of,
 )
-from cudakern.simulator.sources.includes import File, digest_of
+from cudakern.simulator.sources.includes import digest_of, includes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -83,6 +83,10 @@ ADVICE = "if nvcc takes the file, make PTX of it, with nvcc -ptx {stem}.cu -o {s
 ADVICE += 'and give it as path="{stem}.ptx"'
 
 
+#: What comes before the errors of the file with its host code, in a log.
+OF_WHOLE_FILE = "What NVRTC said of the whole file:"
+
+
 @cache
 def digest_code() -> str:
     """Return a digest that changes with the code that is left out."""
@@ -91,22 +95,17 @@ def digest_code() -> str:
 
 
 def compile_device_code(
-    text: str,
-    source: str,
-    path: Path,
-    includes: Includes,
-    attempt: Attempt,
-    first: KernelCompileError,
+    source: str, path: Path, includes: Includes, attempt: Attempt, first: KernelCompileError
 ) -> tuple[bytes, str]:
     """Return PTX and NVRTC's log of a file without its host code.
 
     ``source`` is NVRTC's name of the file. ``first`` are the errors of the whole file, which are
     raised unless they are about host code; otherwise KernelCompileError has those of the rest.
     """
-    rest = _Rest(text, source, path, includes)
+    rest = _Rest(source, path, includes)
     for number in range(_MOST_ATTEMPTS):
         try:
-            result, log = attempt(rest.main.text, rest.headers)
+            result, log = attempt(rest.text, rest.headers)
         except KernelCompileError as error:
             before = rest.of_kernels
             is_less = rest.leave_out(error.log)
@@ -124,17 +123,16 @@ def compile_device_code(
             names = ", ".join(sorted(needed))
             said = f"error: kernels need {names}, which is host code or not there"
         break
-    log = f"{said}\n\nWhat NVRTC said of the whole file:\n{first.log}"
+    log = f"{said}\n\n{OF_WHOLE_FILE}\n{first.log}"
     raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
 
 
 class _Rest:
     """What is left of a file and of the user's headers that it includes."""
 
-    def __init__(self, text: str, source: str, path: Path, includes: Includes) -> None:
-        self.main = File(text)
+    def __init__(self, source: str, path: Path, includes: Includes) -> None:
         self._includes = includes
-        self._files = {path.resolve(): self.main, **includes.files}
+        self._files = {path.resolve(): includes.main, **includes.files}
         self._source = source
         texts = [file.text for file in self._files.values()]
         macros = [match.groups() for text in texts for match in _DEFINE.finditer(text)]
@@ -142,21 +140,38 @@ class _Rest:
         self._kernel = _find_macros_of({"__global__"}, macros)
         self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
         self.of_kernels: set[str] = set()  # lines of the last errors that lie in device code
+        self._hidden: set[str] = set()  # names of variables and types that have been left out
+
+    @property
+    def text(self) -> str:
+        return self._includes.main.text_with(self._find_given())
+
+    def _find_given(self) -> set[Path]:
+        """Return the headers that NVRTC gets as texts: what is changed, and what includes it."""
+        files = self._includes.files
+        given, more = set[Path](), {path for path, file in files.items() if file.is_changed}
+        while not more <= given:
+            given |= more
+            more = {p for p, file in files.items() if not given.isdisjoint(file.included.values())}
+        return given
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that differ from those in their folders, by the names of includes."""
+        """The headers that differ from those in their folders, by what includes call them."""
         others = self._includes.others - standard_headers.list_names()
         if "curand_kernel.h" in others:  # needs it
             others.discard("curand.h")
         result = dict.fromkeys(filter(_HOST_HEADER.fullmatch, others), "")
         if "cub/cub.cuh" in others:
             result["cub/cub.cuh"] = _CUB
-        for path, file in self._includes.files.items():
-            if file.is_changed:
-                first, *more = sorted(file.names)
-                result[first] = f'#line 1 "{path}"\n{file.text}'
-                result |= dict.fromkeys(more, f'#include "{first}"')
+        given = self._find_given()
+        for path in given:
+            text = self._includes.files[path].text_with(given)
+            result[str(path)] = f'#line 1 "{path}"\n{text}'
+        main = self._includes.main
+        for mark, name in main.included.keys() - includes_in(main.text):  # by an option
+            if (path := main.included[mark, name]) in given:
+                result[name] = f'#include "{path}"'
         return result
 
     def leave_out(self, log: str) -> bool:
@@ -174,10 +189,10 @@ class _Rest:
 
     def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
         """Leave out the declarations of some kinds around lines of a file."""
-        file = self.main if name == self._source else self._files.get(Path(name).resolve())
-        others = (other.names for other in self._files.values() if other is not file)
-        if file is None or not file.names.isdisjoint(set().union(*others)):
-            return False  # NVRTC gets texts by such names
+        is_main = name == self._source
+        file = self._includes.main if is_main else self._files.get(Path(name).resolve())
+        if file is None:
+            return False
         text = file.text
         tokens = tokens_of(text)
         try:

@@ -17,7 +17,7 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.lazy import load
 from cudakern.simulator.ptx.header_files import is_header
 from cudakern.simulator.sources import cupy_options, standard_headers
-from cudakern.simulator.sources.includes import digest_of, find_includes, includes_in
+from cudakern.simulator.sources.includes import as_shown, digest_of, find_includes, includes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +127,7 @@ def ptx_of_code(code: Code) -> Ptx:
     searched = [Path(folder).absolute() for folder in folders]
     included = partial(find_includes, code.text, names, searched, beside)
     digests = [
-        f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
+        f"{path} {hashlib.sha256(file.text.encode(errors='surrogateescape')).hexdigest()}"
         for path, file in included().files.items()
     ]
     depends = [*cupy_options.describe_headers(), *digests]
@@ -142,7 +142,7 @@ def ptx_of_code(code: Code) -> Ptx:
         depends.append(host_code.digest_code())
         compiling = partial(_compile_file, host_code, code, code.path, included)
     more = "\n".join(depends)
-    return _make_module(stem, code.source, program, more, compiling, code=code.text)
+    return _make_module(stem, code.source, program, more, compiling, code=as_shown(code.text))
 
 
 def _compile_file(
@@ -162,7 +162,7 @@ def _compile_file(
         return nvrtc.compile(program)
     except KernelCompileError as error:
         result: tuple[bytes, str] = host_code.compile_device_code(
-            code.text, code.source, path, included(), attempt, error
+            code.source, path, included(), attempt, error
         )
         return result
 
