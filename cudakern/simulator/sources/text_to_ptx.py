@@ -35,11 +35,14 @@ _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
 _REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
+_LATER_STANDARD = re.compile(r"requires at least C\+\+")
 _EXPRESSION = re.compile(
     r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
 )
 #: nvcc's setting of libcu++: without it NVRTC takes 0.5 s longer for most standard headers.
 _LIGHTER = "-D_CCCL_META_UNROLL_LIMIT=10"
+#: What follows NVRTC's last errors of a file in a log.
+OF_WHOLE_FILE = "What NVRTC said of the whole file:"
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
@@ -177,9 +180,10 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
     head, text = "", code.text
     if code.translate_cucomplex:
         head, text = cupy_options.translate_complex(text)
-    standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
+    standard: tuple[str, ...] = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
     if code.headers_of == "nvcc":
         head += standard_headers.AS_NVCC
+        standard += ("--device-int128",)
     options = (*cupy_options.make_options(code.options, arch), *standard, "-lineinfo")
     name = str(code.path.absolute()) if code.path else f"{_NOWHERE}/{Path(code.source).name}"
     text = f'{head}{more}#line 1 "{source}"\n{text}'
@@ -206,7 +210,8 @@ def _make_module(
         except KernelCompileError as error:
             _require_architecture(program, error.log)
             log = error.log.replace(f"{_NOWHERE}/", "")
-            summary = "; ".join(filter(None, (_summarize(log, program.text), error.summary)))
+            last = log.partition(OF_WHOLE_FILE)[0]
+            summary = "; ".join(filter(None, (_summarize(last, program), error.summary)))
             raise KernelCompileError(source, error.options, log, summary) from None
         return file.content.decode(errors="replace")
 
@@ -247,7 +252,7 @@ def _strip_current_folder(names: frozenset[str], ptx: bytes) -> bytes:
     return _FILE.sub(shorten, text).encode(errors="surrogateescape")
 
 
-def _summarize(log: str, program: str) -> str:
+def _summarize(log: str, program: nvrtc.Program) -> str:
     """Return NVRTC's first error of a program, with advice, in one line."""
     error = _ERROR.search(log)
     first = (error[0] if error else log.partition("\n")[0][:200]).strip()
@@ -256,8 +261,11 @@ def _summarize(log: str, program: str) -> str:
         first = f"{expression[1]} in the name expression {expression[2].strip()}"
     advice = []
     if is_header(first.partition("(")[0]):
-        included = (name for _, name in includes_in(program))
+        included = (name for _, name in includes_in(program.text))
         advice = [a.format(name) for name in included for a in _find_advice(_INSTEAD, name)]
+    if _LATER_STANDARD.search(first):
+        given = next((option for option in program.options if "-std=" in option), "")
+        advice.insert(0, f"drop the option {given}: the standard is C++17 without it")
     missing = _MISSING_FILE.search(first)
     if missing is not None:
         is_standard = missing[1] in standard_headers.list_names()
