@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -204,12 +205,16 @@ class _Library:
     def _list_names(self, symbols: Iterable[str]) -> list[str]:
         expressions = {symbol: name for name, symbol in self._symbols.items()}
         plain = demangle if self.is_file else str
-        return [expressions.get(symbol, plain(symbol)) for symbol in symbols]
+        names = {symbol: expressions.get(symbol, plain(symbol)) for symbol in symbols}
+        counts = Counter(names.values())
+        return [name if counts[name] == 1 else symbol for symbol, name in names.items()]
 
     def _suggest(self, name: str, symbols: list[str]) -> str:
         """Return advice that makes a name one of a kernel, if any does for certain."""
-        if len(symbols) > 1 or (symbols and self.is_ptx):
-            return f", which may be {', '.join(symbols)}"
+        if len(symbols) > 1:
+            return f", which is ambiguous: take {' or '.join(symbols)}"
+        if symbols and self.is_ptx:
+            return f", which may be {symbols[0]}"
         expression = demangle(symbols[0]) if symbols else name
         advice = f"RawModule(code=..., name_expressions=[{describe_value(expression)}])"
         if symbols:

@@ -142,14 +142,14 @@ constexpr unsigned long __builtin_bswap64(unsigned long x) {
 
 #define __builtin_expect_with_probability(x, value, probability) __builtin_expect(x, value)
 #define __builtin_prefetch(...) ((void)0)
-#define __builtin_offsetof(T, member) offsetof(T, member)
+#define __builtin_offsetof(T, member) ((unsigned long)(&((T*)nullptr)->member))
+#define __builtin_launder(pointer) (pointer)
+#define __builtin_constant_p(x) 0
 #define __builtin_signbit(x) signbit(x)
 #define __builtin_trap() __trap()
 #define __builtin_printf printf
 #define __builtin_memcpy memcpy
 #define __builtin_memset memset
-#define __builtin_memmove memmove
-#define __builtin_alloca alloca
 #define __builtin_abs abs
 #define __builtin_labs labs
 #define __builtin_llabs llabs
@@ -177,12 +177,18 @@ constexpr unsigned long __builtin_bswap64(unsigned long x) {
 #define __builtin_logf logf
 #define __builtin_pow pow
 #define __builtin_powf powf
+#define __builtin_powi pow
+#define __builtin_powif powf
 #define __builtin_round round
 #define __builtin_roundf roundf
 #define __builtin_sin sin
 #define __builtin_sinf sinf
 #define __builtin_sqrt sqrt
 #define __builtin_sqrtf sqrtf
+#define __builtin_tan tan
+#define __builtin_tanf tanf
+#define __builtin_tanh tanh
+#define __builtin_tanhf tanhf
 #define __builtin_trunc trunc
 #define __builtin_truncf truncf
 #define __builtin_nan(text) __builtin_bit_cast(double, 0x7ff8000000000000)
