@@ -736,12 +736,12 @@ class RawModule(_Raw):
 
 def _read_text(path: str) -> str:
     try:
-        content = Path(path).read_bytes().rstrip(b"\0")
+        content = Path(path).read_bytes()
     except ValueError as error:
         requirement = f"must name a file; got {describe_value(path)} ({describe_error(error)})"
         raise BindingError("RawModule", "path", requirement) from None
     with suppress(UnicodeDecodeError):  # of UTF-16
-        if "\0" not in (text := decode(content)):
+        if "\0" not in (text := decode(content).rstrip("\0")):
             return text
     what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
     requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"

@@ -118,13 +118,12 @@ def compile_device_code(
         except KernelCompileError as error:
             before = rest.of_kernels
             is_less = rest.leave_out(error.log)
-            blocks = error.log.split("\n\n")
-            blocks.sort(key=lambda block: block.partition(":")[0] not in rest.of_kernels)
-            said = "\n\n".join(blocks)
+            said = _sort_errors(error.log, rest.of_kernels)
             if is_less and rest.of_kernels.isdisjoint(before):
                 continue
             if not number and rest.is_whole:
-                raise first from None
+                log = _sort_errors(first.log, rest.of_kernels)
+                raise KernelCompileError(first.source, first.options, log) from None
         else:
             ptx = result.decode(errors="replace")
             needed = {*_EXTERN.findall(ptx)}.difference(BUILTINS)
@@ -137,6 +136,13 @@ def compile_device_code(
         break
     log = f"{said}\n\n{OF_WHOLE_FILE}\n{first.log}"
     raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
+
+
+def _sort_errors(log: str, of_kernels: Collection[str]) -> str:
+    """Return a log with the errors of kernels first, and those of launches last."""
+    blocks = log.split("\n\n")
+    blocks.sort(key=lambda text: (text.partition(":")[0] not in of_kernels, "<<<" in text))
+    return "\n\n".join(blocks)
 
 
 class _Rest:

@@ -70,23 +70,47 @@
 #define __INT8_TYPE__ signed char
 #define __INT16_TYPE__ short
 #define __INT32_TYPE__ int
-#define __INT64_TYPE__ long
+#define __INT64_TYPE__ long long  // as libcu++ has it with NVRTC
 #define __UINT8_TYPE__ unsigned char
 #define __UINT16_TYPE__ unsigned short
 #define __UINT32_TYPE__ unsigned
-#define __UINT64_TYPE__ unsigned long
+#define __UINT64_TYPE__ unsigned long long
 #define __INTPTR_TYPE__ long
 #define __UINTPTR_TYPE__ unsigned long
 #define __PTRDIFF_TYPE__ long
 #define __SIZE_TYPE__ unsigned long
 #define __WCHAR_TYPE__ int
 
+#define __alignof __alignof__
 #define __asm__ asm
+#define __attribute __attribute__
 #define __const const
+#define __const__ const
+#define __extension__
+#define __null 0
+#define __signed signed
 #define __signed__ signed
+#define __volatile volatile
 #if __cplusplus >= 201703L
 #define register  // which gcc ignores
 #endif
+
+// Of sys/types.h.
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char u_int8_t;
+typedef unsigned short u_int16_t;
+typedef unsigned u_int32_t;
+typedef unsigned long long u_int64_t;
+typedef unsigned char u_char;
+typedef unsigned short u_short;
+typedef unsigned u_int;
+typedef unsigned long u_long;
+typedef long off_t;
+typedef long ssize_t;
+typedef long time_t;
 
 #if __cplusplus >= 201103L
 
