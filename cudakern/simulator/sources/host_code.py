@@ -31,12 +31,11 @@ from cudakern.simulator.sources.declarations import (
     tokens_of,
 )
 from cudakern.simulator.sources.includes import digest_of, includes_in
-from cudakern.simulator.sources.text_to_ptx import OF_WHOLE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from cudakern.simulator.sources.includes import Includes
+    from cudakern.simulator.sources.includes import File, Includes
 
     #: Compiles another text of the file, with texts for headers by the names of their includes.
     Attempt = Callable[[str, Mapping[str, str]], tuple[bytes, str]]
@@ -68,11 +67,21 @@ _HOST_HEADER = re.compile(
     r"|cu(?:blas\w*|da_?[pP]rofiler\w*|da_\w+_interop|daGL|dnn\w*|fft\w*|file|pti\w*|rand"
     r"|solver\w*|sparse\w*|tensor\w*))\.h"
 )
-#: What kernels use of all of CUB.
-_CUB = "".join(
-    f"#include <cub/block/block_{name}.cuh>\n"
-    for name in ("load", "radix_sort", "reduce", "scan", "store")
-)
+_CUFFT = """#pragma once
+#include <cuComplex.h>
+typedef float cufftReal; typedef double cufftDoubleReal;
+typedef cuComplex cufftComplex; typedef cuDoubleComplex cufftDoubleComplex;
+"""
+#: What kernels use of headers that are otherwise for the host.
+_FOR_KERNELS = {
+    "cub/cub.cuh": "".join(
+        f"#include <cub/block/block_{name}.cuh>\n"
+        for name in ("load", "radix_sort", "reduce", "scan", "store")
+    ),
+    "cublas_v2.h": "#include <cuComplex.h>\n",
+    "cufft.h": _CUFFT,
+    "cufftXt.h": _CUFFT,
+}
 #: gcc's header of all standard headers, which also stands for what they include of each other.
 _ALL_STANDARD = "bits/stdc++.h"
 _NO_MEMBER = re.compile(r'^(.+\(\d+\)): error: namespace "std" has no member', re.MULTILINE)
@@ -82,7 +91,9 @@ _EXTERN = re.compile(
     r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
 )
 #: Variables with initial values, which may be addresses.
-_INITIALIZED = re.compile(r"^\.(?:visible |weak )?\.?global [^;=]*?([\w$]+)(?:\[[^=]*)? = ([^;]*);", re.MULTILINE)
+_INITIALIZED = re.compile(
+    r"^\.(?:visible |weak )?\.?global [^;=]*?([\w$]+)(?:\[[^=]*)? = ([^;]*);", re.MULTILINE
+)
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*")
 _WORD = re.compile(r"\w+")
 _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
@@ -134,8 +145,7 @@ def compile_device_code(
             names = ", ".join(sorted(needed))
             said = f"error: kernels need {names}, which is host code or not there"
         break
-    log = f"{said}\n\n{OF_WHOLE_FILE}\n{first.log}"
-    raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
+    raise KernelCompileError(first.source, first.options, said, ADVICE.format(stem=path.stem))
 
 
 def _sort_errors(log: str, of_kernels: Collection[str]) -> str:
@@ -187,8 +197,7 @@ class _Rest:
             others.discard("curand.h")
         result = dict.fromkeys(filter(_HOST_HEADER.fullmatch, others), "")
         result[_ALL_STANDARD] = standard_headers.include_all() if self._needs_standard else ""
-        if "cub/cub.cuh" in others:
-            result["cub/cub.cuh"] = _CUB
+        result |= {name: text for name, text in _FOR_KERNELS.items() if name in others}
         given = self._find_given()
         for path in given:
             text = self._includes.files[path].text_with(given)
@@ -205,14 +214,12 @@ class _Rest:
         lines: dict[str, set[int]] = {}
         for name, line in _ERROR.findall(log):
             lines.setdefault(name, set()).add(int(line))
-        is_less = False
         # An error before may have led to that of a class, which goes as a whole.
         for kinds in ({"function", "other"}, {"class"}):
-            is_less = is_less or any(
-                [self._leave_out_of(name, some, kinds) for name, some in lines.items()]
-            )
-        if is_less:
-            self._leave_out_variables(self._hidden, "extern")
+            done = [self._leave_out_of(name, some, kinds) for name, some in lines.items()]
+            if is_less := any(done):
+                self._leave_out_variables(self._hidden, "extern")
+                break
         unknown = self.of_kernels.intersection(_NO_MEMBER.findall(log))
         if unknown and not self._needs_standard:
             self._needs_standard = True

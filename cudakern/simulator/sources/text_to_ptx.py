@@ -42,7 +42,7 @@ _EXPRESSION = re.compile(
 #: nvcc's setting of libcu++: without it NVRTC takes 0.5 s longer for most standard headers.
 _LIGHTER = "-D_CCCL_META_UNROLL_LIMIT=10"
 #: What follows NVRTC's last errors of a file in a log.
-OF_WHOLE_FILE = "What NVRTC said of the whole file:"
+_OF_WHOLE_FILE = "What NVRTC said of the whole file:"
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
@@ -164,10 +164,15 @@ def _compile_file(
     try:
         return nvrtc.compile(program)
     except KernelCompileError as error:
+        first = error
+    try:
         result: tuple[bytes, str] = host_code.compile_device_code(
-            code.source, path, included(), attempt, error
+            code.source, path, included(), attempt, first
         )
-        return result
+    except KernelCompileError as last:
+        log = f"{last.log}\n\n{_OF_WHOLE_FILE}\n{first.log}" if last.summary else last.log
+        raise KernelCompileError(last.source, last.options, log, last.summary) from None
+    return result
 
 
 def program_of(code: Code, more: str = "") -> nvrtc.Program:
@@ -180,7 +185,9 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
     head, text = "", code.text
     if code.translate_cucomplex:
         head, text = cupy_options.translate_complex(text)
-    standard: tuple[str, ...] = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
+    standard: tuple[str, ...] = (
+        (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
+    )
     if code.headers_of == "nvcc":
         head += standard_headers.AS_NVCC
         standard += ("--device-int128",)
@@ -210,7 +217,7 @@ def _make_module(
         except KernelCompileError as error:
             _require_architecture(program, error.log)
             log = error.log.replace(f"{_NOWHERE}/", "")
-            last = log.partition(OF_WHOLE_FILE)[0]
+            last = log.partition(_OF_WHOLE_FILE)[0]
             summary = "; ".join(filter(None, (_summarize(last, program), error.summary)))
             raise KernelCompileError(source, error.options, log, summary) from None
         return file.content.decode(errors="replace")

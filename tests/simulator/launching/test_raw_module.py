@@ -103,7 +103,9 @@ def test_names_of_kernels_in_files(tmp_path, name):
     assert ran(module, name, np.zeros(1, np.int32)) == IN_FILES[name]
     with pytest.raises(ck.BindingError, match=f"; got '{name}', which C"):
         RawModule(code=KERNELS).get_function(name)
-    with pytest.raises(ck.BindingError, match="; got 'twice', which is ambiguous: take _ZN5outer5inner5t"):
+    with pytest.raises(
+        ck.BindingError, match="; got 'twice', which is ambiguous: take _ZN5outer5inner5t"
+    ):
         module.get_function("twice")
 
 

@@ -70,7 +70,7 @@
 #define __INT8_TYPE__ signed char
 #define __INT16_TYPE__ short
 #define __INT32_TYPE__ int
-#define __INT64_TYPE__ long long  // as libcu++ has it with NVRTC
+#define __INT64_TYPE__ long long
 #define __UINT8_TYPE__ unsigned char
 #define __UINT16_TYPE__ unsigned short
 #define __UINT32_TYPE__ unsigned
@@ -95,7 +95,7 @@
 #define register  // which gcc ignores
 #endif
 
-// Of sys/types.h.
+// Of sys/types.h, as libcu++ has them with NVRTC.
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -110,7 +110,7 @@ typedef unsigned u_int;
 typedef unsigned long u_long;
 typedef long off_t;
 typedef long ssize_t;
-typedef long time_t;
+typedef long long time_t;
 
 #if __cplusplus >= 201103L
 
