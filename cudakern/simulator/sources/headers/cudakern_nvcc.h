@@ -21,7 +21,9 @@
 #define __GNUC_PATCHLEVEL__ 0
 #define __GNUG__ __GNUC__
 #define __VERSION__ "12.2.0"
+#ifndef __ELF__
 #define __ELF__ 1
+#endif
 #define _GNU_SOURCE 1
 #define _LP64 1
 #define __amd64 1
