@@ -526,10 +526,10 @@ FAULTS = (
           "if not given.isdisjoint(file.included.values())§§ and not given§}"),
     Fault("the declaration of a variable stays when its definition goes",
           "simulator/sources/test_host_code.py::test_host_code_goes_and_the_rest_stays",
-          "self._leave_out_variables(self._hidden, §\"extern\"§\"never\"§)"),
+          'self._leave_out_variables(self._hidden, §"extern"§"never"§)'),
     Fault("bytes of a text in another encoding are replaced",
           "simulator/sources/test_host_code.py::test_bytes_of_texts_stay",
-          "content.decode(\"utf-8-sig\", \"§surrogateescape§replace§\")"),
+          'content.decode("utf-8-sig", "§surrogateescape§replace§")'),
 )  # fmt: skip
 
 
