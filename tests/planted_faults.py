@@ -533,6 +533,15 @@ FAULTS = (
           "max(0, self._end - now)§ // max(1, self._lines)§§"),
     Fault("a wrong result is timed", "perf/test_timing.py::test_a_wrong_result_has_no_time",
           'return §f"WRONG: {describe(error)}§"§"'),
+    Fault("a header that includes a reduced one stays in its folder",
+          "simulator/sources/test_host_code.py::test_headers_that_headers_include",
+          "if not given.isdisjoint(file.included.values())§§ and not given§}"),
+    Fault("the declaration of a variable stays when its definition goes",
+          "simulator/sources/test_host_code.py::test_host_code_goes_and_the_rest_stays",
+          'self._leave_out_variables(self._hidden, §"extern"§"never"§)'),
+    Fault("bytes of a text in another encoding are replaced",
+          "simulator/sources/test_host_code.py::test_bytes_of_texts_stay",
+          'content.decode("utf-8-sig", "§surrogateescape§replace§")'),
 )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ class Program:
     """The input of NVRTC."""
 
     name: str  # what errors call the text
-    text: str  # CUDA C++ without includes
+    text: str  # CUDA C++; surrogates are bytes that UTF-8 has not
     #: Architecture of the machine code, such as ``"sm_90"``, or of the PTX, ``"compute_90"``.
     target: str
     lines: bool  # whether the result keeps source lines, for profilers
@@ -138,8 +138,10 @@ def _spend_handlers() -> None:
 def _compile(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
     nvrtc = _nvrtc()
     options = [option.encode() for option in program.options]
-    text, name = program.text.encode(), program.name.encode()
-    headers, texts = ([pair[k].encode() for pair in program.texts] for k in (0, 1))
+    text, name = program.text.encode(errors="surrogateescape"), program.name.encode()
+    headers, texts = (
+        [pair[k].encode(errors="surrogateescape") for pair in program.texts] for k in (0, 1)
+    )
     handle = _answer(nvrtc.nvrtcCreateProgram(text, name, len(headers), texts, headers))
     try:
         word = (ctypes.c_char * len(cancelled.word)).from_buffer(cancelled.word)
@@ -221,7 +223,7 @@ def file_name(stem: str, program: Program, more: str = "") -> str:
     key = "\0".join((version(), *program.options, program.text))
     if more or program.expressions:
         key = "\0".join((key, program.name, *program.expressions, more))
-    digest = hashlib.sha256(key.encode()).hexdigest()
+    digest = hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()
     suffix = "ptx" if program.is_ptx else "cubin"
     return f"{stem[:80]}-{program.target}-{digest[:32]}.{suffix}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -32,6 +33,7 @@ from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.ptx.symbols import demangle, find_symbols
 from cudakern.simulator.runtime.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.sources import text_to_ptx as compiling
+from cudakern.simulator.sources.includes import as_shown, decode
 from cudakern.simulator.sources.parameters import (
     find_declared_parameters,
     find_entry_parameters,
@@ -132,6 +134,7 @@ class _Library:
     def __init__(self, owner: str, code: Code) -> None:
         self.owner = owner
         self.code = code
+        self.text = as_shown(code.text)
         self.is_ptx = compiling.is_ptx(code.text)
         self.is_file = code.path is not None and not self.is_ptx
         self._lock = Lock()
@@ -163,7 +166,7 @@ class _Library:
         try:
             yield
         except KernelCompileError as error:
-            error.text = self.code.text
+            error.text = self.text
             raise
 
     def _any_module(self) -> LoadedModule:
@@ -202,12 +205,16 @@ class _Library:
     def _list_names(self, symbols: Iterable[str]) -> list[str]:
         expressions = {symbol: name for name, symbol in self._symbols.items()}
         plain = demangle if self.is_file else str
-        return [expressions.get(symbol, plain(symbol)) for symbol in symbols]
+        names = {symbol: expressions.get(symbol, plain(symbol)) for symbol in symbols}
+        counts = Counter(names.values())
+        return [name if counts[name] == 1 else symbol for symbol, name in names.items()]
 
     def _suggest(self, name: str, symbols: list[str]) -> str:
         """Return advice that makes a name one of a kernel, if any does for certain."""
-        if len(symbols) > 1 or (symbols and self.is_ptx):
-            return f", which may be {', '.join(symbols)}"
+        if len(symbols) > 1:
+            return f", which is ambiguous: take {' or '.join(symbols)}"
+        if symbols and self.is_ptx:
+            return f", which may be {symbols[0]}"
         expression = demangle(symbols[0]) if symbols else name
         advice = f"RawModule(code=..., name_expressions=[{describe_value(expression)}])"
         if symbols:
@@ -217,7 +224,7 @@ class _Library:
 
     def describe_kernel(self, name: str) -> str:
         """Return a kernel and its parameters, as far as they are known without compiling it."""
-        text = self.code.text
+        text = self.text
         find = find_entry_parameters if self.is_ptx else find_declared_parameters
         parameters = find(text, demangle(name))
         compiled = [kernel for key, kernel in [*self._kernels.items()] if key[0] == name]
@@ -249,13 +256,13 @@ class _Library:
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
         """Return the names of a kernel's parameters in the text, as far as they are found."""
-        return () if self.is_ptx else find_parameter_names(self.code.text, demangle(name))
+        return () if self.is_ptx else find_parameter_names(self.text, demangle(name))
 
     def pointer_targets(self, name: str, count: int) -> list[Numbers | None]:
         """Return what each of so many parameters of a kernel points to, as far as that is known."""
         targets = self._pointer_targets.get(name)
         if targets is None:
-            text = "" if self.is_ptx else self.code.text
+            text = "" if self.is_ptx else self.text
             targets = find_pointer_targets(self.symbol(name), text, self.code.options, count)
             self._pointer_targets[name] = targets
         return targets
@@ -731,13 +738,13 @@ class RawModule(_Raw):
 
 def _read_text(path: str) -> str:
     try:
-        content = Path(path).read_bytes().rstrip(b"\0")
+        content = Path(path).read_bytes()
     except ValueError as error:
         requirement = f"must name a file; got {describe_value(path)} ({describe_error(error)})"
         raise BindingError("RawModule", "path", requirement) from None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
-        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
-        raise BindingError("RawModule", "path", requirement) from None
+    with suppress(UnicodeDecodeError):  # of UTF-16
+        if "\0" not in (text := decode(content).rstrip("\0")):
+            return text
+    what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
+    requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
+    raise BindingError("RawModule", "path", requirement)

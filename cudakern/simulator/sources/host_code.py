@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.effects import BUILTINS
+from cudakern.simulator.ptx.symbols import demangle
 from cudakern.simulator.sources import declarations, includes, standard_headers
 from cudakern.simulator.sources.declarations import (
     BRANCHES,
@@ -28,19 +30,20 @@ from cudakern.simulator.sources.declarations import (
     is_class,
     tokens_of,
 )
-from cudakern.simulator.sources.includes import File, digest_of
+from cudakern.simulator.sources.includes import digest_of, includes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from cudakern.simulator.sources.includes import Includes
+    from cudakern.simulator.sources.includes import File, Includes
 
     #: Compiles another text of the file, with texts for headers by the names of their includes.
     Attempt = Callable[[str, Mapping[str, str]], tuple[bytes, str]]
 
 #: How a file without its host code begins: marks of host functions vanish, and classes of the
 #: standard library are declared, so that NVRTC reads on after their use.
-HEAD = """#undef __host__
+HEAD = """#include <bits/stdc++.h>
+#undef __host__
 #define __host__
 namespace std {
 class string; class istream; class ostream; template <class> class function;
@@ -54,23 +57,44 @@ _MOST_ATTEMPTS = 24
 #: Headers that hold nothing for kernels: C++'s, C's and POSIX's, those of libraries for the host.
 _HOST_HEADER = re.compile(
     r"\w+|thrust/(?!complex|functional|iterator/|pair|tuple).*|cub/(?:cub\.cuh|device/.*)"
-    r"|(?:arpa|ATen|boost|c10|cooperative_groups/host|fmt|GL|gtest|net|netinet|nvtx3|opencv2"
-    r"|pybind11|spdlog|sys|torch)/.*"
-    r"|(?:ctype|dirent|dlfcn|errno|fcntl|fenv|getopt|libgen|locale|malloc|mpi|nccl|nvml|nvrtc"
-    r"|nvToolsExt|omp|poll|pthread|sched|semaphore|setjmp|signal|stdarg|stdbool|strings|termios"
-    r"|unistd|wchar|helper_(?!math)\w+|cu(?:blas\w*|da_?[pP]rofiler\w*|dnn|fft|rand|solver\w*"
-    r"|sparse))\.h"
+    r"|(?:arpa|ATen|bits|boost|c10|cooperative_groups/host|fmt|GL|GLFW|gtest|linux|net|netinet"
+    r"|nlohmann|nvtx3|opencv2|pybind11|spdlog|sys|tbb|torch|X11)/.*"
+    r"|(?:aio|alloca|byteswap|cblas|complex|ctype|dirent|dlfcn|endian|err|errno|error|execinfo"
+    r"|fcntl|features|fenv|fftw3|getopt|glob|hdf5|iso646|jpeglib|libgen|libintl|locale|malloc|mpi"
+    r"|nccl|netdb|npp\w*|numa|nvjpeg|nvml|nvrtc|nvToolsExt|omp|png|poll|pthread|pwd|regex|sched"
+    r"|search|semaphore|setjmp|signal|stdalign|stdarg|stdatomic|stdbool|strings|syslog|termios"
+    r"|tgmath|uchar|unistd|utime|values|wchar|wctype|windows|zlib|\w+intrin|helper_(?!math)\w+"
+    r"|cu(?:blas\w*|da_?[pP]rofiler\w*|da_\w+_interop|daGL|dnn\w*|fft\w*|file|pti\w*|rand"
+    r"|solver\w*|sparse\w*|tensor\w*))\.h"
 )
-#: What kernels use of all of CUB.
-_CUB = "".join(
-    f"#include <cub/block/block_{name}.cuh>\n"
-    for name in ("load", "radix_sort", "reduce", "scan", "store")
-)
+_CUFFT = """#pragma once
+#include <cuComplex.h>
+typedef float cufftReal; typedef double cufftDoubleReal;
+typedef cuComplex cufftComplex; typedef cuDoubleComplex cufftDoubleComplex;
+"""
+#: What kernels use of headers that are otherwise for the host.
+_FOR_KERNELS = {
+    "cub/cub.cuh": "".join(
+        f"#include <cub/block/block_{name}.cuh>\n"
+        for name in ("load", "radix_sort", "reduce", "scan", "store")
+    ),
+    "cublas_v2.h": "#include <cuComplex.h>\n",
+    "cufft.h": _CUFFT,
+    "cufftXt.h": _CUFFT,
+}
+#: gcc's header of all standard headers, which also stands for what they include of each other.
+_ALL_STANDARD = "bits/stdc++.h"
+_NO_MEMBER = re.compile(r'^(.+\(\d+\)): error: namespace "std" has no member', re.MULTILINE)
 _ERROR = re.compile(r"^(.+)\((\d+)\): (?:catastrophic )?error\b", re.MULTILINE)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _EXTERN = re.compile(
     r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
 )
+#: Variables with initial values, which may be addresses.
+_INITIALIZED = re.compile(
+    r"^\.(?:visible |weak )?\.?global [^;=]*?([\w$]+)(?:\[[^=]*)? = ([^;]*);", re.MULTILINE
+)
+_SYMBOL = re.compile(r"[A-Za-z_$][\w$]*")
 _WORD = re.compile(r"\w+")
 _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
 #: Words that a declaration without a body must not have: they ask for a definition.
@@ -91,50 +115,52 @@ def digest_code() -> str:
 
 
 def compile_device_code(
-    text: str,
-    source: str,
-    path: Path,
-    includes: Includes,
-    attempt: Attempt,
-    first: KernelCompileError,
+    source: str, path: Path, includes: Includes, attempt: Attempt, first: KernelCompileError
 ) -> tuple[bytes, str]:
     """Return PTX and NVRTC's log of a file without its host code.
 
     ``source`` is NVRTC's name of the file. ``first`` are the errors of the whole file, which are
     raised unless they are about host code; otherwise KernelCompileError has those of the rest.
     """
-    rest = _Rest(text, source, path, includes)
+    rest = _Rest(source, path, includes)
     for number in range(_MOST_ATTEMPTS):
         try:
-            result, log = attempt(rest.main.text, rest.headers)
+            result, log = attempt(rest.text, rest.headers)
         except KernelCompileError as error:
             before = rest.of_kernels
             is_less = rest.leave_out(error.log)
-            blocks = error.log.split("\n\n")
-            blocks.sort(key=lambda block: block.partition(":")[0] not in rest.of_kernels)
-            said = "\n\n".join(blocks)
+            said = _sort_errors(error.log, rest.of_kernels)
             if is_less and rest.of_kernels.isdisjoint(before):
                 continue
-            if not number and not rest.headers:
-                raise first from None
+            if not number and rest.is_whole:
+                log = _sort_errors(first.log, rest.of_kernels)
+                raise KernelCompileError(first.source, first.options, log) from None
         else:
-            needed = {*_EXTERN.findall(result.decode(errors="replace"))}.difference(BUILTINS)
+            ptx = result.decode(errors="replace")
+            needed = {*_EXTERN.findall(ptx)}.difference(BUILTINS)
             if not needed:
                 return result, log
+            if rest.leave_out_tables(ptx, needed):
+                continue
             names = ", ".join(sorted(needed))
             said = f"error: kernels need {names}, which is host code or not there"
         break
-    log = f"{said}\n\nWhat NVRTC said of the whole file:\n{first.log}"
-    raise KernelCompileError(first.source, first.options, log, ADVICE.format(stem=path.stem))
+    raise KernelCompileError(first.source, first.options, said, ADVICE.format(stem=path.stem))
+
+
+def _sort_errors(log: str, of_kernels: Collection[str]) -> str:
+    """Return a log with the errors of kernels first, and those of launches last."""
+    blocks = log.split("\n\n")
+    blocks.sort(key=lambda text: (text.partition(":")[0] not in of_kernels, "<<<" in text))
+    return "\n\n".join(blocks)
 
 
 class _Rest:
     """What is left of a file and of the user's headers that it includes."""
 
-    def __init__(self, text: str, source: str, path: Path, includes: Includes) -> None:
-        self.main = File(text)
+    def __init__(self, source: str, path: Path, includes: Includes) -> None:
         self._includes = includes
-        self._files = {path.resolve(): self.main, **includes.files}
+        self._files = {path.resolve(): includes.main, **includes.files}
         self._source = source
         texts = [file.text for file in self._files.values()]
         macros = [match.groups() for text in texts for match in _DEFINE.finditer(text)]
@@ -142,21 +168,44 @@ class _Rest:
         self._kernel = _find_macros_of({"__global__"}, macros)
         self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
         self.of_kernels: set[str] = set()  # lines of the last errors that lie in device code
+        self._hidden: set[str] = set()  # names of variables and types that have been left out
+        self._needs_standard = _ALL_STANDARD in includes.others
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out, or given to NVRTC that it had not before."""
+        return self.headers == {_ALL_STANDARD: ""}
+
+    @property
+    def text(self) -> str:
+        return self._includes.main.text_with(self._find_given())
+
+    def _find_given(self) -> set[Path]:
+        """Return the headers that NVRTC gets as texts: what is changed, and what includes it."""
+        files = self._includes.files
+        given, more = set[Path](), {path for path, file in files.items() if file.is_changed}
+        while not more <= given:
+            given |= more
+            more = {p for p, file in files.items() if not given.isdisjoint(file.included.values())}
+        return given
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that differ from those in their folders, by the names of includes."""
+        """The headers that differ from those in their folders, by what includes call them."""
         others = self._includes.others - standard_headers.list_names()
         if "curand_kernel.h" in others:  # needs it
             others.discard("curand.h")
         result = dict.fromkeys(filter(_HOST_HEADER.fullmatch, others), "")
-        if "cub/cub.cuh" in others:
-            result["cub/cub.cuh"] = _CUB
-        for path, file in self._includes.files.items():
-            if file.is_changed:
-                first, *more = sorted(file.names)
-                result[first] = f'#line 1 "{path}"\n{file.text}'
-                result |= dict.fromkeys(more, f'#include "{first}"')
+        result[_ALL_STANDARD] = standard_headers.include_all() if self._needs_standard else ""
+        result |= {name: text for name, text in _FOR_KERNELS.items() if name in others}
+        given = self._find_given()
+        for path in given:
+            text = self._includes.files[path].text_with(given)
+            result[str(path)] = f'#line 1 "{path}"\n{text}'
+        main = self._includes.main
+        for mark, name in main.included.keys() - includes_in(main.text):  # by an option
+            if (path := main.included[mark, name]) in given:
+                result[name] = f'#include "{path}"'
         return result
 
     def leave_out(self, log: str) -> bool:
@@ -168,40 +217,82 @@ class _Rest:
         # An error before may have led to that of a class, which goes as a whole.
         for kinds in ({"function", "other"}, {"class"}):
             done = [self._leave_out_of(name, some, kinds) for name, some in lines.items()]
-            if any(done):
-                return True
-        return False
+            if is_less := any(done):
+                self._leave_out_variables(self._hidden, "extern")
+                break
+        unknown = self.of_kernels.intersection(_NO_MEMBER.findall(log))
+        if unknown and not self._needs_standard:
+            self._needs_standard = True
+            self.of_kernels = set()
+            return True
+        return is_less
+
+    def leave_out_tables(self, ptx: str, needed: set[str]) -> bool:
+        """Leave out variables that hold addresses of host code; return whether there were any."""
+        names = {
+            demangle(match[1]).rpartition("::")[2]
+            for match in _INITIALIZED.finditer(ptx)
+            if not needed.isdisjoint(_SYMBOL.findall(match[2]))
+        }
+        return self._leave_out_variables(names)
+
+    def _leave_out_variables(self, names: set[str], word: str = "") -> bool:
+        """Leave out the variables with some names, whose declarations may need to have a word."""
+        done = False
+        for file in self._files.values() if names else ():
+            wanted = [
+                one
+                for one in (self._find_declarations(file) if word in file.text else ())
+                if one.kind == "other" and word in ("", *one.texts) and self._is_host(file, one)
+                if not names.isdisjoint(_find_names(one.texts) or ())
+            ]
+            done |= self._reduce(file, wanted)
+        return done
 
     def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
         """Leave out the declarations of some kinds around lines of a file."""
-        file = self.main if name == self._source else self._files.get(Path(name).resolve())
-        others = (other.names for other in self._files.values() if other is not file)
-        if file is None or not file.names.isdisjoint(set().union(*others)):
-            return False  # NVRTC gets texts by such names
-        text = file.text
-        tokens = tokens_of(text)
-        try:
-            found = declarations_of(text, tokens, self._whole)
-        except Unclear:
+        is_main = name == self._source
+        file = self._includes.main if is_main else self._files.get(Path(name).resolve())
+        if file is None:
             return False
-        kernels = [token.start for token in tokens if token.text in self._kernel]
-        starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
+        found = self._find_declarations(file)
+        starts = [0, *(match.end() for match in re.finditer("\n", file.text)), len(file.text)]
         wanted: dict[int, Declaration] = {}
         for line in (line for line in lines if line < len(starts)):
             for one in _select_on_line(found, *starts[line - 1 : line + 1]):
-                if self._device.isdisjoint(_WORD.findall(text[one.start : one.body])):
+                if self._is_host(file, one):
                     wanted[one.start] = one
                 else:
                     self.of_kernels.add(f"{name}({line})")
-        for _, one in sorted(wanted.items(), reverse=True):
+        return self._reduce(file, [one for one in wanted.values() if one.kind in kinds])
+
+    def _find_declarations(self, file: File) -> list[Declaration]:
+        try:
+            return declarations_of(file.text, tokens_of(file.text), self._whole)
+        except Unclear:
+            return []
+
+    def _is_host(self, file: File, one: Declaration) -> bool:
+        return self._device.isdisjoint(_WORD.findall(file.text[one.start : one.body]))
+
+    def _reduce(self, file: File, wanted: list[Declaration]) -> bool:
+        """Reduce declarations, unless they must stay; return whether the text is another now."""
+        text = file.text
+        tokens = tokens_of(text) if wanted else []
+        kernels = [token.start for token in tokens if token.text in self._kernel]
+        for one in sorted(wanted, key=attrgetter("start"), reverse=True):
             is_kernel = any(one.start <= at < one.end for at in kernels)
-            mark = ";" if one.kind != "other" else _hide_names(one.texts)
-            if one.kind in kinds and not is_kernel and mark is not None:
-                start = one.start if one.kind == "other" else one.body
-                defined = _DEFINED_INSIDE if one.is_member else _DEFINED
-                head = defined.sub("", text[one.start : start])
-                blank = _blank(text, tokens, start, one.end)
-                text = text[: one.start] + head + mark + blank + text[one.end :]
+            names = _find_names(one.texts) if one.kind == "other" else []
+            if is_kernel or names is None:
+                continue
+            self._hidden.update(names)
+            hidden = " ".join(f"namespace {name} {{}}" for name in names)
+            start = one.start if one.kind == "other" else one.body
+            defined = _DEFINED_INSIDE if one.is_member else _DEFINED
+            head = defined.sub("", text[one.start : start])
+            mark = hidden if one.kind == "other" else ";"
+            blank = _blank(text, tokens, start, one.end)
+            text = text[: one.start] + head + mark + blank + text[one.end :]
         is_changed = text != file.text
         file.text, file.is_changed = text, file.is_changed or is_changed
         return is_changed
@@ -223,12 +314,12 @@ def _select_on_line(found: list[Declaration], start: int, end: int) -> list[Decl
     return [one for one in result if one.kind == "function"] or result
 
 
-def _hide_names(texts: list[str]) -> str | None:
-    """Return namespaces that hide what a declaration hides; None if its names are unclear."""
+def _find_names(texts: list[str]) -> list[str] | None:
+    """Return the names that a declaration hides; None if it must stay, or they are unclear."""
     if not _STAY.isdisjoint(texts):
         return None
     if "operator" in texts or "template" in texts[:2]:  # nothing; the second is an instance
-        return ""
+        return []
     if "{}" in texts and is_class(texts[: (end := texts.index("{}"))]):
         name = texts[end - 1]
         texts = [*([] if name in CLASS_KEYS else [name, ","]), *texts[end + 1 :]]
@@ -240,10 +331,10 @@ def _hide_names(texts: list[str]) -> str | None:
             if k == 0 or not texts[k - 1].isidentifier() or texts[k + 1 : k + 2] == ["()"]:
                 return None  # of pointers to functions, say
             is_elsewhere = texts[0] != "using" and texts[k - 2] in {"::", "~"}
-            names.append("" if is_elsewhere else f"namespace {texts[k - 1]} {{}}")
+            names.append("" if is_elsewhere else texts[k - 1])
             is_open = False
         is_open |= depth == 0 and text == ","
-    return None if depth or not names else " ".join(names)
+    return None if depth or not names else [name for name in names if name]
 
 
 def _blank(text: str, tokens: list[Token], start: int, end: int) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Collection, Iterable
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+_INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)([<"])([^>"\n]+)[>"]', re.MULTILINE)
+#: How texts begin that NVRTC refuses.
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def digest_of(files: Iterable[Path]) -> str:
@@ -20,18 +23,44 @@ def digest_of(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
+def decode(content: bytes) -> str:
+    """Return a text in UTF-8, or in UTF-16 with a byte order mark; marks go.
+
+    Bytes of other encodings become surrogates, which NVRTC gets as the bytes that they were.
+    """
+    if content.startswith(_MARKS[1:]):
+        return content.decode("utf-16")
+    return content.decode("utf-8-sig", "surrogateescape")
+
+
+def as_shown(text: str) -> str:
+    """Return a text that can be printed: what `decode` made of other encodings is replaced."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
 @dataclass(slots=True)
 class File:
     """A text that NVRTC reads, the user's own."""
 
     text: str
-    names: set[str] = field(default_factory=set)  # what includes call it; none of the file itself
-    is_changed: bool = False  # whether host code has been left out
+    #: The user's own files that it includes, by ``"`` or ``<`` and the name that it calls them.
+    included: dict[tuple[str, str], Path] = field(default_factory=dict)
+    is_changed: bool = False  # whether it differs from what is in the folder
+
+    def text_with(self, given: Collection[Path]) -> str:
+        """Return the text, which includes some files by their paths, as NVRTC is given them."""
+
+        def name(match: re.Match[str]) -> str:
+            path = self.included.get((match[2], match[3]))
+            return f'{match[1]}"{path}"' if path in given else match[0]
+
+        return _INCLUDE.sub(name, self.text)
 
 
 class Includes(NamedTuple):
     """What a file includes, however deep."""
 
+    main: File
     files: dict[Path, File]  # the user's own
     others: set[str]  # names of all other headers
 
@@ -43,26 +72,26 @@ def find_includes(
 
     They are those that a result may depend on: some may be unused, and others missing.
     """
-    result = Includes({}, set())
-    pending = [([*(('"', name) for name in names), *includes_in(text)], beside)]
+    result = Includes(File(text), {}, set())
+    pending = [(result.main, [*(('"', name) for name in names), *includes_in(text)], beside)]
     while pending:
-        included, near = pending.pop()
+        file, included, near = pending.pop()
         for mark, name in included:
             searched = folders if mark == "<" or near is None else [near, *folders]
             path = next((p for folder in searched if (p := folder / name).is_file()), None)
             if path is None:
                 result.others.add(name)
                 continue
-            real = path.resolve()
+            real = file.included[mark, name] = path.resolve()
             if real not in result.files:
-                content = path.read_text(encoding="utf-8", errors="replace")
-                result.files[real] = File(content)
-                pending.append((list(includes_in(content)), path.parent))
-            result.files[real].names.add(name)
+                content = path.read_bytes()
+                other = result.files[real] = File(decode(content))
+                other.is_changed = content.startswith(_MARKS)
+                pending.append((other, [*includes_in(other.text)], path.parent))
     return result
 
 
 @lru_cache(maxsize=64)
 def includes_in(text: str) -> tuple[tuple[str, str], ...]:
     """Return what a text includes: ``"`` or ``<``, and a name."""
-    return tuple(_INCLUDE.findall(text))
+    return tuple((mark, name) for _, mark, name in _INCLUDE.findall(text))

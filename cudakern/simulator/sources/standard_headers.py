@@ -19,6 +19,14 @@ def list_names() -> frozenset[str]:
 
 
 @cache
+def include_all() -> str:
+    """Return a text that includes all headers that any file since C++17 can have."""
+    names = sorted(list_names() - {"concepts"})
+    lines = "".join(f"#include <{name}>\n" for name in names)
+    return f"#if __cplusplus >= 201703L\n{lines}#endif\n"
+
+
+@cache
 def describe_state() -> str:
     """Return a text that changes with the headers."""
     return f"{FOLDER} {digest_of(sorted(FOLDER.iterdir()))}"

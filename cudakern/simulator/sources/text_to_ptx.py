@@ -17,7 +17,7 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.lazy import load
 from cudakern.simulator.ptx.header_files import is_header
 from cudakern.simulator.sources import cupy_options, standard_headers
-from cudakern.simulator.sources.includes import digest_of, find_includes, includes_in
+from cudakern.simulator.sources.includes import as_shown, digest_of, find_includes, includes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,11 +35,14 @@ _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
 _REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
+_LATER_STANDARD = re.compile(r"requires at least C\+\+")
 _EXPRESSION = re.compile(
     r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
 )
 #: nvcc's setting of libcu++: without it NVRTC takes 0.5 s longer for most standard headers.
 _LIGHTER = "-D_CCCL_META_UNROLL_LIMIT=10"
+#: What follows NVRTC's last errors of a file in a log.
+_OF_WHOLE_FILE = "What NVRTC said of the whole file:"
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
@@ -127,7 +130,7 @@ def ptx_of_code(code: Code) -> Ptx:
     searched = [Path(folder).absolute() for folder in folders]
     included = partial(find_includes, code.text, names, searched, beside)
     digests = [
-        f"{path} {hashlib.sha256(file.text.encode()).hexdigest()}"
+        f"{path} {hashlib.sha256(file.text.encode(errors='surrogateescape')).hexdigest()}"
         for path, file in included().files.items()
     ]
     depends = [*cupy_options.describe_headers(), *digests]
@@ -142,7 +145,7 @@ def ptx_of_code(code: Code) -> Ptx:
         depends.append(host_code.digest_code())
         compiling = partial(_compile_file, host_code, code, code.path, included)
     more = "\n".join(depends)
-    return _make_module(stem, code.source, program, more, compiling, code=code.text)
+    return _make_module(stem, code.source, program, more, compiling, code=as_shown(code.text))
 
 
 def _compile_file(
@@ -161,10 +164,15 @@ def _compile_file(
     try:
         return nvrtc.compile(program)
     except KernelCompileError as error:
+        first = error
+    try:
         result: tuple[bytes, str] = host_code.compile_device_code(
-            code.text, code.source, path, included(), attempt, error
+            code.source, path, included(), attempt, first
         )
-        return result
+    except KernelCompileError as last:
+        log = f"{last.log}\n\n{_OF_WHOLE_FILE}\n{first.log}" if last.summary else last.log
+        raise KernelCompileError(last.source, last.options, log, last.summary) from None
+    return result
 
 
 def program_of(code: Code, more: str = "") -> nvrtc.Program:
@@ -177,9 +185,12 @@ def program_of(code: Code, more: str = "") -> nvrtc.Program:
     head, text = "", code.text
     if code.translate_cucomplex:
         head, text = cupy_options.translate_complex(text)
-    standard = (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
+    standard: tuple[str, ...] = (
+        (f"-I{standard_headers.FOLDER}", _LIGHTER) if code.headers_of else ()
+    )
     if code.headers_of == "nvcc":
         head += standard_headers.AS_NVCC
+        standard += ("--device-int128",)
     options = (*cupy_options.make_options(code.options, arch), *standard, "-lineinfo")
     name = str(code.path.absolute()) if code.path else f"{_NOWHERE}/{Path(code.source).name}"
     text = f'{head}{more}#line 1 "{source}"\n{text}'
@@ -206,7 +217,8 @@ def _make_module(
         except KernelCompileError as error:
             _require_architecture(program, error.log)
             log = error.log.replace(f"{_NOWHERE}/", "")
-            summary = "; ".join(filter(None, (_summarize(log, program.text), error.summary)))
+            last = log.partition(_OF_WHOLE_FILE)[0]
+            summary = "; ".join(filter(None, (_summarize(last, program), error.summary)))
             raise KernelCompileError(source, error.options, log, summary) from None
         return file.content.decode(errors="replace")
 
@@ -247,7 +259,7 @@ def _strip_current_folder(names: frozenset[str], ptx: bytes) -> bytes:
     return _FILE.sub(shorten, text).encode(errors="surrogateescape")
 
 
-def _summarize(log: str, program: str) -> str:
+def _summarize(log: str, program: nvrtc.Program) -> str:
     """Return NVRTC's first error of a program, with advice, in one line."""
     error = _ERROR.search(log)
     first = (error[0] if error else log.partition("\n")[0][:200]).strip()
@@ -256,8 +268,11 @@ def _summarize(log: str, program: str) -> str:
         first = f"{expression[1]} in the name expression {expression[2].strip()}"
     advice = []
     if is_header(first.partition("(")[0]):
-        included = (name for _, name in includes_in(program))
+        included = (name for _, name in includes_in(program.text))
         advice = [a.format(name) for name in included for a in _find_advice(_INSTEAD, name)]
+    if _LATER_STANDARD.search(first):
+        given = next((option for option in program.options if "-std=" in option), "")
+        advice.insert(0, f"drop the option {given}: the standard is C++17 without it")
     missing = _MISSING_FILE.search(first)
     if missing is not None:
         is_standard = missing[1] in standard_headers.list_names()

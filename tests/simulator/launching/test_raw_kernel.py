@@ -368,7 +368,7 @@ TAKE = 'declare it extern "C", or take RawModule\\(code=..., name_expressions=\\
         (
             SPACE + SPACE.replace("int*", "float*"),
             "a::store",
-            r"\(.*\); got 'a::store', which may be _ZN1a5storeEPi, _ZN1a5storeEPf$",
+            r"\(.*\); got 'a::store', which is ambiguous: take _ZN1a5storeEPi or _ZN1a5storeEPf$",
         ),
     ],
 )

@@ -54,6 +54,18 @@ HOST_CODE = {
     "  try { std::call_once(a, f); } catch (const std::string& b) { return -1; }\n}",
     "memory": "struct A { void* operator new(size_t n) { abort(); } };\n"
     "struct B : A { static inline int f() { return rand(); } }; void f() { new B; B::f(); }",
+    "spliced code": 'int f(int x) {\n  return x + 1 + \\\n    atoi("2"); \\ \r\n}',
+    "extern": "extern std::vector<int> a, b;\nnamespace c { extern std::string d[2]; }\n"
+    "extern int e;\nstd::vector<int> a = {1}, b;\nint e = rand();\n"
+    "namespace c { std::string d[2]; }",
+    "tables": "struct A { const char* a; void (*b)(); };\nvoid f() { std::cout << 1; }\n"
+    'A a[] = {{"f", f}}; namespace b { static A c{"f", f}, d = {"f", f}; }',
+    "started": "struct A { A(int x) : x(x) {} int x; }; int f() { return 3; }\n"
+    "A a(f()), b[2] = {1, f()}; const int c = f(); static dim3 d = dim3(c); float e = expf(2);",
+    "of the system": "#include <x86intrin.h>\n#include <error.h>\n#include <cuda_gl_interop.h>\n"
+    "void f(GLuint x) { __rdtsc(); }",
+    "of cuFFT": "#include <cufft.h>\n#include <cufftXt.h>\nvoid f(cufftHandle x) { abort(); }\n"
+    "__device__ cufftReal g(cufftComplex x) { return cuCrealf(x); }",
     "operators": "std::ostream& operator<<(std::ostream& o, int x) { return o << x; }\n"
     "struct A { bool operator<(const A& a) const { return std::less<A>(); } };",
 }
@@ -264,6 +276,100 @@ def test_headers_with_host_code(tmp_path):
         module.get_function("k")((1,), (1,), (x, np.int32(1)))
     file, number = caught.value.findings[0].source
     assert (Path(file).resolve(), number) == ((tmp_path / "device.h").resolve(), 4)
+
+
+def test_headers_that_headers_include(tmp_path):
+    """Each is found beside the one that includes it, whatever others have its name."""
+    texts = {
+        "a/first.h": '#include "same.h"\n#include "deep/next.h"\n#include <wide.h>',
+        "a/same.h": "__device__ int same() { return 1; }",
+        "a/deep/next.h": '#include "same.h"\n#include "../../up.h"',
+        "a/deep/same.h": "#pragma once\n__device__ int deep_same() { return 10; }",
+        "up.h": "__device__ int up() { return 100; }",
+        "below/wide.h": '#include "same.h"',
+        "below/same.h": "__device__ int wide_same() { return 1000; }",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        host = f"inline void host_{len(text)}() {{ std::string s; }}"
+        (tmp_path / name).write_text(
+            f"{text}\n{host if name in {'a/deep/next.h', 'below/wide.h'} else ''}\n"
+        )
+    kernel = (
+        'extern "C" __global__ void k(int* x) {\n  *x = same() + deep_same() + up() + wide_same();'
+    )
+    (tmp_path / "mine.cu").write_text(
+        f'#include "a/first.h"\n{kernel}\n}}\nint main() {{ abort(); }}'
+    )
+    x = np.zeros(1, np.int32)
+    module = RawModule(path=str(tmp_path / "mine.cu"), options=(f"-I{tmp_path / 'below'}",))
+    module.get_function("k")((1,), (1,), (x,))
+    assert x == 1111
+
+
+@each("encoding", ["latin-1", "gbk", "utf-8-sig", "utf-16", "utf-16-be"])
+def test_encodings(tmp_path, encoding):
+    """Comments may have any text, in the file and its headers, and lines keep their numbers."""
+    words = "\u00e9t\u00e9" if encoding == "latin-1" else "\u8a31\u529f"
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    header = f"{mark}// {words} */\n__device__ int two() {{ return 2; }}\n"
+    (tmp_path / "two.h").write_bytes(header.encode(encoding))
+    text = f'{mark}#include "two.h"\n// {words} */\nint main() {{ std::cout << "{words}"; }}\n'
+    text += 'extern "C" __global__ void k(int* x) {\n  x[0] = two();\n}\n'
+    (tmp_path / "mine.cu").write_bytes(text.encode(encoding))
+    module, x = RawModule(path=str(tmp_path / "mine.cu")), np.zeros(1, np.int32)
+    with checked():
+        module.get_function("k")((1,), (1,), (x,))
+    assert x == 2
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        module.get_function("k")((1,), (1,), (x[:0],))
+    (finding,) = caught.value.findings
+    assert finding.source == (str(tmp_path / "mine.cu"), 5)
+    assert finding.code == "  x[0] = two();"
+    assert "k(int* x)" in repr(module.get_function("k"))
+
+
+def test_bytes_of_texts_stay(tmp_path):
+    text = 'extern "C" __global__ void k(int* x) { *x = (unsigned char)"?"[0] + sizeof("?"); }'
+    (tmp_path / "mine.cu").write_bytes(text.encode().replace(b"?", b"\xe9"))
+    x = np.zeros(1, np.int32)
+    RawModule(path=str(tmp_path / "mine.cu")).get_function("k")((1,), (1,), (x,))
+    assert x == 0xE9 + 2
+
+
+@each("include", ["bits/stdc++.h", "algorithm", "vector"])
+def test_what_standard_headers_include(tmp_path, include):
+    text = f"""#include <{include}>
+std::vector<int> v; std::map<int, int> m;
+extern "C" __global__ void k(int* x) {{
+  *x = std::numeric_limits<short>::max() + std::max(1, 2) + std::pair<int, int>(1, 3).second;
+}}"""
+    x = np.zeros(1, np.int32)
+    program(tmp_path, text).get_function("k")((1,), (1,), (x,))
+    assert x == 32767 + 2 + 3
+
+
+def test_the_last_errors_are_told(tmp_path, monkeypatch):
+    """An error without a line is not taken for that of a launch."""
+
+    def compile_program(program):
+        if "<<<" in program.text:
+            return original(program)
+        raise ck.KernelCompileError(program.name, program.options, "NVVM gave up")
+
+    original = nvrtc.compile
+    monkeypatch.setattr(nvrtc, "compile", compile_program)
+    text = "__global__ void k(int* x);\nint main() { k<<<1, 1>>>(nullptr); }\n"
+    text += f"__global__ void k(int* x) {{ *x = 1; }}  // {tmp_path}"
+    with pytest.raises(ck.KernelCompileError, match="must compile; NVVM gave up; if nvcc"):
+        program(tmp_path, text).compile()
+
+
+def test_errors_of_launches_come_last(tmp_path):
+    text = "__global__ void k(int* x);\n#line 2\nint main() { k<<<1, 1>>>(nullptr); }\n"
+    text += "__global__ void k(int* x) { *x = missing; }"
+    with pytest.raises(ck.KernelCompileError, match=r'\(3\): error: identifier "missing"'):
+        program(tmp_path, text).compile()
 
 
 def test_the_result_is_kept(tmp_path, monkeypatch):

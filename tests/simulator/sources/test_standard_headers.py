@@ -100,6 +100,59 @@ extern "C" __global__ void k(double* y, uint n) {
     np.testing.assert_allclose(y, [np.inf, 2 * np.pi + 2, 2**31 - 1], rtol=1e-15)
 
 
+GCC = """
+static_assert(__builtin_ctz(40) == 3 && __builtin_clzll(1) == 63 && __builtin_ffs(0) == 0, "");
+static_assert(__builtin_popcount(0xff) == 8 && __builtin_bswap32(1) == 1 << 24, "");
+#if !defined __linux__ || !linux || !__x86_64__ || __GNUC__ < 12 || !defined __NVCC__
+#error a host
+#endif
+union Word { float f; unsigned bits; };
+extern "C" __global__ void k(long long* y, long long n) {
+  register int i = 0;
+  __typeof__(y[0]) x = n;
+  y[i++] = __builtin_popcount(x); y[i++] = __builtin_popcountll(x); y[i++] = __builtin_clz(x);
+  y[i++] = __builtin_clzl(x); y[i++] = __builtin_ctz(x); y[i++] = __builtin_ctzll(x);
+  y[i++] = __builtin_ffs(x); y[i++] = __builtin_ffsll(x); y[i++] = __builtin_parity(x);
+  y[i++] = __builtin_bswap16(x); y[i++] = __builtin_bswap32(x); y[i++] = __builtin_bswap64(x);
+  y[i++] = (__int128)x * x >> 64;
+  __asm__ __volatile__("mov.u64 %0, %1;" : "=l"(y[i++]) : "l"(x));
+  y[i++] = __builtin_isinf(__builtin_inff()) && __builtin_isnan(__builtin_nan(""));
+  if (__builtin_expect(x == 0, 0)) __builtin_trap();
+  float f = __builtin_sqrtf(4); Word word;
+  __builtin_memcpy(&word, &f, sizeof(f));
+  y[i++] = word.bits; y[i++] = __builtin_offsetof(int4, z);
+}"""
+
+
+@each("n", [0x123456789ABCDEF0, 1, -1, 0x7FFF000080000001])
+def test_what_gcc_has_without_a_header(tmp_path, n):
+    def bits(x, size):
+        text = f"{x & (1 << size) - 1:0{size}b}"
+        return text.count("1"), text.find("1"), text[::-1].find("1")
+
+    def swapped(size):
+        return int.from_bytes((n & (1 << size) - 1).to_bytes(size // 8, "big"), "little")
+
+    (tmp_path / "x.cu").write_text(GCC, encoding="utf-8")
+    y = np.zeros(17, np.int64)
+    kernel = ck.simulator.RawModule(path=str(tmp_path / "x.cu")).get_function("k")
+    kernel((1,), (1,), (y, np.int64(n)))
+    (ones, leading, trailing), (ones64, leading64, trailing64) = bits(n, 32), bits(n, 64)
+    expected = [ones, ones64, leading, leading64, trailing, trailing64, trailing + 1]
+    expected += [trailing64 + 1, ones % 2, swapped(16), swapped(32), swapped(64), n * n >> 64]
+    expected += [n, 1, int(np.float32(2).view(np.uint32)), 8]
+    assert y.tolist() == [x if x < 2**63 else x - 2**64 for x in expected]
+
+
+@each("header", ["cuda/std/atomic", "cub/block/block_reduce.cuh", "algorithm"])
+def test_an_old_standard(tmp_path, header):
+    file = tmp_path / "x.cu"
+    file.write_text(f"#include <{header}>\n{KERNEL.format(3)}", encoding="utf-8")
+    module = ck.simulator.RawModule(path=str(file), options=("-std=c++11",))
+    with pytest.raises(ck.KernelCompileError, match=r"; drop the option -std=c\+\+11: the stand"):
+        module.compile()
+
+
 def test_text_for_nvcc():
     text = "#include <cstdint>\n" + KERNEL.format("std::int32_t(M_PI) + (INT_MAX > 0)")
     y = np.zeros(1, np.int32)
