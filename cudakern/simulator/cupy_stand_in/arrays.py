@@ -319,6 +319,11 @@ class ndarray(np.ndarray):  # noqa: N801  CuPy's name
         """The pointer to the first element."""
         return pointer_to(self)
 
+    @property
+    def cstruct(self) -> ndarray:
+        """What a kernel gets as a ``CArray`` by value: the array itself."""
+        return self
+
     _c_contiguous = property(attrgetter("flags.c_contiguous"))
 
     def toDlpack(self) -> Any:  # noqa: N802  CuPy's name

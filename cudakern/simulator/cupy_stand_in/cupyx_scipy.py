@@ -122,10 +122,10 @@ _NAMES = {
 #: By module, below cupyx.scipy and scipy alike.
 NAMES = {module: frozenset(names.split()) for module, names in _NAMES.items()}
 MODULE_NAMES = (ROOT, *(f"{ROOT}.{module}" for module in NAMES))
-#: Modules whose functions take no array of NumPy's anywhere; others take none as the first argument.
+#: Modules whose functions take no array of NumPy's. Others take none as their first argument.
 _STRICT = ("fft", "fftpack", "special")
 #: Formats of sparse matrices that CuPy has, and the characters of their dtypes.
-_FORMATS, _DTYPES = ("coo", "csc", "csr", "dia"), "?fdFD"
+_FORMATS, _DTYPES = ("coo", "csc", "csr", "dia"), "?fdFD"  # codespell:ignore coo
 #: What classes of SciPy's objects hand on as special methods.
 _SPECIAL = """
     abs add bool call contains eq ge getitem gt iter iadd imul isub itruediv le len lt matmul mul ne
@@ -134,18 +134,23 @@ _SPECIAL = """
 
 
 class Wrapped:
-    """An object of SciPy's: it is given plain arrays, and what it returns becomes the stand-in's."""
+    """An object of SciPy's: it gets plain arrays, and its results become the stand-in's."""
 
     __array_ufunc__ = None  # arrays leave operators to it
-    _class: Any = None  # SciPy's
+    scipy_class: Any = None
     _object: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         for value in args[:1]:
             if isinstance(value, np.ndarray):
                 require_device(f"{ROOT}: {type(self).__name__}", value)
-        object.__setattr__(self, "_object", compute(type(self)._class, *_unwrapped(args, kwargs)))
-        _require_sparse(self._object)
+        made = compute(type(self).scipy_class, *_unwrapped(args, kwargs))
+        _require_sparse(made)
+        object.__setattr__(self, "_object", made)
+
+    def get_scipy(self) -> Any:
+        """Return SciPy's object."""
+        return self._object
 
     def __getattr__(self, name: str) -> Any:
         if name == "get" and _is_sparse(self._object):
@@ -183,25 +188,21 @@ def _class_of(made: type) -> type[Wrapped]:
     if made not in _classes:
         bases = [b for b in made.__bases__ if b.__module__.startswith("scipy.sparse")]
         parents = (*map(_class_of, bases),) or (Wrapped,)
-        _classes[made] = type(made.__name__, parents, {"_class": made, "__module__": ROOT})
+        _classes[made] = type(made.__name__, parents, {"scipy_class": made, "__module__": ROOT})
     return _classes[made]
 
 
 def wrap(value: Any) -> Any:
     """Return a result of SciPy's with the stand-in's arrays and classes."""
-    if isinstance(value, np.matrix):
-        value = np.asarray(value)
     if _is_sparse(value):
-        value = value if value.format in _FORMATS else value.tocsr()
-        return _wrapped(value)
+        return _wrapped(value if value.format in _FORMATS else value.tocsr())
     if type(value) in {tuple, list}:
         return type(value)(map(wrap, value))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(wrap, value))
-    module = type(value).__module__
-    if module.startswith("scipy.") and not isinstance(value, type | dict):
+    if type(value).__module__.startswith("scipy.") and not isinstance(value, type | dict):
         return _wrapped(value)
-    return to_cupy(value)
+    return to_cupy(np.asarray(value) if isinstance(value, np.matrix) else value)
 
 
 def _wrapped(value: Any) -> Wrapped:
@@ -226,11 +227,11 @@ def _unwrapped(args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, 
 
 def _unwrap(value: Any) -> Any:
     if isinstance(value, Wrapped):
-        return value._object
+        return value.get_scipy()
     if type(value) in {tuple, list}:
         return type(value)(map(_unwrap, value))
     if isinstance(value, type) and issubclass(value, Wrapped):
-        return value._class
+        return value.scipy_class
     if callable(value) and not isinstance(value, type | np.ufunc | ndarray):
         return lambda *args, **kwargs: to_numpy(_unwrap(value(*map(wrap, args), **kwargs)))
     return value
@@ -302,7 +303,7 @@ class ScipyModule(ModuleType):
 
     def _adapt(self, name: str, value: Any) -> Any:
         if name == "issparse" or name.startswith("isspmatrix"):
-            return lambda x: isinstance(x, Wrapped) and value(x._object)
+            return lambda x: isinstance(x, Wrapped) and value(x.get_scipy())
         if isinstance(value, type):
             return value if issubclass(value, Exception) else _class_of(value)
         return _hand_on(value, name, self._below) if callable(value) else wrap(value)

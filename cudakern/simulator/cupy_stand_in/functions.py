@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import lru_cache, wraps
+from math import prod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -324,16 +325,27 @@ class _Archive(AbstractContextManager["_Archive"]):
         return iter(self.files)
 
 
+def product_of(args: Any) -> Any:
+    """Return the product of numbers."""
+    return prod(args)
+
+
 def load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None) -> Any:
     """Return the array of a file, or an archive of arrays."""
     loaded = np.load(file, mmap_mode, allow_pickle=bool(allow_pickle))
     return array(loaded) if isinstance(loaded, np.ndarray) else _Archive(loaded)
 
 
+def describe(*, full: bool = False) -> str:
+    """Return a description of the stand-in."""
+    del full
+    arch = Device(0).compute_capability
+    return f"cudakern's stand-in for CuPy, NumPy {np.__version__}, PTX for {arch}"
+
+
 def show_config(*, _full: bool = False) -> None:
     """Print a description of the stand-in."""
-    arch = Device(0).compute_capability
-    print(f"cudakern's stand-in for CuPy, NumPy {np.__version__}, PTX for {arch}")  # noqa: T201
+    print(describe())  # noqa: T201
 
 
 def _make_pinned(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:

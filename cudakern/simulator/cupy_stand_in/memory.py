@@ -221,6 +221,15 @@ class PinnedMemoryPointer(bytearray):
         return len(self)
 
 
+class PinnedMemory:
+    """Memory of the host, which has an address."""
+
+    def __init__(self, size: int, flags: int = 0) -> None:
+        del flags
+        self._memory = np.zeros(size, np.uint8)
+        self.size, self.ptr = size, address_of(self._memory)
+
+
 def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
     """Return memory of the host, as ``cupy.cuda.alloc_pinned_memory``."""
     return PinnedMemoryPointer(size)

@@ -7,7 +7,7 @@ import sys
 from contextlib import AbstractContextManager, ContextDecorator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,12 +24,14 @@ from cudakern.simulator.cupy_stand_in import (
     memory,
     profiling,
     randoms,
+    testing,
 )
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import make_empty, ndarray
 from cudakern.simulator.cupy_stand_in.devices import add_devices, remove_devices
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import MODULES, NAMES, OLD
+from cudakern.simulator.cupy_stand_in.parameters import c_type
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
 from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
 from cudakern.values.validation import as_extent
@@ -52,7 +54,7 @@ _MEMORY = _take(
 )
 _MEMORY["get_allocator"] = lambda: memory.alloc
 _MEMORY["malloc_managed"] = _MEMORY["malloc_async"] = memory.alloc
-_PINNED = _take(memory, "PinnedMemoryPointer PinnedMemoryPool alloc_pinned_memory")
+_PINNED = _take(memory, "PinnedMemory PinnedMemoryPointer PinnedMemoryPool alloc_pinned_memory")
 _PINNED["set_pinned_memory_allocator"] = memory.set_allocator
 #: What `memcpy` is told of its addresses.
 _WAYS = ("HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default")
@@ -68,16 +70,77 @@ _OWN_FUNCTIONS = (
 
 #: Modules below cupy that have nothing but names of NumPy's.
 _AS_NUMPY = "exceptions fft lib lib.stride_tricks linalg polynomial polynomial.polynomial "
-_AS_NUMPY += "polynomial.polyutils testing"
+_AS_NUMPY += "polynomial.polyutils"
+_KERNELS = {
+    kind.__name__: kind for kind in (ElementwiseKernel, RawKernel, RawModule, ReductionKernel)
+}
+_TESTING = """
+    assert_array_list_equal fix_random for_CF_orders for_all_dtypes for_all_dtypes_combination
+    for_complex_dtypes for_dtypes for_dtypes_combination for_float_dtypes for_int_dtypes
+    for_int_dtypes_combination for_orders for_signed_dtypes for_unsigned_dtypes generate_seed
+    installed multi_gpu numpy_cupy_allclose numpy_cupy_array_almost_equal
+    numpy_cupy_array_almost_equal_nulp numpy_cupy_array_equal numpy_cupy_array_less
+    numpy_cupy_array_list_equal numpy_cupy_array_max_ulp numpy_cupy_equal numpy_cupy_raises
+    numpy_satisfies parameterize product product_dict shaped_arange shaped_linspace shaped_random
+    shaped_reverse_arange slow with_requires
+"""
+
+
+def _get_typename(dtype: DTypeLike | None, type_decls: object = None) -> str:
+    """Return what C++ calls a dtype, as kernels of CuPy's do."""
+    if dtype is None:
+        message = "dtype is None"
+        raise ValueError(message)
+    return c_type(np.dtype(dtype))
+
+
+class PerformanceWarning(RuntimeWarning):
+    """CuPy's warning about what is slow."""
+
+
+class _PlanCache:
+    """The cache of plans of `cupy.fft`, which NumPy does without."""
+
+    def clear(self) -> None:
+        """Do nothing."""
+
+    def set_size(self, size: int) -> None:
+        """Do nothing."""
+
+    set_memsize = set_size
+
+    def get_size(self) -> int:
+        """Return how many plans are kept."""
+        return 0
+
+    get_curr_size = get_curr_memsize = get_memsize = get_size
+
+
+_FFT_CONFIG = SimpleNamespace(
+    enable_nd_planning=True,
+    use_multi_gpus=False,
+    get_plan_cache=_PlanCache,
+    get_plan_cache_max_memsize=lambda: 0,
+    get_plan_cache_size=lambda: 0,
+    set_plan_cache_max_memsize=lambda size: None,
+    set_plan_cache_size=lambda size: None,
+    clear_plan_cache=lambda: None,
+    show_plan_cache_info=lambda: None,
+    set_cufft_gpus=lambda gpus: None,
+)
+
+
+def _refuse_handle() -> None:
+    instead = "the handle is for a library of a GPU's: x @ y and cupy.linalg do without"
+    raise NotImplementedError(absent("cupy.cuda.device.get_cublas_handle", instead))
+
+
 _OF_CUPYX = "empty_like_pinned rsqrt scatter_add scatter_max scatter_min zeros_like_pinned"
 
 #: What the modules have of their own, by their full names; other names of NAMES are NumPy's.
 OWN: dict[str, dict[str, Any]] = {
     "cupy": {
-        "ElementwiseKernel": ElementwiseKernel,
-        "RawKernel": RawKernel,
-        "RawModule": RawModule,
-        "ReductionKernel": ReductionKernel,
+        **_KERNELS,
         "NINF": -np.inf,
         "__version__": VERSION,
         SIMULATED: True,
@@ -92,7 +155,24 @@ OWN: dict[str, dict[str, Any]] = {
         **{name: functions.adapt_from_numpy(name, getattr(np, new)) for name, new in OLD.items()},
         **{n: getattr(np.exceptions, n) for n in NAMES["exceptions"] if hasattr(np.exceptions, n)},
     },
+    "cupy._core": {**_KERNELS, "ndarray": ndarray, "array": functions.array},
+    "cupy._core._scalar": {"get_typename": _get_typename},
+    "cupy._core.core": {
+        **{name: _KERNELS[name] for name in ("ElementwiseKernel",)},
+        "ndarray": ndarray,
+        "_ndarray_base": ndarray,
+    },
+    "cupy._core.internal": {
+        "prod": functions.product_of,
+        "clp2": lambda x: 1 << max(x - 1, 0).bit_length(),
+    },
+    "cupy._util": {
+        **_take(functions, "clear_memo memoize"),
+        "PerformanceWarning": PerformanceWarning,
+    },
     "cupy.cuda": {
+        "get_cuda_path": lambda: None,
+        "get_nvcc_path": lambda: None,
         **_take(devices, "Device get_device_id"),
         "is_available": lambda: True,
         "profile": profiling.profile,
@@ -104,6 +184,7 @@ OWN: dict[str, dict[str, Any]] = {
     "cupy.cuda.compiler": {"CompileException": KernelCompileError},
     "cupy.cuda.device": {
         **_take(devices, "Device get_device_id"),
+        "get_cublas_handle": _refuse_handle,
         "get_compute_capability": lambda: devices.Device().compute_capability,
     },
     "cupy.cuda.memory": {**_MEMORY, "OutOfMemoryError": MemoryError},
@@ -139,12 +220,20 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "cupy.cuda.stream": _STREAMS,
     **{f"cupy.{name}": {} for name in _AS_NUMPY.split()},
+    "cupy.fft": {"config": _FFT_CONFIG},
+    "cupy.testing": _take(testing, _TESTING),
     "cupy.random": {
         **_take(randoms, "RandomState Generator default_rng get_random_state"),
         **dict.fromkeys(("MRG32k3a", "Philox4x3210", "XORWOW"), np.random.Philox),
     },
     "cupy.typing": {"ArrayLike": ArrayLike, "DTypeLike": DTypeLike, "NDArray": NDArray},
-    "cupyx": {**_take(functions, _OF_CUPYX), "empty_pinned": np.empty, "zeros_pinned": np.zeros},
+    "cupyx": {
+        **_take(functions, _OF_CUPYX),
+        "empty_pinned": np.empty,
+        "get_runtime_info": functions.describe,
+        "zeros_pinned": np.zeros,
+    },
+    "cupyx.time": {"repeat": profiling.benchmark},
     "cupyx.profiler": _take(profiling, "benchmark profile time_range"),
 }
 

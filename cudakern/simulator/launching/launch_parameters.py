@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: What arrays made by `empty` hold: bytes that still hold it count as unwritten.
 _PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
 _MAX_ALIGNMENT = 16
+#: Of a CArray of no dimensions, and of each dimension.
+_CARRAY_BYTES = 16
 _INTEGER_BYTES = (1, 2, 4, 8)
 #: Sizes of elements, in bytes, too short for an address. One byte is missing: arrays of bytes often
 #: are memory for other types.
@@ -283,15 +285,20 @@ def pack_arguments(
         if kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
             continue
-        if size != POINTER_BYTES:
+        is_whole = kind is ParameterKind.OTHER and _is_carray(name, i, argument, size)
+        if size != POINTER_BYTES and not is_whole:
             raise _misfit_error(name, i, "an array", size)
         _check_numbers(name, i, argument.dtype, targets[i])
         if parameter_names is not None:
             parameter = parameter_names[i] if len(parameter_names) == len(sizes) else ""
             operands.append(operand_of(i, argument, len(packed), parameter))
         address = address_of(argument)
-        arrays.append((i, len(packed), address, argument))
+        if not is_whole:  # those of structures are used in place
+            arrays.append((i, len(packed), address, argument))
         packed += address.to_bytes(POINTER_BYTES, "little")
+        if is_whole:
+            words = argument.size, *argument.shape, *argument.strides
+            packed += np.array(words, np.int64).tobytes()
     return PackedArguments(bytes(packed), tuple(offsets), tuple(operands), tuple(arrays))
 
 
@@ -302,6 +309,20 @@ def _is_value(array: np.ndarray, size: int) -> bool:
         and array.itemsize == size
         and (size != POINTER_BYTES or array.dtype.fields is not None)
     )
+
+
+def _is_carray(kernel: str, position: int, array: np.ndarray, size: int) -> bool:
+    """Return whether an array is passed as a CArray: address, size, shape and strides, by value.
+
+    As in CuPy, whose ``CArray<T, n>`` has 16 (n + 1) bytes.
+    """
+    dimensions, rest = divmod(size - _CARRAY_BYTES, _CARRAY_BYTES)
+    if rest or size < _CARRAY_BYTES:
+        return False
+    if array.ndim != dimensions:
+        requirement = f"must have {dimensions} dimensions for a CArray; got shape {array.shape}"
+        raise BindingError(kernel, f"args[{position}]", requirement)
+    return True
 
 
 def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) -> None:  # noqa: ANN401

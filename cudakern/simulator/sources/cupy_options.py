@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Below CuPy's folder of headers, in the order in which they are searched.
 _CCCL = ("cupy/_cccl/cub", "cupy/_cccl/thrust", "cupy/_cccl/libcudacxx")
+#: Headers of ours for some of its own, where it is not installed.
+_IN_ITS_PLACE = Path(__file__).resolve().parents[1] / "cupy_stand_in/include"
 #: What it puts in front of a text whose complex numbers it translates.
 _IN_FRONT = ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
 #: Leading bytes of a header that have its version. In images all files may have one time.
@@ -33,7 +35,7 @@ def make_options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
     cupy = _find_cupy()
     standard = () if any("-std=" in option for option in own) else ("--std=c++17",)
     first = [cupy / folder for folder in _CCCL] if cupy else [find_headers("cccl")]
-    last = [cupy, find_headers("cudart")]
+    last = [cupy or _IN_ITS_PLACE, find_headers("cudart")]
     return (
         *(f"-I{folder}" for folder in first if folder),
         *own,
@@ -55,7 +57,7 @@ def translate_complex(text: str) -> tuple[str, str]:
 def describe_headers() -> list[str]:
     """Return texts that change with CuPy's and CUDA's headers."""
     cupy = _find_cupy()
-    marks = [cupy.parents[1] / "_version.py"] if cupy else []
+    marks = [cupy.parents[1] / "_version.py"] if cupy else [*sorted(_IN_ITS_PLACE.rglob("*.cuh"))]
     parts = ("cudart",) if cupy else ("cudart", "cccl")  # which CuPy brings
     marks += [folder / MARKS[part] for part in parts if (folder := find_headers(part))]
     return [*map(_describe_state, marks)]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.simulator.sources import cupy_options
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.readmes import has_test, rows, section
 from tests.helpers.rows import each
@@ -176,3 +177,42 @@ def test_kernels_are_pickled(cp):
     for kernel, expected in ((added, 16), (total, 15)):
         again = pickle.loads(pickle.dumps(kernel))  # noqa: S301
         assert int(again(x).ravel()[0]) == expected
+
+
+CARRAYS = """
+#include <cupy/carray.cuh>
+extern "C" __global__ void doubled(CArray<float, 2> x, CArray<double, 2, true> y) {
+  const int i = threadIdx.x;
+  const ptrdiff_t at[2] = {i / y.shape()[1], i % y.shape()[1]};
+  y[at] = 2 * x[at];
+  if (i == 0) y[i] += x.strides()[0] + x.size();
+}
+extern "C" __global__ void only(CArray<int, 0, true> x, CArray<int, 1> y) { x[0] = y[2]; }
+template <int n>
+__device__ void fill(CArray<int, n> x) {
+  for (int i = 0; i < x.size(); ++i) x[i] = i + 3;
+}
+extern "C" __global__ void eight(CArray<int, 8> x) { fill(x); }
+extern "C" __global__ void past(CArray<float, 2> x) { x[6] = 1; }
+"""
+
+
+@each("observed", [nullcontext, ck.simulator.checked])
+@each("installed", [True, False])
+def test_arrays_by_value(cp, monkeypatch, observed, installed):
+    if not installed:
+        monkeypatch.setattr(cupy_options, "_find_cupy", lambda: None)
+    module = cp.RawModule(code=CARRAYS)
+    x = cp.arange(12, dtype=cp.float32).reshape(4, 3)[::2, ::-1]
+    y, one, eight = cp.zeros((2, 3)), cp.zeros((), cp.int32), cp.zeros((1, 2) * 4, cp.int32)
+    with observed():
+        module.get_function("doubled")((1,), (6,), (x.cstruct, y))
+        module.get_function("only")((1,), (1,), (one, cp.arange(9, dtype=cp.int32)[::4]))
+        module.get_function("eight")((1,), (1,), (eight,))
+    assert y.tolist() == [[4 + 24 + 6, 2, 0], [16, 14, 12]]
+    assert one.item() == 8
+    assert eight.ravel().tolist() == [*range(3, 19)]
+    with pytest.raises(ck.BindingError, match="2 dimensions for a CArray; got shape"):
+        module.get_function("doubled")((1,), (6,), (x.ravel(), y))
+    with pytest.raises(ck.SimulatorError, match="element 6 of arg"), ck.simulator.checked():
+        module.get_function("past")((1,), (1,), (cp.zeros((2, 3), cp.float32),))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cudakern.simulator import cupy_stand_in
 from cudakern.simulator.sources import cupy_options
 from cudakern.simulator.sources import text_to_ptx as compiling
 from cudakern.simulator.sources.text_to_ptx import Code
@@ -98,9 +99,10 @@ def test_without_cupy(monkeypatch, tmp_path):
     monkeypatch.setattr(cupy_options, "_find_cupy", lambda: None)
     monkeypatch.setattr(cupy_options, "find_headers", {"cudart": cuda, "cccl": cccl}.get)
     last = ("-ftz=true", "-arch=compute_80", "--device-as-default-execution-space")
+    own = f"-I{Path(cupy_stand_in.__file__).with_name('include')}"
     assert cupy_options.make_options(("-DA",), "compute_80") == (
-        *(f"-I{cccl}", "-DA", "--std=c++17", f"-I{cuda}"),
+        *(f"-I{cccl}", "-DA", "--std=c++17", own, f"-I{cuda}"),
         *last,
     )
     monkeypatch.setattr(cupy_options, "find_headers", lambda _: None)
-    assert cupy_options.make_options((), "compute_80") == ("--std=c++17", *last)
+    assert cupy_options.make_options((), "compute_80") == ("--std=c++17", own, *last)
