@@ -21,6 +21,7 @@ from cudakern.simulator.cupy_stand_in import (
     cupyx_scipy,
     devices,
     functions,
+    jit,
     memory,
     profiling,
     randoms,
@@ -292,6 +293,8 @@ class _StandIn(ModuleType):
 _made = {name: _StandIn(name) for name in OWN}
 MODULES.update(_made)
 MODULES.update({name: cupyx_scipy.ScipyModule(name) for name in cupyx_scipy.MODULE_NAMES})
+if jit.is_installed():
+    MODULES["cupyx.jit"] = jit.JitModule()
 
 
 class _Finder(MetaPathFinder, Loader):

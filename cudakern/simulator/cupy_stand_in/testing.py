@@ -78,7 +78,7 @@ def shaped_random(
 
 def generate_seed() -> int:
     """Return a seed that may be any."""
-    return int(np.random.randint(0x7FFFFFFF))
+    return int(np.random.default_rng().integers(0x7FFFFFFF))
 
 
 def fix_random() -> Callable[[Any], Any]:
@@ -93,7 +93,7 @@ def fix_random() -> Callable[[Any], Any]:
 
         @wraps(test)
         def run(*args: Any, **kwargs: Any) -> Any:
-            np.random.seed(100)
+            np.random.seed(100)  # noqa: NPY002  of what CuPy's tests draw from
             return test(*args, **kwargs)
 
         return run
@@ -306,7 +306,7 @@ def assert_array_list_equal(
     xlist: Sequence[Any], ylist: Sequence[Any], err_msg: str = "", verbose: bool = True
 ) -> None:
     """Raise AssertionError unless arrays of two lists are equal."""
-    assert len(xlist) == len(ylist), f"{len(xlist)} arrays against {len(ylist)}"
+    np.testing.assert_equal(len(xlist), len(ylist), err_msg)
     for x, y in zip(xlist, ylist, strict=True):
         np.testing.assert_array_equal(to_numpy(x), to_numpy(y), err_msg, verbose)
 
@@ -360,12 +360,14 @@ def _check_outcomes(
     if error is not None or other is not None:
         accepted = Exception if accept_error is True else (accept_error or ())
         if error is None or other is None or not isinstance(error, accepted):
-            raise AssertionError(f"cupy: {error!r}; numpy: {other!r}") from (error or other)
+            message = f"cupy: {error!r}; numpy: {other!r}"
+            raise AssertionError(message) from (error or other)
         return
     pairs = zip(mine, wanted, strict=True) if isinstance(wanted, tuple | list) else [(mine, wanted)]
     for got, exact in pairs:
         x, y = asnumpy(got), np.asarray(exact)
-        assert not type_check or x.dtype == y.dtype, f"dtype {x.dtype}; numpy has {y.dtype}"
+        if type_check:
+            np.testing.assert_equal(x.dtype, y.dtype, "dtypes of cupy and numpy")
         check(x, y)
 
 
