@@ -47,6 +47,10 @@ LATE = {
     ): "0.6 ms of an import, for few arrays",
     ("operators.compiled", "display.notebook"): "2 ms of a first call, for notebooks alone",
     ("operators.nonzero.function", "display.notebook"): "likewise",
+    (
+        "simulator.cupy_stand_in.modules",
+        "simulator.cupy_stand_in.testing",
+    ): "20 ms, for tests alone",
     ("simulator.libraries.build", "simulator.ptx.parse"): "9 ms, unless a library is kept",
     ("simulator.libraries.build", "simulator.ptx.linking"): "10 ms, likewise",
     ("simulator.libraries.build", "simulator.ptx.translate"): "20 ms, likewise",

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from cudakern.errors import ArgumentError, KernelCompileError
 from cudakern.process.caches import clear_caches
 from cudakern.process.forks import Lock
-from cudakern.process.lazy import SIMULATED
+from cudakern.process.lazy import SIMULATED, load
 from cudakern.simulator.cupy_stand_in import (
     cupyx_scipy,
     devices,
@@ -25,7 +25,6 @@ from cudakern.simulator.cupy_stand_in import (
     memory,
     profiling,
     randoms,
-    testing,
 )
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import make_empty, ndarray
@@ -75,6 +74,7 @@ _AS_NUMPY += "polynomial.polyutils"
 _KERNELS = {
     kind.__name__: kind for kind in (ElementwiseKernel, RawKernel, RawModule, ReductionKernel)
 }
+#: Names of cupy.testing besides NumPy's.
 _TESTING = """
     assert_array_list_equal fix_random for_CF_orders for_all_dtypes for_all_dtypes_combination
     for_complex_dtypes for_dtypes for_dtypes_combination for_float_dtypes for_int_dtypes
@@ -85,6 +85,7 @@ _TESTING = """
     numpy_satisfies parameterize product product_dict shaped_arange shaped_linspace shaped_random
     shaped_reverse_arange slow with_requires
 """
+TESTING = frozenset(_TESTING.split())
 
 
 def _get_typename(dtype: DTypeLike | None, type_decls: object = None) -> str:
@@ -222,7 +223,7 @@ OWN: dict[str, dict[str, Any]] = {
     "cupy.cuda.stream": _STREAMS,
     **{f"cupy.{name}": {} for name in _AS_NUMPY.split()},
     "cupy.fft": {"config": _FFT_CONFIG},
-    "cupy.testing": _take(testing, _TESTING),
+    "cupy.testing": {},  # see TESTING
     "cupy.random": {
         **_take(randoms, "RandomState Generator default_rng get_random_state"),
         **dict.fromkeys(("MRG32k3a", "Philox4x3210", "XORWOW"), np.random.Philox),
@@ -254,6 +255,8 @@ class _StandIn(ModuleType):
         full = f"{self.__name__}.{name}"
         if full in MODULES:
             value: Any = MODULES[full]
+        elif self._below == "testing" and name in TESTING:
+            value = getattr(load("cudakern.simulator.cupy_stand_in.testing"), name)
         elif name in self._names and hasattr(self._numpy(), name):
             value = getattr(self._numpy(), name)
             if self._below == "random":
@@ -287,6 +290,7 @@ class _StandIn(ModuleType):
         inside = {n.removeprefix(below) for n in MODULES if n.startswith(below)}
         there = self._numpy()
         here = {name for name in self._names if hasattr(there, name)}
+        here |= TESTING if self._below == "testing" else set()
         return sorted({*self.__dict__, *here, *(name for name in inside if "." not in name)})
 
 

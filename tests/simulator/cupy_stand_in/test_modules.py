@@ -13,7 +13,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator.cupy_stand_in import profiling
-from cudakern.simulator.cupy_stand_in.modules import OWN
+from cudakern.simulator.cupy_stand_in.modules import OWN, TESTING
 from cudakern.simulator.cupy_stand_in.names import MODULES
 from tests.helpers.processes import printed
 from tests.helpers.rows import each
@@ -306,7 +306,7 @@ OURS = [
     for name, own in OWN.items()
     for key, value in own.items()
     if callable(value) and not (isinstance(value, type) and issubclass(value, BaseException))
-]
+] + [("cupy.testing", key) for key in sorted(TESTING)]
 #: Names that are not compared: generators, for which NumPy's stand in; and functions with other
 #: names for parameters that are positional in CuPy's source.
 OTHERWISE = {
@@ -326,7 +326,7 @@ def test_parameters_are_those_of_cupy(name, key):
     if key in OTHERWISE.get(name, ()):
         return
     theirs = _signature(getattr(real, key))
-    ours = _signature(OWN[name][key])
+    ours = _signature(getattr(MODULES[name], key))
     if theirs is None or ours is None:
         return
     assert ours[: len(theirs)] == theirs
