@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import lru_cache, wraps
-from math import prod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -323,11 +322,6 @@ class _Archive(AbstractContextManager["_Archive"]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)
-
-
-def product_of(args: Any) -> Any:
-    """Return the product of numbers."""
-    return prod(args)
 
 
 def load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None) -> Any:

@@ -7,7 +7,7 @@ import sys
 from contextlib import AbstractContextManager, ContextDecorator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from cudakern.simulator.cupy_stand_in import (
     cupyx_scipy,
     devices,
     functions,
+    internals,
     jit,
     memory,
     profiling,
@@ -31,7 +32,6 @@ from cudakern.simulator.cupy_stand_in.arrays import make_empty, ndarray
 from cudakern.simulator.cupy_stand_in.devices import add_devices, remove_devices
 from cudakern.simulator.cupy_stand_in.elementwise import ElementwiseKernel
 from cudakern.simulator.cupy_stand_in.names import MODULES, NAMES, OLD
-from cudakern.simulator.cupy_stand_in.parameters import c_type
 from cudakern.simulator.cupy_stand_in.raw import RawKernel, RawModule
 from cudakern.simulator.cupy_stand_in.reduction import ReductionKernel
 from cudakern.values.validation import as_extent
@@ -74,6 +74,15 @@ _AS_NUMPY += "polynomial.polyutils"
 _KERNELS = {
     kind.__name__: kind for kind in (ElementwiseKernel, RawKernel, RawModule, ReductionKernel)
 }
+_ACCELERATORS = {
+    f"{verb}_{work}_accelerators": getattr(internals, f"{verb}_accelerators")
+    for verb in ("get", "set")
+    for work in ("elementwise", "reduction", "routine")
+}
+_CORE = {
+    "ndarray": ndarray,
+    **_take(functions, "array ascontiguousarray asfortranarray"),
+}
 #: Names of cupy.testing besides NumPy's.
 _TESTING = """
     assert_array_list_equal fix_random for_CF_orders for_all_dtypes for_all_dtypes_combination
@@ -86,50 +95,6 @@ _TESTING = """
     shaped_reverse_arange slow with_requires
 """
 TESTING = frozenset(_TESTING.split())
-
-
-def _get_typename(dtype: DTypeLike | None, type_decls: object = None) -> str:
-    """Return what C++ calls a dtype, as kernels of CuPy's do."""
-    if dtype is None:
-        message = "dtype is None"
-        raise ValueError(message)
-    return c_type(np.dtype(dtype))
-
-
-class PerformanceWarning(RuntimeWarning):
-    """CuPy's warning about what is slow."""
-
-
-class _PlanCache:
-    """The cache of plans of `cupy.fft`, which NumPy does without."""
-
-    def clear(self) -> None:
-        """Do nothing."""
-
-    def set_size(self, size: int) -> None:
-        """Do nothing."""
-
-    set_memsize = set_size
-
-    def get_size(self) -> int:
-        """Return how many plans are kept."""
-        return 0
-
-    get_curr_size = get_curr_memsize = get_memsize = get_size
-
-
-_FFT_CONFIG = SimpleNamespace(
-    enable_nd_planning=True,
-    use_multi_gpus=False,
-    get_plan_cache=_PlanCache,
-    get_plan_cache_max_memsize=lambda: 0,
-    get_plan_cache_size=lambda: 0,
-    set_plan_cache_max_memsize=lambda size: None,
-    set_plan_cache_size=lambda size: None,
-    clear_plan_cache=lambda: None,
-    show_plan_cache_info=lambda: None,
-    set_cufft_gpus=lambda gpus: None,
-)
 
 
 def _refuse_handle() -> None:
@@ -157,24 +122,35 @@ OWN: dict[str, dict[str, Any]] = {
         **{name: functions.adapt_from_numpy(name, getattr(np, new)) for name, new in OLD.items()},
         **{n: getattr(np.exceptions, n) for n in NAMES["exceptions"] if hasattr(np.exceptions, n)},
     },
-    "cupy._core": {**_KERNELS, "ndarray": ndarray, "array": functions.array},
-    "cupy._core._scalar": {"get_typename": _get_typename},
+    "cupy._core": {
+        **_KERNELS,
+        **_CORE,
+        **_ACCELERATORS,
+        **_take(functions, "from_dlpack ufunc"),
+        "get_size": internals.get_size,
+    },
+    "cupy._core._accelerator": _ACCELERATORS,
+    "cupy._core._kernel": {"ElementwiseKernel": ElementwiseKernel, "ufunc": functions.ufunc},
+    "cupy._core._reduction": {"ReductionKernel": ReductionKernel},
+    "cupy._core._scalar": {"get_typename": internals.get_typename},
     "cupy._core.core": {
-        **{name: _KERNELS[name] for name in ("ElementwiseKernel",)},
-        "ndarray": ndarray,
+        **_CORE,
+        "ElementwiseKernel": ElementwiseKernel,
         "_ndarray_base": ndarray,
     },
     "cupy._core.internal": {
-        "prod": functions.product_of,
-        "clp2": lambda x: 1 << max(x - 1, 0).bit_length(),
+        **_take(internals, "clp2 get_size prod"),
+        "_normalize_axis_index": internals.normalize_axis_index,
+        "prod_sequence": internals.prod,
     },
+    "cupy._core.raw": {"RawKernel": RawKernel, "RawModule": RawModule},
     "cupy._util": {
+        **_take(internals, "PerformanceWarning experimental"),
         **_take(functions, "clear_memo memoize"),
-        "PerformanceWarning": PerformanceWarning,
     },
     "cupy.cuda": {
-        "get_cuda_path": lambda: None,
-        "get_nvcc_path": lambda: None,
+        "get_cuda_path": internals.get_cuda_path,
+        "get_nvcc_path": internals.get_cuda_path,
         **_take(devices, "Device get_device_id"),
         "is_available": lambda: True,
         "profile": profiling.profile,
@@ -222,7 +198,7 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "cupy.cuda.stream": _STREAMS,
     **{f"cupy.{name}": {} for name in _AS_NUMPY.split()},
-    "cupy.fft": {"config": _FFT_CONFIG},
+    "cupy.fft": {"config": internals.FFT_CONFIG},
     "cupy.testing": {},  # see TESTING
     "cupy.random": {
         **_take(randoms, "RandomState Generator default_rng get_random_state"),

@@ -311,7 +311,8 @@ OURS = [
 #: names for parameters that are positional in CuPy's source.
 OTHERWISE = {
     "cupy": {"fromDlpack", "ndarray", "ufunc"},
-    "cupy._core": {"ndarray"},
+    "cupy._core": {"ndarray", "ufunc"},
+    "cupy._core._kernel": {"ufunc"},
     "cupy._core.core": {"ndarray", "_ndarray_base"},
     "cupy.cuda.nvtx": {*OWN["cupy.cuda.nvtx"]},
     "cupy.random": {"Generator", "MRG32k3a", "Philox4x3210", "RandomState", "XORWOW"},
