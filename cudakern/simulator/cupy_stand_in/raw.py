@@ -59,6 +59,7 @@ class RawKernel(raw.RawKernel):
     """
 
     __slots__ = ()
+    _has_values = False  # which NumPy's are, and scalars by then
 
     def __call__(
         self,

@@ -252,13 +252,16 @@ def pack_arguments(
     arguments: Sequence[Any],
     targets: Sequence[Numbers | None],
     parameter_names: Sequence[str] | None = None,
+    *,
+    has_values: bool = True,
 ) -> PackedArguments:
     """Return arguments as the parameters of a kernel.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
-    ``targets`` are the types that the parameters point to, as far as they are known.
-    Operands are made only if ``parameter_names`` are given, as many as are known.
+    ``targets`` are the types that the parameters point to, as far as they are known. Unless
+    ``has_values``, no array stands for a structure. Operands are made only if ``parameter_names``
+    are given, as many as are known.
     """
     name, sizes, kinds = kernel.name, kernel.parameter_sizes, kernel.parameter_kinds
     if len(arguments) != len(sizes):
@@ -282,7 +285,7 @@ def pack_arguments(
             given += conversion_hint(f"args[{i}]", argument.dtype, (native,))
             requirement = f"must hold what a GPU can; got {given}"
             raise dtype_error(name, f"args[{i}]", requirement)
-        if kind is ParameterKind.OTHER and _is_value(argument, size):
+        if has_values and kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
             continue
         is_whole = kind is ParameterKind.OTHER and _is_carray(name, i, argument, size)

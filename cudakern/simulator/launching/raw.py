@@ -418,6 +418,7 @@ class RawKernel(_Raw):
 
     __slots__ = ("_label", "_name", "takes_strides")
     _kind = "RawKernel"
+    _has_values = True  # whether an array of one element can stand for a structure
     _label: str  # what errors and reports call it
     _name: str
     takes_strides: bool  # whether it gets the strides of arrays, so that they explain no finding
@@ -583,7 +584,8 @@ class RawKernel(_Raw):
         size = (grid, block, self._checked_shared(shared_mem))
         names = self._library.parameter_names(self._label) if observed else None
         targets = self._library.pointer_targets(self._label, len(kernel.parameter_sizes))
-        packed = pack_arguments(kernel, self._checked_arguments(args), targets, names)
+        given = self._checked_arguments(args)
+        packed = pack_arguments(kernel, given, targets, names, has_values=self._has_values)
         if self.takes_strides:
             operands = (replace(operand, is_strided=False) for operand in packed.operands)
             packed = replace(packed, operands=tuple(operands))

@@ -193,6 +193,7 @@ __device__ void fill(CArray<int, n> x) {
   for (int i = 0; i < x.size(); ++i) x[i] = i + 3;
 }
 extern "C" __global__ void eight(CArray<int, 8> x) { fill(x); }
+extern "C" __global__ void wide(CArray<double2, 0, true> x) { x[0].x += x.size(); }
 extern "C" __global__ void past(CArray<float, 2> x) { x[6] = 1; }
 """
 
@@ -209,8 +210,9 @@ def test_arrays_by_value(cp, monkeypatch, observed, installed):
         module.get_function("doubled")((1,), (6,), (x.cstruct, y))
         module.get_function("only")((1,), (1,), (one, cp.arange(9, dtype=cp.int32)[::4]))
         module.get_function("eight")((1,), (1,), (eight,))
+        module.get_function("wide")((1,), (1,), (number := cp.array(2 + 3j),))
     assert y.tolist() == [[4 + 24 + 6, 2, 0], [16, 14, 12]]
-    assert one.item() == 8
+    assert (one.item(), number.item()) == (8, 3 + 3j)
     assert eight.ravel().tolist() == [*range(3, 19)]
     with pytest.raises(ck.BindingError, match="2 dimensions for a CArray; got shape"):
         module.get_function("doubled")((1,), (6,), (x.ravel(), y))
