@@ -543,7 +543,7 @@ FRAMES = """
         ck.gather([1, 2], "a")
 
     def test_fails_by_a_bug(monkeypatch):
-        monkeypatch.setattr(raw, "pack_arguments", lambda *_: 1 / 0)
+        monkeypatch.setattr(raw, "pack_arguments", lambda *_, **__: 1 / 0)
         launch()
 
     @marked
