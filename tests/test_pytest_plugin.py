@@ -13,6 +13,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from cudakern.process.lazy import load
+from cudakern.simulator.ptx import instructions
 from cudakern.simulator.reports.checked_tests import Settings, read_marker
 from tests.helpers.rows import each
 
@@ -44,6 +46,9 @@ ENDS = {
 @pytest.fixture
 def inner(pytester, monkeypatch):
     """Return a function that runs pytest on texts and returns its result."""
+    # pytester removes the modules that a run imports, and a launch imports these.
+    load("cudakern.simulator.ptx.translate")
+    instructions.table()
     for name in ("CI", "BUILD_NUMBER", "GITHUB_WORKSPACE", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
