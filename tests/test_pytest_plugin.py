@@ -43,12 +43,16 @@ ENDS = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _translator():
+    """Import what a launch imports: pytester removes modules that a run imports."""
+    load("cudakern.simulator.ptx.translate")
+    instructions.table()
+
+
 @pytest.fixture
 def inner(pytester, monkeypatch):
     """Return a function that runs pytest on texts and returns its result."""
-    # pytester removes the modules that a run imports, and a launch imports these.
-    load("cudakern.simulator.ptx.translate")
-    instructions.table()
     for name in ("CI", "BUILD_NUMBER", "GITHUB_WORKSPACE", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
