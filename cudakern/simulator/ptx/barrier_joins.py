@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from cudakern.simulator.ptx.control_flow import control_flow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from cudakern.simulator.ptx.control_flow import ControlFlow
     from cudakern.simulator.ptx.operations import Body, Op
 
@@ -37,19 +39,29 @@ def barrier_joins(body: Body) -> BarrierJoins:
     if not barriers or not body.function.is_entry:
         return joins
     behind, reached = _behind(flow), _reached(flow)
+    joining = _bits(j for j, ops in enumerate(flow.blocks) if not all(op.leaves for op in ops))
     bits: dict[int, int] = {}  # by the blocks of joins
     for i, barrier in barriers:
-        found = [
-            j
-            for j, block in enumerate(flow.blocks)
-            if i != j and behind[i] >> j & 1 and not reached[j] >> i & 1
-            if not all(op.leaves for op in block)
-        ]
-        if found and len(bits) < _MOST_JOINS:
-            last = min(found, key=lambda j: behind[j].bit_count())
+        last = _last(behind, behind[i] & joining & ~(1 << i))
+        if last is None or reached[last] >> i & 1:  # then so do those before it
+            continue
+        if last in bits or len(bits) < _MOST_JOINS:
             bit = bits.setdefault(last, 1 << len(bits))
             joins.behind[id(barrier)] = joins.passed[id(flow.blocks[last][0])] = bit
     return joins
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    return sum(1 << number for number in numbers)
+
+
+def _last(behind: Sequence[int], blocks: int) -> int | None:
+    """Return which of some blocks is behind all others of them; None if there are none."""
+    last = None
+    while blocks:
+        last = blocks.bit_length() - 1
+        blocks &= behind[last] & ~(1 << last)
+    return last
 
 
 def _meets_block(op: Op) -> bool:
