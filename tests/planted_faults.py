@@ -550,7 +550,7 @@ FAULTS = (
           "self._kept |= held if §kept >> i & 1§False§ else 0"),
     Fault("threads pass by a barrier unseen",
           f"{BROKEN}",
-          "(w->threads[i].view.joins_passed & waiting.joins_behind) §!=§>§ 0) {"),
+          "(w->threads[i].view.joins_passed & waiting.joins_behind) §!=§<§ 0) {"),
     Fault("volatile stores of different values are no race",
           f"{BROKEN}",
           "((a.kind | other.access) & (kAtomic | kReads)) §==§!=§ 0 && a.value"),

@@ -131,6 +131,16 @@
   if (t == 0) asm volatile("mbarrier.inval.b64 [%0];" ::"l"(&bar) : "memory");  // fault
   if (t == 40) arrive(&bar);  // fault
   out[t] = x[t];
+//// race: mbarrier_used_after_lanes_have_matched(ramp(256), zeros(256), array="bar", also="misuse")
+  __shared__ unsigned long long bar;
+  if (t == 0) init(&bar, blockDim.x);
+  __syncthreads();
+  const unsigned alike = __match_any_sync(__activemask(), (unsigned long long)&bar);
+  if (t == __ffs(alike) - 1) {
+    asm volatile("mbarrier.inval.b64 [%0];" ::"l"(&bar) : "memory");  // fault
+  }
+  if (t == 9) arrive(&bar);  // fault
+  out[t] = x[t];
 //// uninitialized: mbarrier_used_before_others_see_its_start(ramp(256), zeros(256), array="bar",
 ////     also="misuse race")
   __shared__ unsigned long long bar;

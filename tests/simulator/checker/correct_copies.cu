@@ -73,6 +73,24 @@
       arrive(empty + stage);
     }
   }
+//// mbarrier_invalidated_once_lanes_have_matched(ints(rng, 64), poison(64, np.int32), block=64)
+////     -> x, _: {1: x}
+  __shared__ unsigned long long bar;
+  __shared__ int users;
+  if (t == 0) {
+    init(&bar, users = 64);
+  }
+  __syncthreads();
+  arrive(&bar);
+  wait(&bar, 0);
+  const unsigned alike = __match_any_sync(__activemask(), (unsigned long long)&bar);
+  if (t % 32 == __ffs(alike) - 1) {  // as the destructor of cuda::pipeline
+    __threadfence();
+    const int others = atomicSub(&users, __popc(alike)) - __popc(alike);
+    __threadfence();
+    if (others == 0) asm volatile("mbarrier.inval.b64 [%0];" ::"l"(&bar) : "memory");
+  }
+  out[t] = x[t];
 //// stores_that_an_mbarrier_of_another_block_counts(ints(rng, 256), poison(256, np.int32), grid=4,
 ////     block=64) -> x, _: {1: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel()}
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {

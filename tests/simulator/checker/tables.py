@@ -177,7 +177,7 @@ class Modules:
                     code=some[0].code if alone else _joined(some),
                     options=(*own, *options),
                     enable_cooperative_groups=cooperative,
-                    name_expressions=None if alone else [*map(_name, some)],
+                    name_expressions=[*map(_name, some)],
                     jitify=jitify,
                 )
                 self._modules.update({row.name: module for row in some})
