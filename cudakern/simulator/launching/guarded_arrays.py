@@ -30,15 +30,17 @@ def pack_guarded_arrays(arguments: PackedArguments, kernel: LoadedKernel) -> byt
     none from the first launch on that may keep an address of it, which must not be a copy's.
     """
     words: list[int] = []
+    any_kept = bool(_kept)
     for position, offset, address, array in arguments.arrays:
         owner, base = array, array.base
         while isinstance(base, np.ndarray):
             owner, base = base, base.base
         if position in kernel.kept_parameters:
             _kept[id(owner)] = owner
+            any_kept = True
         nbytes = owner.nbytes
         if nbytes <= _MOST_BYTES and base is None and owner.flags.owndata:
-            if _kept and _kept.get(id(owner)) is owner:
+            if any_kept and _kept.get(id(owner)) is owner:
                 continue
             start = address if owner is array else owner.__array_interface__["data"][0]
             words += (position, offset, start, nbytes)

@@ -285,10 +285,11 @@ def pack_arguments(
             given += conversion_hint(f"args[{i}]", argument.dtype, (native,))
             requirement = f"must hold what a GPU can; got {given}"
             raise dtype_error(name, f"args[{i}]", requirement)
-        if has_values and kind is ParameterKind.OTHER and _is_value(argument, size):
+        is_structure = kind is ParameterKind.OTHER
+        if is_structure and has_values and _is_value(argument, size):
             packed += argument.tobytes()
             continue
-        is_whole = kind is ParameterKind.OTHER and _is_carray(name, i, argument, size)
+        is_whole = is_structure and _is_carray(name, i, argument, size)
         if size != POINTER_BYTES and not is_whole:
             raise _misfit_error(name, i, "an array", size)
         _check_numbers(name, i, argument.dtype, targets[i])
