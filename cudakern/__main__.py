@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from cudakern import __version__
@@ -125,15 +126,27 @@ def _positive(text: str) -> int:
 
 def _integers(text: str) -> list[int]:
     try:
-        return [*dict.fromkeys(map(int, text.split(",")))]
+        numbers = [*dict.fromkeys(map(int, text.split(",")))]
+        if min(numbers) >= 0:
+            return numbers
     except ValueError:
-        message = f"must be integers separated by commas; got {text!r}"
-        raise argparse.ArgumentTypeError(message) from None
+        pass
+    message = f"must be integers of at least 0, separated by commas; got {text!r}"
+    raise argparse.ArgumentTypeError(message)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
-    options = parser().parse_args(arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it is closed
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  to the end
+            setattr(sys, name, nowhere)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser().parse_args(given)
+    if options.command == "check":
+        before = given[: len(given) - len(options.arguments)]
+        if before[-2:] == [options.script, "--"]:  # argparse takes it out; Python does not
+            options.arguments.insert(0, "--")
     try:
         return _run(options)
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipapp
 
 import pytest
 
@@ -156,7 +157,7 @@ f()""",
 
 @each("name", ALIKE)
 def test_a_script_runs_as_in_python(check, tmp_path, name):
-    arguments = ("--strict", "-m", "--", "a b")
+    arguments = ("--", "--strict", "-m", "--", "a b")
     result = check(ALIKE[name], arguments=arguments, input="read")
     alone = python("folder/script.py", *arguments, cwd=tmp_path, input="read")
     assert result.returncode == alone.returncode
@@ -174,6 +175,43 @@ def test_findings_come_before_the_scripts_own_status(check, script):
     result = check(f"{FAULT}\n{script}")
     assert result.returncode == 1
     assert result.stdout == f"{RACE}\ncudakern: 1 finding in 1 launch\n"
+
+
+def test_seeds_that_launch_different_kernels(check, tmp_path):
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    script = f"""
+import pathlib
+seen = pathlib.Path("seen")
+if seen.exists(): launch("same"); launch("same")
+else: {FAULT}
+seen.touch()"""
+    result = check(script, "--seeds", "0,1", "--json", "out.json", "--html", "out.html")
+    assert result.stdout.endswith(
+        "cudakern: 1 finding in at most 2 launches with each of 2 seeds\n"
+    )
+    checked = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["checked"]
+    assert checked == {"total": 1, "same": 2}
+
+
+@pytest.mark.parametrize("option", [(), ("--traffic",)])
+def test_a_folder_that_has_been_removed(check, option):
+    folder = "import tempfile\nfolder = tempfile.mkdtemp(); os.chdir(folder); os.rmdir(folder)"
+    result = check(f"{folder}\n{FAULT}", *option)
+    assert result.stdout.endswith("cudakern: 1 finding in 1 launch\n")
+    assert (result.stderr, result.returncode) == ("", 1)
+
+
+def test_an_archive(tmp_path):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/__main__.py").write_text(f"{BEGIN}print(once())", encoding="utf-8")
+    zipapp.create_archive(tmp_path / "app")
+    result = python("-m", "cudakern", "check", "app.pyz", cwd=tmp_path)
+    assert result.stdout == "128.0\ncudakern: nothing found in 1 launch\n"
+
+
+def test_output_that_is_closed(check):
+    result = check(FAULT, preexec_fn=lambda: os.close(1), capture_output=False, stderr=-1)
+    assert (result.returncode, result.stderr) == (1, "")
 
 
 def test_a_module(tmp_path):
@@ -289,6 +327,9 @@ except ImportError:
     gaussian_filter = None
 has_graphs = hasattr(cupy.cuda, "Graph")
 hasattr(cupy, "__wrapped__"), hasattr(cupy, "float128")
+import importlib.util, pydoc
+assert importlib.util.find_spec("cupy.cuda.cudnn") is None
+pydoc.render_doc(cupy.linalg)  # asks for names of its own
 """
 
 
@@ -300,11 +341,12 @@ def test_names_that_a_script_goes_on_without(tmp_path):
     result = python(*words, *files, "script.py", cwd=tmp_path)
     assert result.stdout == (
         "in_place_of_cupy has none of these names; the script went on without them:\n"
-        "  script.py:4  cupyx.absent\n  script.py:7  cupy.cuda.Graph\n\n"
+        "  script.py:4  cupyx.absent\n  script.py:7  cupy.cuda.Graph\n"
+        "  script.py:10  cupy.cuda.cudnn\n\n"
     )
     told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["refused"]
     assert [(row["name"], row["line"]) for row in told] == [
-        ("cupyx.absent", 4), ("cupy.cuda.Graph", 7)]  # fmt: skip
+        ("cupyx.absent", 4), ("cupy.cuda.Graph", 7), ("cupy.cuda.cudnn", 10)]  # fmt: skip
     assert "cupyx.absent" in (tmp_path / "out.html").read_text(encoding="utf-8")
     (tmp_path / "script.py").write_text(f"{WITHOUT}cupy.cuda.Texture", encoding="utf-8")
     ended = python(*words[:4], "script.py", cwd=tmp_path)
@@ -334,7 +376,8 @@ print(x.tolist(), y.tolist())"""
 
 def test_memory_that_only_an_address_leads_to(check):
     result = check(FAR)
-    note = "far: not checked: far.cu:2: memory that an address in argument 0 leads to"
+    place = "far.cu:2 is folder/script.py:27"
+    note = f"far: not checked: {place}: memory that an address in argument 0 leads to"
     end = "cudakern: nothing found in 1 launch"
     assert result.stdout == f"[0, 1, 7, 3] [1]\n{note}\n\n{end}\n"
     assert result.returncode == 0
@@ -418,6 +461,7 @@ def test_a_reader_that_has_ended(check):
     assert (result.returncode, result.stderr) == (1, "")
 
 
+SEEDS = "must be integers of at least 0, separated by commas"
 NOTEBOOK = "a notebook: `jupyter nbconvert --to script` makes a script of it"
 
 
@@ -437,6 +481,10 @@ NOTEBOOK = "a notebook: `jupyter nbconvert --to script` makes a script of it"
         (
             ["--json", "kernels", "x.py"],
             "--json must be a file that can be written; got 'kernels'",
+        ),
+        (
+            ["--json", "x.out", "--html", "x.out", "x.py"],
+            "--html and --json must be two files; got 'x.out' for both",
         ),
     ],
 )
@@ -466,9 +514,9 @@ def test_a_page_without_jinja2(capsys, monkeypatch, tmp_path):
         *(
             (
                 ["--seeds", seeds, "x.py"],
-                f"argument --seeds: must be integers separated by commas; got {seeds!r}",
+                f"argument --seeds: {SEEDS}; got {seeds!r}",
             )
-            for seeds in ("a", "")
+            for seeds in ("a", "", "0,-1")
         ),
     ],
 )

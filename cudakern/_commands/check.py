@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING
+from zipfile import is_zipfile
 
 from cudakern import simulator
 from cudakern._commands import console
@@ -37,7 +38,7 @@ from cudakern.simulator.reports.html import page
 from cudakern.simulator.reports.report import Report
 from cudakern.simulator.reports.sessions import CheckReport, TrafficReport
 from cudakern.simulator.reports.traffic import format_kernels
-from cudakern.simulator.reports.user_files import shorten
+from cudakern.simulator.reports.user_files import is_foreign, read_file, shorten
 
 if TYPE_CHECKING:
     import argparse
@@ -159,10 +160,12 @@ def _conclude(options: argparse.Namespace, checks: Report, runs: Sequence[_Run])
     elif status:
         sys.stderr.write(f"cudakern: the script ended with status {status}\n")
     number, launches = len(checks.findings), checks.launches
+    least = min(run.checks.launches for run in runs)
     made = any(run.made for run in runs)
     if number or launches:
         found = format_count(number, "finding") if number else "nothing found"
-        of = f" in {format_count(launches, 'launch', 'es')}" if launches else ""
+        most = "" if launches == least else "at most "
+        of = f" in {most}{format_count(launches, 'launch', 'es')}" if launches else ""
         many = len(checks.seeds) if launches else 0
         of += f" with each of {many} seeds" if many > 1 else ""
         console.show(f"cudakern: {found}{of}")
@@ -184,6 +187,8 @@ def _conclude(options: argparse.Namespace, checks: Report, runs: Sequence[_Run])
 
 def _refuse(options: argparse.Namespace) -> str:
     """Return why nothing can run; nothing if it can."""
+    if options.html and options.html == options.json:
+        return f"--html and --json must be two files; got {options.html!r} for both"
     for option, name in (("--html", options.html), ("--json", options.json)):
         if name and (not os.access(Path(name).absolute().parent, os.W_OK) or Path(name).is_dir()):
             return f"{option} must be a file that can be written; got {name!r}"
@@ -286,7 +291,8 @@ class _Recorder(CheckReport):
 
     def refuse(self, name: str, file: str, line: int) -> None:
         """Take note of a name of CuPy that the script asked for in vain."""
-        if (name, file, line) not in self._refused:
+        is_of_others = is_foreign(Path(file)) and "cupy" not in read_file(file)  # as of debuggers
+        if (name, file, line) not in self._refused and not is_of_others:
             self._refused[name, file, line] = None
             self.write(Report(refused=((name, (file, line)),)))
 
@@ -359,7 +365,7 @@ def _run_script(options: argparse.Namespace, seed: int, log: int) -> int:
     try:
         if options.module:
             runpy.run_module(options.script, run_name="__main__", alter_sys=True)
-        elif Path(options.script).is_dir():
+        elif Path(options.script).is_dir() or is_zipfile(options.script):
             runpy.run_path(options.script, run_name="__main__")
         else:
             _run_file(Path(options.script))

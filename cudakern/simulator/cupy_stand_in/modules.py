@@ -291,6 +291,9 @@ class _Finder(MetaPathFinder, Loader):
             parent, _, name = fullname.rpartition(".")
             there: Any = MODULES.get(parent)
             message = absent(fullname) if there is None else there.missing(name)
+            asker = sys._getframe(1).f_back  # noqa: SLF001  beyond Python's search
+            if asker is not None and asker.f_globals.get("__name__") == "importlib.util":
+                return None  # as its find_spec does then
             # Without a name: of one that has it, Python keeps the message to itself.
             raise ModuleNotFoundError(message)
         return ModuleSpec(fullname, self, is_package=True)
@@ -328,6 +331,8 @@ def _install() -> dict[str, ModuleType]:
 
 
 def _remove(before: dict[str, ModuleType]) -> None:
+    if sys.meta_path is None:  # the process ends
+        return
     sys.meta_path.remove(_finder)
     _take_modules()
     sys.modules.update(before)

@@ -52,6 +52,8 @@ class ObservedLaunch:
         self.kernel = kernel
         self.offsets = offsets  # where each parameter starts
         self.buffers = buffers  # in the order by which findings count
+        #: Whether the kernel accessed memory of no known array, as in a plain launch.
+        self.unknown_memory = bool(options.unknown_memory)
         #: Where the runtime had the buffers.
         self.addresses = [int(row.address) for row in options.buffers[: len(buffers)]]
         # Copied: the next launch overwrites them. `read_stack` reads their sites.

@@ -153,8 +153,9 @@ def _explain_far_address(observed: ObservedLaunch, raw: ctypes.Structure) -> _Lo
                 said = said.replace("element 0", f"element {index}", 1)
                 return name, index, f"{said}: {index - _WRAP} as a 32-bit integer"
     origin = name_origin(observed, raw)
-    where = f"reached by an address in {origin}, not given as an array: checked(arrays=...)"
-    where = where if origin else "far from every array"
+    where = f"reached by an address in {origin}" if origin else "far from every array"
+    if origin and not observed.unknown_memory:
+        where += ", not given as an array: checked(arrays=...)"
     return None, None, f"at address {address:#x}, {where}"
 
 

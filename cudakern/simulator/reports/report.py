@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import or_
 
 from cudakern.simulator.reports.findings import Finding, identify, merge_findings
 from cudakern.simulator.reports.traffic import KernelTraffic
@@ -24,7 +25,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()  # what was not checked to the end
     kernels: tuple[KernelTraffic, ...] | None = None  # of a report of traffic
-    checked: Mapping[str, int] = field(default_factory=dict)  # launches by kernels
+    checked: Mapping[str, int] = field(default_factory=dict)  # launches by kernels, likewise
     script: str = ""  # that made the launches, if a command ran it
     seeds: tuple[int, ...] = ()  # of all runs, if there were several
     #: Names of CuPy that the stand-in lacks and that a script went on without; where it asked.
@@ -57,5 +58,6 @@ class Report:
             ]
             most = max(runs, key=lambda run: run.launches)
             joined = replace(joined, findings=(*findings,), seeds=(*dict.fromkeys(found),))
-            joined = replace(joined, launches=most.launches, checked=most.checked)
+            checked = reduce(or_, (Counter(run.checked) for run in runs))
+            joined = replace(joined, launches=most.launches, checked=checked)
         return replace(joined, script=script)

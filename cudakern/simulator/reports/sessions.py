@@ -130,8 +130,9 @@ class CheckReport(_LiveReport):
         self._checked[observed.kernel.name] += 1
         if found := describe_findings(observed, self.sources, self.origins):
             self.findings[:] = merge_findings((*self.findings, *found))
-        self._unchecked.update(dict.fromkeys(describe_unchecked(observed)))
-        self._strict_notes.add(observed)
+        place = observed, self.sources, self.origins
+        self._unchecked.update(dict.fromkeys(describe_unchecked(*place)))
+        self._strict_notes.add(*place)
         self.notes[:] = [*self._unchecked, *self._strict_notes]
 
     @property

@@ -28,6 +28,8 @@ _LANES = 32
 #: Bytes that a wavefront moves: a word of each bank of shared memory.
 _WAVEFRONT_BYTES = 128
 _TOGETHER = "let neighbouring threads take neighbouring elements"
+#: Elements of at most so many bytes, of which a thread wants a part, are structures.
+_STRUCTURE_BYTES = 64
 
 
 def label_array(array: int | str | None, name: str) -> str:
@@ -188,12 +190,18 @@ class LineTraffic(Requests):
         if self.kind.startswith(("shared", "constant")):
             rate = f"{self.wavefronts_per_request:.2f} wavefronts/request"
         efficiency = f"{self.efficiency:.0%} efficiency" if self.sectors else ""
-        efficiency = "broadcast" if self.is_broadcast else efficiency
+        efficiency = describe_sharing(self) if self.is_broadcast else efficiency
         requests = format_count(self.requests, "request")
         return self.place, self.kind, array, requests, rate, efficiency
 
     def __str__(self) -> str:
         return "  ".join(cell.strip() for cell in self._cells())
+
+
+def describe_sharing(requests: Requests) -> str:
+    """Return what it is called that threads access the same bytes together."""
+    is_read = getattr(requests, "kind", "load").endswith("load")
+    return "broadcast" if is_read else "same bytes"
 
 
 def _advise(line: LineTraffic) -> str:
@@ -217,7 +225,9 @@ def _advise(line: LineTraffic) -> str:
 def _describe_conflict(line: LineTraffic) -> str:
     distance = line.distance
     if distance and distance % _WAVEFRONT_BYTES == 0:
-        return f"neighbouring threads are {distance} bytes apart, in one bank: pad rows by a word"
+        return (
+            f"neighbouring threads are {distance} bytes apart, in one bank: pad rows by an element"
+        )
     apart = f"neighbouring threads are {distance} bytes apart" if distance else "threads scatter"
     return f"{apart}, and several share a bank: let neighbouring threads take neighbouring words"
 
@@ -232,7 +242,9 @@ def _describe_gaps(line: LineTraffic, excess: float) -> str:
     if distance is None:
         return "neighbouring threads are at scattered places: sort or group what they access"
     if distance > width:
-        return f"neighbouring threads are {distance} bytes apart: {_TOGETHER}"
+        apart = f"neighbouring threads are {distance} bytes apart: {_TOGETHER}"
+        is_small = distance <= _STRUCTURE_BYTES
+        return f"{apart}, or keep each member of a structure in an array" if is_small else apart
     runs = line.requests + line.neighbours - sum(line.strides.values())
     return f"only {line.accesses / runs:.3g} neighbouring threads are side by side: {_TOGETHER}"
 
@@ -406,7 +418,7 @@ def _format_row(line: LineTraffic) -> tuple[tuple[str, ...], tuple[str, ...]]:
     rate = f"{line.wavefronts_per_request:.2f} wavefronts"
     if line.sectors:
         rate = f"{line.sectors_per_request:.2f} sectors"
-    efficiency = "broadcast" if line.is_broadcast else f"{line.efficiency:.0%}"
+    efficiency = describe_sharing(line) if line.is_broadcast else f"{line.efficiency:.0%}"
     moved = (f"{line.bytes_moved:,}", efficiency) if line.sectors else ("", "")
     figures = f"{line.requests:,}", rate, f"{line.bytes_requested:,}", *moved
     return (line.place, line.kind, label_array(line.array, line.name)), figures

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from collections import Counter
-from difflib import get_close_matches
-from functools import lru_cache
+from contextlib import suppress
+from difflib import SequenceMatcher, get_close_matches
+from enum import Enum, auto
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from traceback import walk_stack, walk_tb
@@ -35,6 +38,8 @@ _LEAST = 8
 _RUN_LINES, _RUN = 3, 32
 #: A line of so many characters may be found by its likeness, from 0 to 1, alone.
 _LONG, _ALIKE = 40, 0.7
+#: A line of a template is at least so like what is made of it, if that stands elsewhere.
+_SLIGHTLY_ALIKE = 0.4
 #: How many neighbours count, before and behind.
 _AROUND = 16
 _SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".inl")
@@ -84,48 +89,74 @@ class Origins:
             return None
         kernel = [_unescape(line).strip() for line in self._sources[text].split("\n")]
         near = [*dict.fromkeys((*_list_callers(self._error), *self.files))]
-        found = None
-        if text in self._homes:
-            found = _find_in(self._homes[text], kernel, source[1], needs_most=False)
-            others: tuple[Iterable[str], ...] = near, _list_imported()
-        else:
-            others = near, _list_beside(near), _list_imported(), _list_below()
-        for files in others:
-            found = found or _find_in(files, kernel, source[1])
+        found = _find_in(self._homes.get(text, ()), kernel, source[1], _Need.EITHER)
+        # A copy anywhere comes before a text that is alike, which may be another version.
+        for need in (_Need.BOTH, _Need.MOST):
+            for list_files in (near.copy, _list_imported, partial(_list_beside, near), _list_below):
+                found = found or _find_in(list_files(), kernel, source[1], need)
         # A text that is made of many parts may have few lines that stand in a file.
-        found = found or _find_in(near, kernel, source[1], needs_most=False)
-        found = found or _find_part(near, code, column)
+        found = found or _find_in(near, kernel, source[1], _Need.EITHER)
+        found = found or _find_part(near, kernel, source[1], code, column)
         self._homes.setdefault(text, [found[0]] if found else [])
         self._lacking[text] += found is None
         return found
 
 
-def _find_in(
-    files: Iterable[str], kernel: list[str], line: int, *, needs_most: bool = True
-) -> SourceLine | None:
+class _Need(Enum):
+    """What makes a line of a file that of a kernel: that it is the same, and its neighbours are."""
+
+    BOTH = auto()
+    MOST = auto()  # three quarters of the neighbours; a template that is filled in changes lines
+    EITHER = auto()
+
+
+def _find_in(files: Iterable[str], kernel: list[str], line: int, need: _Need) -> SourceLine | None:
     """Return the line of the files that is most likely a line of a kernel."""
     texts = ((_read_plain(file), file) for file in files)
-    found = [
-        (*_find_line(kernel, line - 1, text, needs_most=needs_most), file) for text, file in texts
-    ]
+    found = [(*_find_line(kernel, line - 1, text, need), file) for text, file in texts]
     likeness, number, file = max(found, key=lambda f: f[0], default=(0, 0, ""))
     return (file, number + 1) if likeness else None
 
 
-def _find_part(files: Iterable[str], code: str, column: int | None) -> SourceLine | None:
+def _find_part(
+    files: Iterable[str], kernel: list[str], line: int, code: str, column: int | None
+) -> SourceLine | None:
     """Return a line of the files that has the statement at a column, or is like the whole line."""
     at = (column or 1) - 1
     start = max(code.rfind(mark, 0, at) for mark in ";{}") + 1
     end = min((i for mark in ";{}" if (i := code.find(mark, at)) >= 0), default=len(code))
     statement = _unescape(code[start:end].strip() if column else "")
+    quoted = re.compile(rf"""['"]\s*{re.escape(statement)}\s*;?\s*['"]""")
     for file in files:
         lines = _read_plain(file).split("\n")
-        has = [number for number, line in enumerate(lines, 1) if statement in line]
-        if len(statement) >= _LEAST and has:
-            return file, has[0]
+        for number, text in enumerate(lines, 1) if statement else ():
+            if statement in text and (len(statement) >= _LEAST or quoted.search(text)):
+                return file, number
         if len(code) >= _LONG and (alike := get_close_matches(code, lines, 1, _ALIKE)):
             return file, lines.index(alike[0]) + 1
+        if number := _find_alike(kernel, line - 1, lines):
+            return file, number
     return None
+
+
+def _find_alike(kernel: list[str], k: int, lines: list[str]) -> int:
+    """Return the number of the line that is like line k of a kernel, as lines around are, or 0."""
+    around = [j for j in range(max(0, k - 2), min(len(kernel), k + 3)) if kernel[j]]
+    if len(around) < _RUN_LINES:
+        return 0
+    best, number = _ALIKE, 0
+    for i in range(k - around[0], len(lines) - (around[-1] - k)):
+        if not lines[i].strip() or _likeness(kernel[k], lines[i]) < _ALIKE:
+            continue
+        likeness = [_likeness(kernel[j], lines[i + j - k]) for j in around]
+        mean = sum(likeness) / len(around)
+        if mean > best:
+            best, number = mean, i + 1
+    return number
+
+
+def _likeness(line: str, other: str) -> float:
+    return SequenceMatcher(None, line, other.strip()).ratio()
 
 
 def _list_callers(error: Exception | None) -> Iterator[str]:
@@ -136,13 +167,15 @@ def _list_callers(error: Exception | None) -> Iterator[str]:
         file = frame.f_code.co_filename
         if file.startswith("<") and name_cell(file) == file:  # made by exec, as of a doctest
             file = str(frame.f_globals.get("__file__", file))
-        if i == 0 or not _is_foreign(Path(file)):
+        if i == 0 or not is_foreign(Path(file)):
             yield file
 
 
 def _list_beside(files: Iterable[str]) -> Iterator[str]:
     """Yield files of CUDA C++ beside others."""
-    for folder in dict.fromkeys(Path(file).absolute().parent for file in files):
+    with suppress(FileNotFoundError):
+        files = [str(Path(file).absolute()) for file in files]
+    for folder in dict.fromkeys(Path(file).parent for file in files):
         yield from sorted(str(path) for path in folder.glob("*.*") if path.suffix in _SUFFIXES)
 
 
@@ -151,19 +184,22 @@ def _list_imported() -> Iterator[str]:
     yield from (file for file in [*linecache.cache][::-1] if name_cell(file) != file)
     for module in [*sys.modules.values()]:
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and not _is_foreign(Path(file)):
+        if isinstance(file, str) and file.endswith(".py") and not is_foreign(Path(file)):
             yield file
 
 
 def _list_below() -> Iterator[str]:
     """Yield the files of CUDA C++ below the current folder, unless that is large."""
-    for folder, folders, files in islice(os.walk(Path()), _MOST_FOLDERS):
+    root = _find_current_folder()
+    if root is None:
+        return
+    for folder, folders, files in islice(os.walk(root), _MOST_FOLDERS):
         folders[:] = sorted(f for f in folders if f not in _FOREIGN and f[0] != ".")
         named = (Path(folder, file) for file in sorted(files) if file.endswith(_SUFFIXES))
-        yield from (str(path.absolute()) for path in named)
+        yield from map(str, named)
 
 
-def _is_foreign(path: Path) -> bool:
+def is_foreign(path: Path) -> bool:
     """Return whether a file is one of this package, of Python, or of another installed package."""
     is_installed = not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
     return is_installed or path.is_relative_to(_PACKAGE) or path.is_relative_to(_LIBRARY)
@@ -208,14 +244,13 @@ def has_line(path: Path, source: SourceLine, code: str) -> bool:
     return len(lines) >= source[1] and code.strip() in lines[source[1] - 1]
 
 
-def _find_line(kernel: list[str], k: int, text: str, *, needs_most: bool) -> tuple[int, int]:
+def _find_line(kernel: list[str], k: int, text: str, need: _Need) -> tuple[int, int]:
     """Return the line of a text that is most likely line k of a kernel, after how likely that is.
 
-    Each neighbour that is found votes, with its characters, for where the kernel begins. Line k
-    must be there, and more than half vote or be its neighbours without a gap; or three quarters
-    vote for another line: a template that is filled in changes lines. Unless it `needs_most`, that
-    line k is there or more than half vote is enough.
+    Each neighbour that is found votes, with its characters, for where the kernel begins.
     """
+    if need is _Need.BOTH and kernel[k] not in text:
+        return 0, 0
     begins: Counter[int] = Counter()
     lines: list[str] = []
     around = [*enumerate(kernel)][max(0, k - _AROUND) : k + _AROUND + 1]
@@ -224,17 +259,37 @@ def _find_line(kernel: list[str], k: int, text: str, *, needs_most: bool) -> tup
             lines = lines or text.split("\n")
             begins.update({i - j: len(part) for i, line in enumerate(lines) if part in line})
     most = sum(len(part) for _, part in around)
+
+    def fits(begin: int, votes: int) -> bool:
+        is_there = kernel[k] in lines[begin + k]
+        if need is _Need.MOST or (need is _Need.EITHER and not is_there):
+            enough = votes > most * (3 if need is _Need.MOST else 2) // 4
+            return enough and _may_become(kernel, k, lines, begin)
+        return is_there and (
+            need is _Need.EITHER or votes > most // 2 or _has_run(kernel, k, lines, begin)
+        )
+
     found = [
         (votes, begin + k)
         for begin, votes in begins.items()
-        if votes >= _LEAST
-        and 0 <= begin + k < len(lines)
-        and (votes > most // 2 or _has_run(kernel, k, lines, begin))
-        + (votes > most * 3 // 4)
-        + (kernel[k] in lines[begin + k])
-        > needs_most
+        if votes >= _LEAST and 0 <= begin + k < len(lines) and fits(begin, votes)
     ]
     return max(found, key=lambda pair: (pair[0], -pair[1]), default=(0, 0))
+
+
+def _may_become(kernel: list[str], k: int, lines: list[str], begin: int) -> bool:
+    """Return whether a line of a template may be filled in to line k of a kernel.
+
+    It may not be blank. If line k stands elsewhere in the text, the line is at least a little like
+    it, or the lines before and behind are there.
+    """
+    line = lines[begin + k].strip()
+    if not line or len(kernel[k]) < _LEAST or not any(kernel[k] in other for other in lines):
+        return bool(line)
+    between = [j for j in (k - 1, k + 1) if 0 <= begin + j < len(lines) and kernel[j : j + 1]]
+    return _likeness(kernel[k], line) >= _SLIGHTLY_ALIKE or all(
+        kernel[j] and kernel[j] in lines[begin + j] for j in between
+    )
 
 
 def _has_run(kernel: list[str], k: int, lines: list[str], begin: int) -> bool:
@@ -260,8 +315,8 @@ def _unescape(text: str) -> str:
 
 def read_file(file: str) -> str:
     """Return the text of a file or a cell; nothing for one that cannot be read or is large."""
-    path = Path(file).absolute()
     try:
+        path = Path(file).absolute()  # an error if the current folder has been removed
         status = path.stat()
         return _read_at(path, status.st_mtime_ns) if status.st_size <= _MOST_BYTES else ""
     except (OSError, ValueError):

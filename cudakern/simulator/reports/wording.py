@@ -19,6 +19,7 @@ from cudakern.simulator.reports.locations import (
     name_origin,
     name_parameter,
 )
+from cudakern.simulator.reports.user_files import describe_place
 from cudakern.simulator.runtime.abi_parser import read_enumeration
 from cudakern.simulator.runtime.limits import POINTER_BYTES
 from cudakern.simulator.sources.source_lines import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from cudakern.errors import SimulatorError
     from cudakern.simulator.launching.observation import ObservedLaunch
     from cudakern.simulator.reports.user_files import Origins
+    from cudakern.simulator.sources.source_lines import SourceLine
     from cudakern.simulator.sources.source_texts import Sources
 
 _Access = TypeVar("_Access", Finding, OtherAccess)
@@ -53,6 +55,8 @@ _USES = {
 }
 #: In errors of calls by an address, which may have been read out of bounds.
 _CALL = "an indirect call must"
+#: What is computed with an address of zeros is less than so many bytes from it.
+_NEAR_ZERO = 2**28
 #: The kind of notes on memory of no known array.
 _UNKNOWN = b"unknown_memory"
 #: What strict launches alone report, by its kind.
@@ -76,7 +80,7 @@ def describe_findings(
     """Return what a launch did wrong; add the texts of the files that this names to the sources."""
     raws = _without_followers(observed.findings)
     findings = [_describe_finding(observed, raw) for raw in _sort_findings(raws)]
-    read = any(raw.kind == b"out_of_bounds" and raw.bytes == POINTER_BYTES for raw in raws)
+    read = any(map(_reads_address_outside, raws))
     if observed.failure is not None and not (read and _CALL in observed.failure.message):
         findings.append(_describe_failure(observed.failure, observed))
     named = [_add_names(finding, observed, sources) for finding in findings]
@@ -93,7 +97,13 @@ def _add_origins(finding: Finding, origins: Origins) -> Finding:
 
 
 def _without_followers(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
-    """Leave out all accesses but the first to memory that the same address leads to."""
+    """Leave out what follows from another finding.
+
+    That are all accesses but the first to memory that the same address leads to; and, as a read
+    out of bounds gives zeros, those near address 0 after such a read of an address.
+    """
+    if any(_reads_address_outside(raw) for raw in findings):
+        findings = [raw for raw in findings if not _is_near_zero(raw)]
     origins = {
         (raw.origin_space, raw.origin_object, raw.origin_offset): raw
         for raw in reversed(findings)
@@ -101,6 +111,16 @@ def _without_followers(findings: list[ctypes.Structure]) -> list[ctypes.Structur
     }
     first = {id(raw) for raw in origins.values()}
     return [raw for raw in findings if not raw.origin_space or id(raw) in first]
+
+
+def _reads_address_outside(raw: ctypes.Structure) -> bool:
+    is_read = not raw.access & BITS["writes"]
+    return raw.kind == b"out_of_bounds" and is_read and raw.bytes == POINTER_BYTES
+
+
+def _is_near_zero(raw: ctypes.Structure) -> bool:
+    is_far = raw.kind == b"out_of_bounds" and raw.space == Space.NOWHERE and raw.bytes
+    return bool(is_far) and abs(raw.offset) < _NEAR_ZERO
 
 
 def _add_names(finding: Finding, observed: ObservedLaunch, sources: Sources) -> Finding:
@@ -139,7 +159,7 @@ def _sort_findings(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
     )
 
 
-def describe_unchecked(observed: ObservedLaunch) -> list[str]:
+def describe_unchecked(observed: ObservedLaunch, sources: Sources, origins: Origins) -> list[str]:
     """Return notes on what was not checked to the end in a launch."""
     unchecked = [
         (
@@ -153,7 +173,20 @@ def describe_unchecked(observed: ObservedLaunch) -> list[str]:
         text = "a write of what more warps have read than are remembered, two for each 4 bytes"
         unchecked.append((observed.forgotten_at, text))
     name = observed.kernel.name
-    return [f"{name}: not checked: {describe_stack(at)}: {text}" for at, text in unchecked]
+    return [
+        f"{name}: not checked: {_find_place(observed, at, sources, origins)}: {text}"
+        for at, text in unchecked
+    ]
+
+
+def _find_place(
+    observed: ObservedLaunch, stack: tuple[SourceLine, ...], sources: Sources, origins: Origins
+) -> str:
+    """Return a stack in words, and which line of the user's file it begins at."""
+    module = observed.kernel.module
+    add_texts(sources, module.ptx.key, module.ptx, stack)
+    source = stack[0] if stack else None
+    return describe_place(source, origins.find(module.ptx.key, source), stack)
 
 
 class StrictNotes:
@@ -162,7 +195,7 @@ class StrictNotes:
     def __init__(self) -> None:
         self._places: dict[tuple[str, str], dict[object, str]] = {}
 
-    def add(self, observed: ObservedLaunch) -> None:
+    def add(self, observed: ObservedLaunch, sources: Sources, origins: Origins) -> None:
         """Take note of a launch."""
         for raw in observed.noted:
             if raw.kind == _UNKNOWN:
@@ -170,7 +203,9 @@ class StrictNotes:
             what, stack = raw.kind.decode(), read_own_stack(raw.site)
             key = stack, read_own_stack(raw.other_site) if raw.other_site else ()
             places = self._places.setdefault((observed.kernel.name, what), {})
-            places.setdefault(key, describe_stack(stack))
+            if key not in places:  # the first one is told
+                first = "" if places else _find_place(observed, stack, sources, origins)
+                places[key] = first
 
     def __iter__(self) -> Iterator[str]:
         """Yield the notes, one for each kernel and sort."""

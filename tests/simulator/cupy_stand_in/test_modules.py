@@ -341,7 +341,14 @@ def test_every_name_is_one_of_cupy(name):
     assert [key for key in dir(MODULES[name]) if not hasattr(real, key) and key[0] != "_"] == []
 
 
-@each("line", ["block = in_place_of_cupy(); block.__enter__()", "in_place_of_cupy().__enter__()"])
+@each(
+    "line",
+    [
+        "block = in_place_of_cupy(); block.__enter__()",
+        "in_place_of_cupy().__enter__()",
+        "def block():\n  with in_place_of_cupy(): yield\nopened = block(); next(opened)",
+    ],
+)
 def test_a_block_that_goes_on_to_the_end_of_the_process(line):
     program = f"""
 import sys

@@ -292,7 +292,10 @@ def test_nothing_found_and_nothing_launched():
         ck.gather([1, 2, 3], [0])
     with ck.simulator.traffic() as moved:
         pass
-    for title, report in {"Nothing found": found.report, "No launches": moved.report}.items():
+    with ck.simulator.checked() as idle:
+        pass
+    titles = {"Nothing found": found, "Nothing was checked": idle, "No launches": moved}
+    for title, report in ((title, live.report) for title, live in titles.items()):
         text = pages.render(report)
         assert f"<h1>{title}</h1>" in text
         assert len(Page(text).tables) == bool(report.checked)

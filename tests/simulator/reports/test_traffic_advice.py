@@ -82,7 +82,7 @@ WIDE = """__shared__ float4 s[64];
             "__shared__ volatile float s[4096]; s[32 * t] = x[t];",
             "shared store",
             "",
-            "neighbouring threads are 128 bytes apart, in one bank: pad rows by a word",
+            "neighbouring threads are 128 bytes apart, in one bank: pad rows by an element",
         ),
         (
             "__shared__ volatile float s[4096]; s[4 * t] = x[t];",

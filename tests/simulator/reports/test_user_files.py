@@ -219,6 +219,42 @@ def test_a_text_that_is_made_of_parts(tmp_path, monkeypatch):
         assert origins.find("", ("f.cu", whole + 1)) == (f"{tmp_path}/parts.py", before + 1)
 
 
+def test_a_copy_comes_before_what_is_like_it(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, __name__)
+    other = KERNEL.replace("n > 1", "n > 10")
+    (tmp_path / "script.py").write_text(f'import library\nOTHER = """{other}"""\n')
+    (tmp_path / "library.py").write_text(f'\n\nCODE = """{KERNEL}"""\n')
+    monkeypatch.setitem(sys.modules, "library", SimpleNamespace(__file__=f"{tmp_path}/library.py"))
+    origins = Origins({("", "f.cu"): KERNEL}, raised_in(tmp_path / "script.py"))
+    assert origins.find("", ("f.cu", 2)) == (f"{tmp_path}/library.py", 4)
+
+
+LINES = f"lines = ['{FIRST}']\nif n:\n  lines += ['{SECOND}']\nlines.append('{THIRD[:-2]}')\n"
+FILLED_IN = """CODE = \'\'\'
+extern "C" __global__ void f({T}* x) {{
+  int i = {A};
+  x[i] = ({T})(2);
+}}
+\'\'\'"""
+
+
+@each(
+    "text, kernel, line, found",
+    [
+        (LINES, f"{FIRST}\n{SECOND}\n{THIRD[:-2]}\n}}", 2, 3),  # not what is between
+        (FILLED_IN, FILLED_IN.split("'''")[1].format(T="float", A="threadIdx.x"), 4, 4),
+        ("a = 1\nb = add('T x, T y', 'T z', 'z = x+y')\n", "#define n 1\nz = x+y;\n", 2, 2),
+        ("a = 1\nb = z = x+y\n", "#define n 1\nz = x+y;\n", 2, None),  # no text
+    ],
+)
+def test_texts_that_are_put_together(tmp_path, monkeypatch, text, kernel, line, found):
+    monkeypatch.delitem(sys.modules, __name__, raising=False)
+    (tmp_path / "script.py").write_text(text)
+    origins = Origins({("", "f.cu"): kernel}, raised_in(tmp_path / "script.py"))
+    place = found and (str(tmp_path / "script.py"), found)
+    assert origins.find("", ("f.cu", line), 1) == place
+
+
 def test_what_many_kernels_have_in_common_is_no_origin(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, __name__)
     head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f()\n{\n"

@@ -75,7 +75,7 @@ def build_view(report: Report) -> dict[str, Any]:
     tables = (_tabulate_kernels, _tabulate_arrays) if rows else ()
     seeds = report.seeds or (report.seed,)
     return {
-        "title": format_count(len(rows), "finding") if rows else "Nothing found",
+        "title": format_count(len(rows), "finding") if rows else _describe_nothing(report),
         "facts": {
             **({"script": report.script} if report.script else {}),
             "launches": f"{report.launches:,}",
@@ -92,6 +92,10 @@ def build_view(report: Report) -> dict[str, Any]:
         ],
         "sources": [*sources.values()],
     }
+
+
+def _describe_nothing(report: Report) -> str:
+    return "Nothing found" if report.launches else "Nothing was checked"
 
 
 def _list_finding(

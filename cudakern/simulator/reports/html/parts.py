@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.reports.traffic import POOR
+from cudakern.simulator.reports.traffic import POOR, describe_sharing
 
 if TYPE_CHECKING:
     from cudakern.simulator.reports.traffic import Requests
@@ -41,7 +41,7 @@ def format_efficiency(requests: Requests, *, is_total: bool = False) -> Cell:
     if not requests.sectors:
         return NO_NUMBER
     ratio = requests.efficiency
-    text = "broadcast" if requests.is_broadcast and not is_total else f"{ratio:.0%}"
+    text = describe_sharing(requests) if requests.is_broadcast and not is_total else f"{ratio:.0%}"
     return Cell(text, round(ratio, 4), ratio, is_poor=ratio < POOR)
 
 
