@@ -331,7 +331,7 @@ def _install() -> dict[str, ModuleType]:
 
 
 def _remove(before: dict[str, ModuleType]) -> None:
-    if sys.meta_path is None:  # the process ends
+    if not sys.meta_path:  # None when the process ends
         return
     sys.meta_path.remove(_finder)
     _take_modules()
