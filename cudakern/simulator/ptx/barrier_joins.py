@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cudakern.simulator.ptx.control_flow import control_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from cudakern.simulator.ptx.control_flow import ControlFlow
     from cudakern.simulator.ptx.operations import Body, Op
@@ -30,7 +30,8 @@ def barrier_joins(body: Body) -> BarrierJoins:
     """Return the joins behind the barriers of an entry.
 
     A join is a block that a thread comes to from the barrier, unless it ends before, and from which
-    no way leads back to the barrier. It does more than to end.
+    no way leads back to the barrier. Code branches there: the compiler merges other code before the
+    end with what threads do before they return early.
     """
     joins = BarrierJoins({}, {})
     flow = control_flow(body.statements)
@@ -39,7 +40,7 @@ def barrier_joins(body: Body) -> BarrierJoins:
     if not barriers or not body.function.is_entry:
         return joins
     behind, reached = _behind(flow), _reached(flow)
-    joining = _bits(j for j, ops in enumerate(flow.blocks) if not all(op.leaves for op in ops))
+    joining = ~_straight_ends(flow)
     bits: dict[int, int] = {}  # by the blocks of joins
     for i, barrier in barriers:
         last = _last(behind, behind[i] & joining & ~(1 << i))
@@ -51,8 +52,13 @@ def barrier_joins(body: Body) -> BarrierJoins:
     return joins
 
 
-def _bits(numbers: Iterable[int]) -> int:
-    return sum(1 << number for number in numbers)
+def _straight_ends(flow: ControlFlow) -> int:
+    """Return, as bits, the blocks from which one way leads to the end."""
+    ends = 0
+    for i, follow in reversed([*enumerate(flow.follow)]):
+        if not follow or (len(follow) == 1 and ends >> follow[0] & 1):
+            ends |= 1 << i
+    return ends
 
 
 def _last(behind: Sequence[int], blocks: int) -> int | None:

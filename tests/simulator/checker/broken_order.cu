@@ -348,7 +348,8 @@ __device__ int lock;
   while (atomicCAS(&lock, 0, 1) != 0) {}
   *out = blockIdx.x + x[0];  // fault
   atomicExch(&lock, 0);
-//// barrier_divergence: barrier_in_a_loop_of_unequal_length(ramp(100), zeros(64), np.int32(100))
+//// barrier_divergence: barrier_in_a_loop_of_unequal_length(ramp(100), zeros(64), np.int32(100),
+////     strict=True)
 (const int* x, int* out, int n)
   int sum = 0;
   for (int i = threadIdx.x; i < n; i += blockDim.x) {

@@ -190,6 +190,21 @@ __constant__ const int* start = order + 1;
     __syncthreads();
   }
   out[0] = s[0];
+//// search_whose_threads_return_in_its_loop(np.array([70, 3, 90, 41], np.int32), zeros(128),
+////     block=128, strict=False)
+////     -> x, _: {1: np.array([([*x, t].index(t) + 1) % 5 - 1 for t in range(128)], np.int32)}
+// The compiler merges the stores.
+  __shared__ int probe;
+  for (int j = 0; j < 4; ++j) {
+    __syncthreads();
+    if (t == 0) probe = x[j];
+    __syncthreads();
+    if (probe == t) {
+      out[t] = j;
+      return;
+    }
+  }
+  out[t] = -1;
 //// barriers_in_a_loop_after_an_early_exit(ints(rng, 96), np.full(96, -1, np.int32), block=96,
 ////     strict=False) -> x, _: {1: np.concatenate([3 * x[69::-1], np.full(26, -1, np.int32)])}
   __shared__ int s[96];
