@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.effects import BUILTINS
-from cudakern.simulator.ptx.model import TYPE_BYTES, Address, Vector
+from cudakern.simulator.ptx.effects import BUILTINS, spaces_in
+from cudakern.simulator.ptx.model import Address, Vector
 from cudakern.simulator.ptx.operations import names_in
 from cudakern.simulator.runtime.limits import POINTER_BYTES
 
@@ -29,7 +29,8 @@ _READING = {"reads", "returns", "calls"}
 def kept_addresses(module: Module, bodies: Mapping[str, Body]) -> Callable[[str], int]:
     """Return a function that returns, for an entry, a bit for each address that it may keep.
 
-    Addresses are parameters of eight bytes. Those of other parameters are not looked for.
+    Addresses are parameters of eight bytes, or structures of one. Those of other parameters are not
+    looked for.
     """
 
     @cache
@@ -55,7 +56,7 @@ def kept_addresses(module: Module, bodies: Mapping[str, Body]) -> Callable[[str]
 
 
 def _is_address(parameter: Declaration) -> bool:
-    return parameter.size == TYPE_BYTES[parameter.type] == POINTER_BYTES
+    return parameter.size == POINTER_BYTES
 
 
 class _Values:
@@ -116,7 +117,8 @@ class _Values:
             else:
                 values |= self._of(bases)
         elif "writes" in effects:
-            if _ENDING_SPACES.isdisjoint(op.row.words):
+            spaces = spaces_in(op.row.words)  # of a copy, first where it goes
+            if not spaces or spaces[0] not in _ENDING_SPACES:
                 self._kept |= values
             else:
                 self._hold(_ENDING, values)

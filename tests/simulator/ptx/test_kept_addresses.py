@@ -37,7 +37,8 @@ FUNCTIONS = """
     call again, (x, y); }
   st.u64 [%d1], 5; ret;
 }
-.visible .entry k (.param .u64 x, .param .u64 to, .param .u32 n, .param .align 8 .b8 s[16]) {
+.visible .entry k (.param .u64 x, .param .u64 to, .param .u32 n, .param .align 8 .b8 s[16],
+  .param .align 8 .b8 one[8]) {
   .reg .b64 %d<9>; .reg .b32 %r<9>; .reg .b16 %h<4>; .reg .pred %p<3>; .reg .f32 %f<3>;
   .local .align 8 .b8 l[16]; .shared .align 8 .b8 m[16];
   ld.param.u64 %d1, [x]; ld.param.u64 %d2, [to]; ld.param.u32 %r1, [n];
@@ -62,6 +63,8 @@ BODIES = {
     # Memory that ends with the entry.
     "st.shared.u64 [m], %d1;": 0,
     "st.shared.u64 [m], %d1; ld.shared.u64 %d3, [m]; st.u64 [%d2], %d3;": 1,
+    "st.shared.u64 [m], %d1; cp.async.bulk.global.shared::cta.bulk_group [%d2], [m], 16;": 1,
+    "ld.param.u64 %d3, [one]; st.u64 [%d2], %d3;": 16,  # of a structure of one
     "st.local.u64 [l], %d2; ld.local.u64 %d3, [l]; st.u64 [%d1], %d3;": 2,
     "st.local.u64 [l], %d1; ld.local.u64 %d3, [l]; ld.u32 %r2, [%d3];": 0,
     "cvta.local.u64 %d3, 0; st.u64 [%d3], %d1;": 1,  # any memory, as far as is known
