@@ -5,6 +5,10 @@
 
 namespace ck_sim {
 
+inline bool have_same_line(const Site& a, const Site& b) {
+  return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
 /// Ends the launch: a thread came to a barrier in another way than those before it.
 __attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const char* what,
                                                         const Site* site) {

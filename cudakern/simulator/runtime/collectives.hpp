@@ -26,12 +26,8 @@ inline void let_others_run(Worker* w, const Site* site, bool turns = false) {
   w->turning = false;
 }
 
-inline bool have_same_line(const Site& a, const Site& b) {
-  return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
-}
-
 /// Lets lanes go on that asked which lanes of their warp are active: those that came to the same
-/// line. It waits until no other lane of the warp can come, unless `forced`.
+/// instruction. It waits until no other lane of the warp can come, unless `forced`.
 inline bool release_converged(Worker* w, bool forced) {
   bool released = false;
   for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
@@ -48,7 +44,7 @@ inline bool release_converged(Worker* w, bool forced) {
     unsigned mask = 0;
     for (const unsigned i : SetBits{warp}) {
       const bool here =
-          lanes[i].state == State::kConverge && have_same_line(*lanes[i].site, *leader->site);
+          lanes[i].state == State::kConverge && lanes[i].site == leader->site;
       mask |= here ? 1u << i : 0u;
     }
     for (const unsigned i : SetBits{mask}) {

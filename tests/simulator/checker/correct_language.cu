@@ -190,6 +190,17 @@ __constant__ const int* start = order + 1;
     __syncthreads();
   }
   out[0] = s[0];
+//// counters_of_lanes_that_are_active_in_two_branches(zeros(2), zeros(96), block=96)
+////     -> *_: {0: np.array([32, 64], np.int32), 1: np.ones(96, np.int32)}
+__device__ int take(int* count) {
+  const unsigned active = __activemask(), lane = threadIdx.x % 32;
+  const int first = __ffs(active) - 1;
+  int taken = 0;
+  if (lane == first) taken = atomicAdd(count, __popc(active));
+  return __shfl_sync(active, taken, first) + __popc(active & ((1u << lane) - 1));
+}
+(int* counts, int* out)
+  if (t % 3 == 0) out[take(counts)] = 1; else out[32 + take(counts + 1)] = 1;
 //// search_whose_threads_return_in_its_loop(np.array([70, 3, 90, 41], np.int32), zeros(128),
 ////     block=128, strict=False)
 ////     -> x, _: {1: np.array([([*x, t].index(t) + 1) % 5 - 1 for t in range(128)], np.int32)}
