@@ -10,9 +10,9 @@ from __future__ import annotations
 import importlib
 import sys
 from contextlib import contextmanager
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from importlib.machinery import PathFinder
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,9 @@ import numpy as np
 from cudakern.process.forks import Lock
 from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.arrays import ndarray
+from cudakern.simulator.cupy_stand_in.devices import Device, properties
+from cudakern.simulator.cupy_stand_in.kernel_text import INCLUDE
+from cudakern.simulator.cupy_stand_in.names import MODULES
 from cudakern.simulator.cupy_stand_in.raw import RawModule
 from cudakern.values.layout import Layout
 
@@ -64,6 +67,37 @@ def _load(name: str) -> ModuleType:
     return _real[name]
 
 
+@cache
+def _load_translator() -> ModuleType:
+    """Return CuPy's translator, which finds CuPy's functions and the simulator's device."""
+    constants: Any = _load("cupyx.jit._internal_types")
+    functions: Any = _load("cupyx.jit._builtin_funcs")
+    constants.Constant.obj = property(lambda constant: _as_cupys(constant._obj))  # noqa: SLF001
+    capability = lambda: Device().compute_capability  # noqa: E731
+    functions.device = SimpleNamespace(get_compute_capability=capability)
+    lanes = properties()["warpSize"]
+    core: Any = _load("cupy._core")
+    core._get_warpsize, core._full_mask = lambda: lanes, lambda: (1 << lanes) - 1  # noqa: SLF001
+    return _load("cupyx.jit._compile")
+
+
+def _as_cupys(value: Any) -> Any:
+    """Return what CuPy has in place of a module or a function of the stand-in, or else the value.
+
+    CuPy's modules must be in Python's table.
+    """
+    if isinstance(value, ModuleType):
+        is_ours = MODULES.get(value.__name__) is value
+        return importlib.import_module(value.__name__) if is_ours else value
+    if not callable(value) or isinstance(value, type):
+        return value
+    for name, module in [*MODULES.items()]:
+        for key, own in [*vars(module).items()]:
+            if own is value:
+                return getattr(importlib.import_module(name), key)
+    return value
+
+
 class JitModule(ModuleType):
     """The module that stands for `cupyx.jit`: CuPy's, but for what launches kernels."""
 
@@ -81,8 +115,8 @@ class JitModule(ModuleType):
 def rawkernel(*, mode: str = "cuda", device: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that makes a kernel of a function."""
     if device:  # called by kernels alone
-        made: Callable[[Any], Any] = _load("cupyx.jit").rawkernel(mode=mode, device=True)
-        return made
+        kind: Any = _load("cupyx.jit._interface")._JitRawKernel  # noqa: SLF001
+        return lambda function: update_wrapper(kind(function, mode, device), function)
     return lambda function: JitKernel(function, mode)
 
 
@@ -127,12 +161,20 @@ class JitKernel:
         raise TypeError(message)
 
     def _translate(self, types: tuple[Any, ...]) -> tuple[str, Any]:
-        compiler, kinds = _load("cupyx.jit._compile"), _load("cupyx.jit._cuda_types")
+        compiler, kinds = _load_translator(), _load("cupyx.jit._cuda_types")
         with _real_modules():
             made = compiler.transpile(
                 self._function, ['extern "C"', "__global__"], self._mode, types, kinds.void
             )
-        module = RawModule(code=made.code, options=tuple(made.options), jitify=made.jitify)
+        if made.backend != "nvrtc":
+            instead = "NVRTC does not compile Thrust: write a loop, or take jit.cub"
+            raise NotImplementedError(absent("cupyx.jit.thrust", instead))
+        module = RawModule(
+            code=made.code,
+            options=(*made.options, f"--pre-include={INCLUDE / 'cudakern_jit.cuh'}"),
+            enable_cooperative_groups=made.enable_cooperative_groups,
+            jitify=made.jitify,
+        )
         return made.code, module.get_function(made.func_name)
 
     def __getitem__(self, sizes: tuple[Any, Any]) -> Callable[..., None]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.cupy_stand_in.parameters import Parameter, Types
 
-_INCLUDE = Path(__file__).resolve().parent / "include"
+#: Headers of the stand-in.
+INCLUDE = Path(__file__).resolve().parent / "include"
 #: Texts that a kernel keeps compiled at most; then the oldest goes.
 _MOST_KEPT = 64
 
@@ -206,7 +207,7 @@ class TextKernel:
         if kernel is None:
             while len(self._kept) >= _MOST_KEPT:
                 self._kept.pop(next(iter(self._kept)), None)
-            options = (*self._options, f"-I{_INCLUDE}")
+            options = (*self._options, f"-I{INCLUDE}")
             kernel = self._kept.setdefault(text, RawKernel(text, self.name, options))
             kernel.takes_strides = True
         return kernel

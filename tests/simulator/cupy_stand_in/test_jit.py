@@ -81,7 +81,78 @@ def atomics_and_lanes(cp):
     return y, np.array([30, 30, 30, 31])
 
 
-SCRIPTS = (saxpy, block_sums, matrices, atomics_and_lanes)
+def functions_of_cupy(cp):
+    import cupyx
+    from cupy import maximum
+    from cupyx import jit
+
+    pair = (cp.cos, cp.sin)
+
+    @jit.rawkernel(device=True)
+    def root(v):
+        return cp.sqrt(v) + cp.pi
+
+    @jit.rawkernel()
+    def kernel(x, y):
+        i = jit.grid(1)
+        y[i] = root(x[i]) + maximum(x[i], 3) + pair[1](x[i]) + cp.exp(x[0]) + cupyx.rsqrt(x[i])
+
+    x, y = cp.arange(1.0, 33), cp.zeros(32)
+    h = x.get()
+    kernel[1, 32](x, y)
+    wanted = np.sqrt(h) + np.pi + np.maximum(h, 3) + np.sin(h) + np.exp(1) + 1 / np.sqrt(h)
+    return y.round(9), wanted.round(9)
+
+
+def complex_numbers(cp):
+    from cupyx import jit
+
+    @jit.rawkernel()
+    def kernel(x, y, c):
+        i = jit.grid(1)
+        y[i] = cp.conj(x[i]) * x[i] + x[i] + c
+
+    x, y = cp.arange(8, dtype="F") + 2j, cp.zeros(8, "D")
+    h = x.get()
+    kernel[1, 8](x, y, 1 + 3j)
+    return y, np.conj(h) * h + h + (1 + 3j)
+
+
+def shuffles_of_halves(cp):
+    from cupyx import jit
+
+    @jit.rawkernel()
+    def kernel(x, y, total):
+        i = jit.threadIdx.x
+        jit.atomic_add(total, 0, x[i])
+        y[i] = jit.shfl_xor_sync(0xFFFFFFFF, x[i], 1)
+
+    x, y, total = cp.arange(32, dtype="e"), cp.zeros(32, "e"), cp.zeros(1, "e")
+    kernel[1, 32](x, y, total)
+    assert total.item() == 31 * 16
+    return y, np.arange(32) ^ 1
+
+
+def waits_of_the_grid(cp):
+    from cupyx import jit
+
+    @jit.rawkernel()
+    def kernel(x, y):
+        grid = jit.cg.this_grid()
+        i = jit.grid(1)
+        x[i] = i
+        grid.sync()
+        y[i] = x[i ^ 32]
+
+    x, y = cp.zeros(64), cp.zeros(64)
+    kernel[2, 32](x, y)
+    return y, np.arange(64) ^ 32
+
+
+SCRIPTS = (
+    saxpy, block_sums, matrices, atomics_and_lanes, functions_of_cupy, complex_numbers,
+    shuffles_of_halves, waits_of_the_grid,
+)  # fmt: skip
 
 
 @each("observed", [nullcontext, ck.simulator.checked])
@@ -107,6 +178,18 @@ def test_faults_are_found():
         with pytest.raises(ck.SimulatorError, match="element 8 of arg"), ck.simulator.checked():
             shift((1,), (8,), (cp.zeros(8), cp.zeros(8)))
         assert "shift" in shift.cached_code
+
+
+def test_thrust_is_refused():
+    with ck.simulator.in_place_of_cupy() as cp:
+        from cupyx import jit
+
+        @jit.rawkernel()
+        def order(x):
+            jit.thrust.sort(jit.thrust.seq, x.begin(), x.end())
+
+        with pytest.raises(NotImplementedError, match=r"no cupyx.jit.thrust; NVRTC does not"):
+            order((1,), (1,), (cp.zeros(8),))
 
 
 def test_without_cupy():
