@@ -28,6 +28,7 @@ from cudakern.simulator.launching.launch_parameters import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Self
 
     from numpy.typing import DTypeLike
 
@@ -208,31 +209,65 @@ def alloc(size: int) -> MemoryPointer:
     return MemoryPointer(Memory(size), 0)
 
 
-class PinnedMemoryPointer(bytearray):
-    """Memory of the host, a buffer."""
-
-    @property
-    def ptr(self) -> int:
-        """The address."""
-        return address_of(np.frombuffer(self, np.uint8))
-
-    def size(self) -> int:
-        """Return the number of bytes."""
-        return len(self)
-
-
 class PinnedMemory:
     """Memory of the host, which has an address."""
 
     def __init__(self, size: int, flags: int = 0) -> None:
         del flags
-        self._memory = np.zeros(size, np.uint8)
-        self.size, self.ptr = size, address_of(self._memory)
+        self.bytes = np.zeros(size, np.uint8)
+        self.size, self.ptr = size, address_of(self.bytes)
+
+    def __int__(self) -> int:
+        return self.ptr
+
+
+_Buffer: Any = np.ndarray  # whose methods are not those of a pointer
+
+
+class PinnedMemoryPointer(_Buffer):  # type: ignore[misc]
+    """An address in memory of the host, and a buffer of what follows: so it is an array."""
+
+    mem: PinnedMemory
+    __eq__, __hash__, __repr__ = object.__eq__, object.__hash__, object.__repr__
+
+    def __new__(cls, mem: PinnedMemory, offset: int) -> Self:
+        """Return the pointer; ValueError if it lies outside of the memory."""
+        if not 0 <= offset <= mem.size:
+            message = "cupy.cuda.PinnedMemoryPointer: offset must lie in "
+            raise ValueError(message + f"[0, {mem.size}]; got {offset}")
+        made: Self = super().__new__(cls, mem.size - offset, np.uint8, mem.bytes, offset)
+        made.mem = mem
+        return made
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __add__(self, offset: int) -> Self:
+        return type(self)(self.mem, self.ptr - self.mem.ptr + offset)
+
+    __radd__ = __iadd__ = __add__
+
+    def __sub__(self, offset: int) -> Self:
+        return self + -offset
+
+    __isub__ = __sub__
+
+    @property
+    def ptr(self) -> int:
+        """The address."""
+        return address_of(self)
+
+    def size(self) -> int:
+        """Return the number of bytes from here on."""
+        return len(self)
 
 
 def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
     """Return memory of the host, as ``cupy.cuda.alloc_pinned_memory``."""
-    return PinnedMemoryPointer(size)
+    return PinnedMemoryPointer(PinnedMemory(size), 0)
 
 
 class MemoryPool:
@@ -269,7 +304,7 @@ class MemoryPool:
 class PinnedMemoryPool(MemoryPool):
     """A pool of memory of the host."""
 
-    def malloc(self, size: int) -> PinnedMemoryPointer:  # type: ignore[override]
+    def malloc(self, size: int) -> PinnedMemoryPointer:
         """Return memory of the host."""
         return alloc_pinned_memory(size)
 

@@ -78,6 +78,15 @@ def pinned_memory(cp):
     memory = cp.cuda.PinnedMemory(16)
     cp.cuda.runtime.memcpy(memory.ptr, cp.arange(4, dtype=cp.int32).data.ptr, 16, 2)
     assert memory.size == 16
+    pointer = cp.cuda.PinnedMemoryPointer(memory, 0) + 8
+    assert (int(pointer), (pointer - 8).ptr, pointer.size()) == (memory.ptr + 8, memory.ptr, 8)
+    assert np.frombuffer(pointer, np.int32).tolist() == [2, 3]
+    np.frombuffer(pointer, np.int32)[:] = 7
+    x = cp.zeros(4, cp.int32)
+    x.data.copy_from_host(memory.ptr, 16)
+    assert x.tolist() == [0, 1, 7, 7]
+    with pytest.raises(ValueError, match=r"must lie in \[0, 16\]; got 24"):
+        pointer + 16
 
 
 def plans_and_facts(cp):
