@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _ELSEWHERE = "move that part out, to where a GPU is"
 #: What to do without a name, by the first pattern that is found in it.
 _HINTS = (
+    (r"^cupy\.core\b", "it is cupy._core by now: import from there"),
+    (r"ynchroniz|^cupyx\.(optimizing|tools)|\btesting\.(attr|gpu)$", "leave it out"),
+    (r"cuda\.(memory\.)?\w*(Memory|Allocator|memory_hook)", "nothing is pooled: leave it out"),
     (r"[tT]exture|cuda(Address|Filter|Read)Mode|cudaResourceType|cudaChannel|CUDAarray",
      "textures are not executed: have the kernel read the array itself"),
     (r"[gG]raph", "launch without a graph"),

@@ -170,6 +170,9 @@ class Device:
     def __repr__(self) -> str:
         return f"<CUDA Device {self.id}>"
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(absent(f"cupy.cuda.Device.{name}"), name=name, obj=self)
+
     def use(self) -> Self:
         """Become the current device from now on."""
         use_device(self.id)

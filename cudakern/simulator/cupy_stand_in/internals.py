@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from math import prod as multiply
-from types import SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.simulator.cupy_stand_in.absent import absent
 from cudakern.simulator.cupy_stand_in.parameters import c_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 class PerformanceWarning(RuntimeWarning):
@@ -70,6 +73,56 @@ def get_cuda_path() -> None:
     """Return None: no toolkit is needed."""
 
 
+class _Errors(threading.local):
+    """A thread's setting of what an error in linear algebra does, which has no effect."""
+
+    linalg = "ignore"
+
+
+_errors = _Errors()
+
+
+def geterr() -> dict[str, str | None]:
+    """Return what errors do."""
+    return {**dict.fromkeys(("divide", "over", "under", "invalid")), "linalg": _errors.linalg}
+
+
+def seterr(
+    *,
+    divide: None = None,
+    over: None = None,
+    under: None = None,
+    invalid: None = None,
+    linalg: str | None = None,
+) -> dict[str, str | None]:
+    """Keep what errors do in ``linalg``; NotImplementedError for others, as in CuPy."""
+    before = geterr()
+    others = {"divide": divide, "over": over, "under": under, "invalid": invalid}
+    given = [name for name, value in others.items() if value is not None]
+    if given or linalg not in {None, "ignore", "raise"}:
+        message = "cupyx.seterr: linalg alone must be given, ignore or raise; got "
+        raise NotImplementedError(message + ", ".join(given or [repr(linalg)]))
+    _errors.linalg = linalg or _errors.linalg
+    return before
+
+
+@contextmanager
+def errstate(
+    *,
+    divide: None = None,
+    over: None = None,
+    under: None = None,
+    invalid: None = None,
+    linalg: str | None = None,
+) -> Iterator[None]:
+    """Set what errors do inside of a block."""
+    before = seterr(divide=divide, over=over, under=under, invalid=invalid, linalg=linalg)
+    try:
+        yield
+    finally:
+        seterr(**before)  # type: ignore[arg-type]
+
+
 class PlanCache:
     """The plans of Fourier transforms: none, for NumPy makes them."""
 
@@ -107,8 +160,20 @@ class PlanCache:
 
 
 _PLANS = PlanCache()
-#: ``cupy.fft.config``, an object whose attributes programs set.
-FFT_CONFIG = SimpleNamespace(
+
+
+class _Settings(ModuleType):
+    """The module that stands for ``cupy.fft.config``, whose attributes programs set."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self.missing(name), name=name, obj=self)
+
+    def missing(self, name: str) -> str:
+        return absent(f"{self.__name__}.{name}", "NumPy transforms: there is no callback")
+
+
+FFT_CONFIG = _Settings("cupy.fft.config")
+vars(FFT_CONFIG).update(
     enable_nd_planning=True,
     use_multi_gpus=False,
     get_plan_cache=lambda: _PLANS,

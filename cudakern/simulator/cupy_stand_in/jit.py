@@ -111,6 +111,10 @@ class JitModule(ModuleType):
         value = rawkernel if name == "rawkernel" else getattr(_load("cupyx.jit"), name)
         return self.__dict__.setdefault(name, value)
 
+    def missing(self, name: str) -> str:
+        """Return how to import a name: none is a module of its own."""
+        return absent(f"cupyx.jit.{name}", f"write: from cupyx.jit import {name}")
+
 
 def rawkernel(*, mode: str = "cuda", device: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that makes a kernel of a function."""

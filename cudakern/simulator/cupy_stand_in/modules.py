@@ -209,6 +209,7 @@ OWN: dict[str, dict[str, Any]] = {
         **_take(functions, _OF_CUPYX),
         "empty_pinned": np.empty,
         "get_runtime_info": functions.describe,
+        **_take(internals, "errstate geterr seterr"),
         "zeros_pinned": np.zeros,
     },
     "cupyx.time": {"repeat": profiling.benchmark},
@@ -247,7 +248,7 @@ class _StandIn(ModuleType):
 
     def missing(self, name: str) -> str:
         full = f"{self.__name__}.{name}"
-        if name.startswith("_") or not hasattr(self._numpy(), name):
+        if name.startswith("_") or name == "core" or not hasattr(self._numpy(), name):
             return absent(full)
         other = "numpy" + full.removeprefix("cupy")
         return f"CuPy has no {full}, nor has in_place_of_cupy; {other} takes cupy.asnumpy(x)"
@@ -273,6 +274,7 @@ class _StandIn(ModuleType):
 _made = {name: _StandIn(name) for name in OWN}
 MODULES.update(_made)
 MODULES.update({name: cupyx_scipy.ScipyModule(name) for name in cupyx_scipy.MODULE_NAMES})
+MODULES["cupy.fft.config"] = internals.FFT_CONFIG
 if jit.is_installed():
     MODULES["cupyx.jit"] = jit.JitModule()
 

@@ -190,6 +190,8 @@ def test_thrust_is_refused():
 
         with pytest.raises(NotImplementedError, match=r"no cupyx.jit.thrust; NVRTC does not"):
             order((1,), (1,), (cp.zeros(8),))
+        with pytest.raises(ImportError, match=r"no cupyx.jit.cg; write: from cupyx.jit import cg"):
+            import cupyx.jit.cg  # noqa: F401
 
 
 def test_without_cupy():

@@ -34,6 +34,7 @@ from cupy.linalg import norm
 from cupy.random import default_rng
 from cupy.typing import ArrayLike, DTypeLike, NDArray
 from cupyx import scatter_add, rsqrt
+import cupy.fft.config
 from cupyx.profiler import benchmark, time_range
 """
 
@@ -56,6 +57,16 @@ REFUSED = [
     ("import cupy; cupy.cuda.nccl", "in_place_of_cupy has no cupy.cuda.nccl;"),
     ("import cupy.cuda.nccl", "no cupy.cuda.nccl; move that part out"),
     ("from cupy.cuda import nccl", "no cupy.cuda.nccl; move that part out"),
+    ("from cupy.core import core", "no cupy.core; it is cupy._core by now"),
+    ("import cupy; cupy.core", "no cupy.core; it is cupy._core by now"),
+    ("import cupyx.optimizing", "no cupyx.optimizing; leave it out"),
+    ("import cupyx; cupyx.allow_synchronize", "no cupyx.allow_synchronize; leave it out"),
+    ("from cupy.testing import gpu", "no cupy.testing.gpu; leave it out"),
+    ("import cupy; cupy.cuda.MemoryAsyncPool()", "MemoryAsyncPool; nothing is pooled: leave it"),
+    ("import cupy; cupy.cuda.memory_hook", "memory_hook; nothing is pooled: leave it out"),
+    ("import cupy; cupy.cuda.Device(0).cublas_handle", "Device.cublas_handle; it is a library"),
+    ("import cupy; cupy.fft.config.set_cufft_callbacks", "no cupy.fft.config.set_cufft_callbacks;"),
+    ("import cupyx; cupyx.seterr(divide='raise')", "linalg alone must be given.*; got divide"),
     ("import cupyx.distributed", "no cupyx.distributed; move that part out"),
     ("import cupy; cupy.cuda.runtime.cudaAddressModeClamp", "textures are not executed: have"),
     ("import cupy; cupy.cuda.device.get_cublas_handle()", "the handle is for a library of a GPU"),

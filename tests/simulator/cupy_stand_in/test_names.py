@@ -94,6 +94,9 @@ def plans_and_facts(cp):
 
     cp.fft.config.get_plan_cache().clear()
     cp.fft.config.enable_nd_planning = True
+    with cupyx.errstate(linalg="raise"):
+        assert cupyx.geterr()["linalg"] == "raise"
+    assert cupyx.geterr() == {**cupyx.seterr(linalg=None), "linalg": "ignore"}
     assert cp.cuda.get_cuda_path() is None
     assert "stand-in" in str(cupyx.get_runtime_info(full=True))
     assert cp.testing.shaped_arange((2, 2), dtype=bool).tolist() == [[False, True], [False, True]]
