@@ -229,6 +229,8 @@ class _StandIn(ModuleType):
         self._names = NAMES.get(below, frozenset()) if root == "cupy" else frozenset()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # CuPy has none: `import *` brings what is public
+            return [public for public in dir(self) if not public.startswith("_")]
         full = f"{self.__name__}.{name}"
         if full in MODULES:
             value: Any = MODULES[full]

@@ -103,6 +103,18 @@ def test_hasattr_and_dir(cp):
     assert all(hasattr(cp, name) for name in names)
 
 
+@each("module", ["cupy", "cupy.linalg", "cupy.fft", "cupy.random", "cupyx"])
+def test_star_imports(module):
+    line, names, theirs = f"from {module} import *", {}, {}
+    with ck.simulator.in_place_of_cupy():
+        exec(line, names)  # noqa: S102
+    if module == "cupy":
+        assert {"zeros", "sum", "RawKernel", "linalg", "float32", "ndarray"} <= {*names}
+    pytest.importorskip("cupy")
+    exec(line, theirs)  # noqa: S102
+    assert {*names} - {*theirs} <= {"Generator", "jit", "profiler"}  # CuPy imports them at need
+
+
 def test_what_was_there_before_comes_back():
     before = {name: m for name, m in sys.modules.items() if name.startswith("cupy")}
     finders = [*sys.meta_path]
