@@ -1,10 +1,12 @@
-// What CuPy puts in front of each text, in its order, for texts that it translated.
+// In front of each text that CuPy translated, as in CuPy. Each block needs the one before it.
 #pragma once
 
 #include <cupy/complex.cuh>
+
 #include <cupy/carray.cuh>
-#include <cupy/atomics.cuh>
+
 #include <cupy/math_constants.h>
+#include <cupy/atomics.cuh>
 #include <cupy/float16.cuh>
 
 // CuPy's own works on the four bytes around, which may leave the array. As a specialization, this
