@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _ROOTS = ("cupy", "cupy_backends", "cupyx")
+#: The folder above, since the one below has a `cupy/carray.cuh`, which is not CuPy's.
+_HEADERS = (f"-I{INCLUDE.parent}", f"--pre-include={INCLUDE.name}/cudakern_jit.cuh")
 _lock = Lock()
 _real: dict[str, ModuleType] = {}  # CuPy's modules, as far as they have been imported
 
@@ -175,7 +177,7 @@ class JitKernel:
             raise NotImplementedError(absent("cupyx.jit.thrust", instead))
         module = RawModule(
             code=made.code,
-            options=(*made.options, f"--pre-include={INCLUDE / 'cudakern_jit.cuh'}"),
+            options=(*made.options, *_HEADERS),
             enable_cooperative_groups=made.enable_cooperative_groups,
             jitify=made.jitify,
         )
