@@ -78,6 +78,7 @@ def find_includes(
         file, included, near = pending.pop()
         for mark, name in included:
             searched = folders if mark == "<" or near is None else [near, *folders]
+            searched = [Path()] if Path(name).is_absolute() else searched
             path = next((p for folder in searched if (p := folder / name).is_file()), None)
             if path is None:
                 result.others.add(name)

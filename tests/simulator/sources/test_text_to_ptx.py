@@ -205,6 +205,16 @@ def test_a_header_that_an_option_includes(folder, tmp_path, option):
     assert folder.exists()
 
 
+@each("marks", ['""', "<>"])
+def test_a_header_by_its_whole_path(folder, tmp_path, marks):
+    name = marks[0] + str(tmp_path / "value.h") + marks[1]
+    for number in (21, 22):
+        (tmp_path / "value.h").write_text(f"#define VALUE {number}\n")
+        text = f"#include {name}\n{VALUE.partition(chr(10))[2]}"
+        assert f" {number};" in ptx_of_code(Code("k.cu", text, ())).text()
+    assert folder.exists()
+
+
 def test_headers_that_include_each_other(folder, tmp_path):
     (tmp_path / "value.h").write_text('#pragma once\n#include "b.h"\n#define VALUE 7\n')
     (tmp_path / "b.h").write_text('#pragma once\n#include "value.h"\n')
