@@ -370,14 +370,17 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy) {
     copy->undefined = copy->undefined || a.undefined_bytes != 0;
     return may;
   };
-  if (copy->kind == Copy::kArrival) return true;
+  ThreadOrder& t = w->checked.order[number_of(w, self)];
+  copy->mark = t.time;
+  if (copy->kind == Copy::kArrival) {
+    advance(t);
+    return true;
+  }
   const Access reads = access_by(w, self, *copy, kReads);
   const Access writes = access_by(w, self, *copy, kWrites);
   if (!each_piece(reads, passes) || !each_piece(writes, passes)) return false;
   count_range(reads);
   count_range(writes);
-  ThreadOrder& t = w->checked.order[number_of(w, self)];
-  copy->mark = t.time;
   // Until the copy has happened, nobody may access what it writes, or write what it reads.
   each_marked(reads, [](const Access& a, Cell* cell) {
     if (cell->first_read.is_in_flight()) {
@@ -426,27 +429,28 @@ inline void copy_undefined(Worker* w, Thread* self, const Copy& copy) {
   }
 }
 
-void end_copy(Worker* w, Thread* self, const Copy& copy) {
+void end_copy(Worker* w, Thread* self, const Copy& copy, bool detached) {
   const uint32_t number = number_of(w, self);
   ThreadOrder& t = w->checked.order[number];
   checker.writes += 1;
   if (!checker.checks) return;
-  // A bulk copy ends when any thread looks at its mbarrier. It counts with the time when it began.
-  const bool detached = copy.mbarrier != nullptr && copy.kind == Copy::kBulk;
   const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
   if (copy.kind != Copy::kArrival) {
     t.dirty = true;
-    each_marked(access_by(w, self, copy, kReads), [](const Access& a, Cell* cell) {
+    const auto tag = [time](const Access& a) {
+      return Tag(a.tag.serial(), a.self, time, a.site->number);
+    };
+    each_marked(access_by(w, self, copy, kReads), [tag](const Access& a, Cell* cell) {
       const auto ends = [&a](Tag read) { return read.is_in_flight() && read.has_thread_of(a.tag); };
       if (ends(cell->first_read)) {
-        cell->first_read = FirstReadTag(a.tag);
+        cell->first_read = FirstReadTag(tag(a));
       }
       if (ends(cell->latest_read.reader())) {
-        cell->latest_read = LatestReadTag(a.tag);
+        cell->latest_read = LatestReadTag(tag(a));
       }
     });
-    each_marked(access_by(w, self, copy, kWrites), [time](const Access& a, Cell* cell) {
-      cell->write = WriteTag(Tag(a.tag.serial(), a.self, time, a.site->number));
+    each_marked(access_by(w, self, copy, kWrites), [tag](const Access& a, Cell* cell) {
+      cell->write = WriteTag(tag(a));
     });
     if (copy.undefined) {
       copy_undefined(w, self, copy);
@@ -456,10 +460,9 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   Access a = access_of(w, self, copy.mbarrier, 8, kAtomic | kStrong | kReads | kWrites, copy.site);
   Location location;
   if (!locate(a, &location)) return;
-  const Release* what = detached ? order.make<Release>({w->checked.serial, number, time, 0,
-                                                        Scope::kCluster, nullptr, nullptr})
-                                 : release(w, number, Scope::kCta);
-  leave(channel_of(channel_key(a)), what, what->scope);
+  const Scope scope = copy.kind == Copy::kBulk ? Scope::kCluster : Scope::kCta;
+  const Release what = {w->checked.serial, number, time, 0, scope, nullptr, nullptr};
+  leave(channel_of(channel_key(a)), order.make<Release>(what), scope);
 }
 
 void check_printed(const char* address, uint32_t bytes, const Site* site) {

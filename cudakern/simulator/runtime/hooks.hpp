@@ -42,7 +42,7 @@ CK_SIM_HOOK(void acquire_mbarrier(Worker*, char*, const Site*), {})
 /// An asynchronous copy or arrival begins; false if its bytes must not move.
 CK_SIM_HOOK(bool begin_copy(Worker*, Thread*, Copy*), { return true; })
 /// Its bytes are about to move, or it is about to arrive at its mbarrier.
-CK_SIM_HOOK(void end_copy(Worker*, Thread*, const Copy&), {})
+CK_SIM_HOOK(void end_copy(Worker*, Thread*, const Copy&, bool detached), {})
 
 /// The running thread prints a value of so many bytes.
 CK_SIM_HOOK(void check_printed(const char*, uint32_t, const Site*), {})

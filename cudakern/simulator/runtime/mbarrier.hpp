@@ -100,9 +100,9 @@ inline void add_copy(Worker* w, Copy copy) {
   w->copies = true;
 }
 
-inline void carry_out_copy(Worker* w, Thread* thread, const Copy& copy) {
+inline void carry_out_copy(Worker* w, Thread* thread, const Copy& copy, bool detached) {
   if (copy.to != nullptr || copy.kind == Copy::kArrival) {
-    end_copy(w, thread, copy);
+    end_copy(w, thread, copy, detached);
   }
   if (copy.to != nullptr) {
     memmove(copy.to, copy.from, copy.size);
@@ -116,15 +116,16 @@ inline void carry_out_copy(Worker* w, Thread* thread, const Copy& copy) {
   }
 }
 
-/// Has those copies of a thread happen for which `due` holds, in order.
+/// Has those copies of a thread happen for which `due` holds, in order. It waits for them itself
+/// unless they are `detached`, and then count with the time when they began.
 template <typename Due>
-inline void carry_out_copies(Worker* w, Thread* thread, Due due) {
+inline void carry_out_copies(Worker* w, Thread* thread, bool detached, Due due) {
   Copies* copies = &thread->copies;
   uint32_t left = 0;
   for (uint32_t i = 0; i < copies->count; ++i) {
     const Copy copy = copies->items[i];
     if (due(copy, i)) {
-      carry_out_copy(w, thread, copy);
+      carry_out_copy(w, thread, copy, detached);
     } else {
       copies->items[left++] = copy;
     }
@@ -135,7 +136,7 @@ inline void carry_out_copies(Worker* w, Thread* thread, Due due) {
 /// Has copies of the running thread happen, but for the open group and `pending` ones before it.
 inline void finish_groups(Copy::Kind kind, uint32_t open, uint32_t pending) {
   Worker* w = current();
-  carry_out_copies(w, w->running, [=](const Copy& copy, uint32_t) {
+  carry_out_copies(w, w->running, false, [=](const Copy& copy, uint32_t) {
     return copy.kind == kind && copy.mbarrier == nullptr && open - copy.group > pending;
   });
 }
@@ -150,7 +151,7 @@ inline void carry_out_arrivals(Worker* w, const char* mbarrier) {
       const Copy& copy = copies->items[k];
       end = copy.kind == Copy::kArrival && copy.mbarrier == mbarrier ? k + 1 : end;
     }
-    carry_out_copies(w, &w->threads[i], [mbarrier, end](const Copy& copy, uint32_t k) {
+    carry_out_copies(w, &w->threads[i], true, [mbarrier, end](const Copy& copy, uint32_t k) {
       return copy.mbarrier == mbarrier || (k < end && copy.kind == Copy::kGroup);
     });
   }
@@ -158,7 +159,7 @@ inline void carry_out_arrivals(Worker* w, const char* mbarrier) {
 
 /// Has all copies of a thread happen, which has ended.
 inline void finish_copies(Worker* w, Thread* thread) {
-  carry_out_copies(w, thread, [](const Copy&, uint32_t) { return true; });
+  carry_out_copies(w, thread, true, [](const Copy&, uint32_t) { return true; });
 }
 
 inline int test_phase(char* mbarrier, uint64_t parity, int tries, const Site* site) {
@@ -222,7 +223,7 @@ CK_SIM_EXPORT void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes,
   if (mbarrier != nullptr && window_offset(w->window, mbarrier) >= w->window.bytes) {
     // It is another block's, which cannot ask for the copy.
     const uint32_t last = w->running->copies.count - 1;
-    carry_out_copies(w, w->running, [last](const Copy&, uint32_t i) { return i == last; });
+    carry_out_copies(w, w->running, true, [last](const Copy&, uint32_t i) { return i == last; });
   }
 }
 

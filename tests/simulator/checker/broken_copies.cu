@@ -167,6 +167,20 @@
       out[32 * i + t] = s[63 - t];  // fault
     }
   }
+//// race: write_after_the_arrival_of_copies(ramp(256), zeros(256), array="s")
+  __shared__ unsigned long long bar;
+  __shared__ int s[32];
+  if (t == 0) init(&bar, 32);
+  __syncthreads();
+  if (t < 32) {
+    s[t] = x[t];
+    asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" ::"r"(shared(&bar)) : "memory");
+    arrive(&bar);
+    s[t] = 7;  // fault
+  } else if (t < 64) {
+    wait(&bar, 0);
+    out[t] = s[t - 32];  // fault
+  }
 //// race: mbarrier_arrived_at_before_the_write(ramp(256), zeros(256), array="s",
 ////     also="uninitialized")
   __shared__ unsigned long long bar;
