@@ -20,6 +20,7 @@ from cudakern.simulator.cupy_stand_in.arrays import (
     to_cupy,
     to_numpy,
 )
+from cudakern.simulator.cupy_stand_in.cupyx_scipy import is_sparse
 from cudakern.simulator.cupy_stand_in.devices import Device, get_device_id
 from cudakern.simulator.cupy_stand_in.names import MODULES
 
@@ -226,8 +227,9 @@ def empty_like(
 
 
 def get_array_module(*args: object) -> ModuleType:
-    """Return cupy if an argument is an array of it, else numpy."""
-    return MODULES["cupy"] if any(isinstance(value, ndarray) for value in args) else np
+    """Return cupy if an argument is an array or a sparse matrix of it, else numpy."""
+    is_cupys = any(isinstance(value, ndarray) or is_sparse(value) for value in args)
+    return MODULES["cupy"] if is_cupys else np
 
 
 def from_dlpack(array: Any, device: object = None, copy: bool | None = None) -> ndarray:
