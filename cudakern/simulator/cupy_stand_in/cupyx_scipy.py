@@ -164,15 +164,19 @@ _ORDERS = {
 #: What keywords of CuPy's are called in SciPy; None if SciPy does without, as on a GPU.
 _KEYWORDS: dict[str, dict[str, str | None]] = {
     "affine_transform": {"float64_coords": None},
-    "distance_transform_edt": {"block_params": None, "float64_distances": None, "image": "input"},
+    "distance_transform_edt": {"block_params": None, "image": "input"},
     "eigsh": {"a": "A"},
     "expm": {"a": "A"},
     "minres": {"tol": "rtol"},
     "svds": {"a": "A"},
     "symiirorder1": {"input": "signal"},
 }
-#: Keywords of CuPy's that must be false, since SciPy has nothing like it.
-_ONLY_IN_CUPY = {"affine_transform": "texture_memory", "value_indices": "adaptive_index_dtype"}
+#: Keywords of CuPy's that must be as by default, since SciPy has nothing like it.
+_ONLY_IN_CUPY = {
+    "affine_transform": {"texture_memory": False},
+    "distance_transform_edt": {"float64_distances": True},
+    "value_indices": {"adaptive_index_dtype": False},
+}
 #: Defaults of CuPy's that are other ones in SciPy.
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "query_ball_point": {"return_sorted": True},
@@ -360,6 +364,8 @@ def _special(name: str) -> Any:
             _require_device(f"{type(self).__name__}.{name}", (), args, {})
         passed, keywords = _unwrapped((self, *args), {})
         result = compute(method, passed, keywords)
+        if name in {"__mul__", "__rmul__"} and _is_sparse(result) and result.format == "coo":
+            result = result.asformat(self._object.format)
         return result if name == "__repr__" or result is NotImplemented else wrap(result)
 
     return call
@@ -384,16 +390,17 @@ def _class_of(made: type) -> type[Wrapped]:
 
 def wrap(value: Any) -> Any:
     """Return a result of SciPy's with the stand-in's arrays and classes."""
-    if type(value) in {tuple, list}:
-        return type(value)(map(wrap, value))
+    is_named = isinstance(value, tuple) and hasattr(value, "_fields")
+    if is_named or type(value) in {tuple, list}:
+        return type(value)(*map(wrap, value)) if is_named else type(value)(map(wrap, value))
     if type(value) is dict:
         return {key: wrap(element) for key, element in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(wrap, value))
     if _is_scipys(value):
         return _wrapped(value)
     if isinstance(value, Iterator):
         return map(wrap, value)
+    if inspect.isroutine(value):
+        return _hand_on(value, f"sparse.linalg.{value.__name__}")
     return to_cupy(np.asarray(value) if isinstance(value, np.matrix) else value)
 
 
@@ -487,10 +494,10 @@ def _as_scipys(
         names, count = (*_ORDERS[name].split(),), 2
     by_name = zip(names[count:], args[count:], strict=False)
     keywords = {**_DEFAULTS.get(name, {}), **dict(by_name), **kwargs}
-    only = _ONLY_IN_CUPY.get(name)
-    if only in keywords and keywords.pop(only):
-        message = f"{ROOT}: in_place_of_cupy has no {only} of {name}; leave it out"
-        raise NotImplementedError(message)
+    for key, default in _ONLY_IN_CUPY.get(name, {}).items():
+        if bool(keywords.pop(key, default)) != default:
+            message = f"{ROOT}.{name} of in_place_of_cupy has {key}={default} alone"
+            raise NotImplementedError(message)
     renamed = _KEYWORDS.get(name, {})
     named = {key: renamed.get(key, key) for key in keywords}
     kept = {new: keywords[key] for key, new in named.items() if new is not None}
@@ -566,16 +573,19 @@ def _is_half(value: Any) -> bool:
 
 def _widen(function: Any) -> Any:
     """Return a filter of SciPy's that computes float16 in float32, as CuPy's do."""
+    names, default = _names(function)[0], inspect.signature(function).parameters["output"].default
+    is_fourier = function.__name__.startswith("fourier")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip(_names(function)[0], args, strict=False)), **kwargs}
-        output = given.get("output")
-        arrays = [name for name, value in given.items() if isinstance(value, np.ndarray)]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        output = given.get("output", default)
+        arrays = [name for name in given if isinstance(given[name], np.ndarray)]
         halves = [name for name in arrays if _is_half(given[name]) and name != "output"]
-        to_half = _is_half(output if output is not None else given[arrays[0]])
+        to_half = not is_fourier and _is_half(given.get(names[0]) if output is None else output)
         if not halves and not to_half:
             return function(*args, **kwargs)
-        given |= {name: given[name].astype(np.float32) for name in halves}
+        wide = np.float64 if is_fourier else np.float32
+        given |= {name: given[name].astype(wide) for name in halves}
         if to_half:
             given["output"] = None if output is None else np.float32
         result = function(**given)

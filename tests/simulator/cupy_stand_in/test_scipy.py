@@ -231,6 +231,12 @@ REFUSED = {
             lambda: x.ndimage.affine_transform(cp.eye(2), cp.eye(2), texture_memory=True),
         )
     ),
+    "float64_distances": (
+        lambda x, cp: (
+            NotImplementedError,
+            lambda: x.ndimage.distance_transform_edt(cp.eye(2), float64_distances=False),
+        )
+    ),
     "int64": (lambda x, cp: (ValueError, x.sparse.csr_matrix, cp.eye(3, dtype=int))),
     "CuPy has no cupyx.scipy.ndimage.watershed_ift": (
         lambda x, _: (AttributeError, getattr, x.ndimage, "watershed_ift")
@@ -267,6 +273,7 @@ ONE_OF_THE_HOST = (
     lambda x, _: x.sparse.linalg.spsolve(x.sparse.eye(3).tocsr(), THREE),
     lambda x, cp: x.sparse.linalg.spsolve(scipy.sparse.eye(3).tocsr(), cp.ones(3)),
     lambda x, _: x.sparse.linalg.cg(x.sparse.eye(3), THREE),
+    lambda x, _: x.sparse.linalg.factorized(x.sparse.eye(3).tocsc())(THREE),
     lambda x, _: x.sparse.linalg.splu(x.sparse.eye(3).tocsc()).solve(THREE),
     lambda x, cp: x.sparse.linalg.LinearOperator((3, 3), lambda _: THREE).matvec(cp.ones(3)),
     lambda x, cp: x.signal.convolve(cp.ones(3), THREE),
@@ -396,6 +403,7 @@ def results(cp):
     assert ndimage.maximum_position(image, labels, one) == [(0, 0), (1, 1)]
     assert ndimage.extrema(image)[2:] == ((0, 1), (0, 0))
     assert sparse.csr_matrix(image).multiply(image).format == "csr"
+    assert (sparse.csr_array(image) * image).format == "csr"
     first, second = ndimage.center_of_mass(image, labels, one)
     tree = KDTree(cp.array([[0.0, 0], [1, 0], [5, 5]]))
     near, far = tree.query_ball_point(cp.array([[0.0, 0], [9, 9]]), 2)
@@ -452,11 +460,14 @@ def halves(cp):
         ndimage.gaussian_filter(cp.asarray(given), 1), out,
         ndimage.median_filter(cp.asarray(given), 3),
         ndimage.sobel(cp.asarray(given), output=cp.float32), ndimage.label(cp.asarray(given))[0],
+        ndimage.spline_filter(cp.asarray(given)), ndimage.fourier_gaussian(cp.asarray(given), 1),
     ), (
         scipy.ndimage.gaussian_filter(given.astype("f"), 1).astype("e"),
         scipy.ndimage.gaussian_filter(IMAGE, 1).astype("e"),
         scipy.ndimage.median_filter(given.astype("f"), 3).astype("e"),
         scipy.ndimage.sobel(given.astype("f")), scipy.ndimage.label(given.astype("f"))[0],
+        scipy.ndimage.spline_filter(given.astype("f")),
+        scipy.ndimage.fourier_gaussian(given.astype("d"), 1),
     )  # fmt: skip
 
 
