@@ -137,9 +137,12 @@ _FROM_HOST = """
     *: Akima1DInterpolator CloughTocher2DInterpolator CubicHermiteSpline CubicSpline LSQUnivariateSpline InterpolatedUnivariateSpline LinearNDInterpolator NearestNDInterpolator PchipInterpolator RBFInterpolator UnivariateSpline interp1d make_interp_spline make_lsq_spline pchip pchip_interpolate
     *: StateSpace TransferFunction ZerosPolesGain abcd_normalize argrelextrema argrelmax argrelmin bilinear bilinear_zpk bode butter buttord cheb1ord cheb2ord cheby1 cheby2 check_COLA check_NOLA chirp coherence cont2discrete csd dbode decimate deconvolve detrend dfreqresp dimpulse dlsim dlti dstep ellip ellipord filtfilt find_peaks findfreqs firls firwin freqresp freqz freqz_sos freqz_zpk gauss_spline gausspulse group_delay iirdesign iirfilter impulse invres invresz istft lombscargle lp2bp lp2bp_zpk lp2bs lp2bs_zpk lp2hp lp2hp_zpk lp2lp lp2lp_zpk lsim lti max_len_seq normalize peak_prominences peak_widths periodogram resample resample_poly residue residuez savgol_filter sawtooth sos2tf sosfiltfilt sosfreqz spectrogram square step stft tf2sos tf2ss tf2zpk vectorstrength welch
     *: bandwidth block_diag dia_array dia_matrix diags diags_array distance_matrix multigammaln setdiag spdiags
+    a: lu lu_factor
     c: BPoly BSpline NdBSpline NdPPoly PPoly
     c0: symiirorder1
+    domain: order_filter
     freq: firwin2
+    h: upfirdn
     index: extrema labeled_comprehension maximum maximum_position median minimum minimum_position
     input: labeled_comprehension
     newx: cspline1d_eval qspline1d_eval
@@ -149,6 +152,7 @@ _FROM_HOST = """
     worN: freqs freqs_zpk
     xi: interpn
     z1: symiirorder1
+    zi: lfilter
 """  # noqa: E501
 #: Arguments, by function, that CuPy takes from the host by cupy.asarray; * is all of them.
 FROM_HOST: dict[str, set[str]] = {}

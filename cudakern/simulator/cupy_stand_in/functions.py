@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Functions whose result is Python's bool in NumPy and an array in CuPy.
 _TRUTHS = frozenset({"allclose", "array_equal", "array_equiv"})
+#: Functions that NumPy leaves to a method of a sparse matrix, whose arguments CuPy's have not.
+_OF_ARRAYS = "all amax amin any argmax argmin max mean min prod std sum var"
 #: The functions that have a method, if only some do.
 _METHODS = {
     "accumulate": ("add", "multiply"),
@@ -97,6 +99,9 @@ def _wrap_function(name: str, function: Callable[..., Any]) -> Callable[..., Any
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         require_as_cupy(name, args, kwargs)
+        if name in _OF_ARRAYS.split() and any(map(is_sparse, args)):
+            message = f"cupy.{name}: CuPy takes no sparse matrix; use its method, or x.toarray()"
+            raise TypeError(message)
         result = compute(function, tuple(map(_wrap_callback, args)), kwargs)
         if name in _TRUTHS:
             result = to_cupy(np.bool_(result))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
 import pickle
 import re
 from contextlib import nullcontext
@@ -225,6 +226,12 @@ REFUSED = {
     "special.erf": (lambda x, _: (TypeError, x.special.erf, np.ones(3))),
     "ndimage.laplace": (lambda x, _: (TypeError, x.ndimage.laplace, np.ones(3))),
     "csr_matrix": (lambda x, _: (TypeError, x.sparse.csr_matrix, np.eye(3))),
+    "cupy.sum: CuPy takes no sparse matrix": (
+        lambda x, cp: (TypeError, cp.sum, x.sparse.csr_matrix(cp.eye(3)))
+    ),
+    "use x.toarray()": (
+        lambda x, cp: (TypeError, cp.dot, x.sparse.csr_matrix(cp.eye(3)), cp.ones(3))
+    ),
     "texture_memory": (
         lambda x, cp: (
             NotImplementedError,
@@ -321,6 +328,8 @@ FROM_THE_HOST = (
     lambda x, _: x.signal.butter(2, np.array([0.2, 0.4]), "band")[0],
     lambda x, _: x.spatial.distance_matrix(POINTS, POINTS),
     lambda x, _: x.linalg.bandwidth(np.eye(3)),
+    lambda x, _: x.linalg.lu_factor(np.eye(3))[0],
+    lambda x, np_: x.signal.upfirdn(THREE, np_.ones(4)),
     lambda x, _: x.sparse.dia_matrix((THREE[None], np.array([0])), shape=(3, 3)).toarray(),
     lambda x, np_: x.sparse.csr_matrix(np_.eye(3))[np.array([0, 2])].toarray(),
     lambda x, np_: x.ndimage.gaussian_filter(np_.asarray(IMAGE), np.array([1, 2])),
@@ -336,6 +345,15 @@ def test_arrays_of_the_host_that_are_taken(call):
 
         got = cp.asnumpy(call(cupyx.scipy, cp))
     np.testing.assert_allclose(got, call(scipy, np), rtol=1e-6)
+
+
+def test_arguments_of_tables_are_scipys():
+    for name, parameters in cupyx_scipy.FROM_HOST.items():
+        modules = [module for module, names in cupyx_scipy.NAMES.items() if name in names]
+        assert modules or hasattr(scipy.sparse.csr_matrix, name)
+        for module in modules if "*" not in parameters else ():
+            function = getattr(importlib.import_module(f"scipy.{module}"), name)
+            assert parameters <= inspect.signature(function).parameters.keys(), name
 
 
 def operators(cp):
