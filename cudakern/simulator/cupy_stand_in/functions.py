@@ -385,6 +385,11 @@ def wrap_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def compare(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, list | tuple) and any(isinstance(x, ndarray) for x in value):
+                message = f"cupy.testing.{function.__name__}: CuPy takes no lists of its arrays; "
+                message += "use assert_array_list_equal, or cupy.stack"
+                raise TypeError(message)
         return function(*to_numpy(args), **to_numpy(kwargs))
 
     return compare

@@ -85,7 +85,8 @@ _CORE = {
 }
 #: Names of cupy.testing besides NumPy's.
 _TESTING = """
-    assert_array_list_equal fix_random for_CF_orders for_all_dtypes for_all_dtypes_combination
+    assert_array_equal assert_array_list_equal assert_warns fix_random for_CF_orders
+    for_all_dtypes for_all_dtypes_combination
     for_complex_dtypes for_dtypes for_dtypes_combination for_float_dtypes for_int_dtypes
     for_int_dtypes_combination for_orders for_signed_dtypes for_unsigned_dtypes generate_seed
     installed multi_gpu numpy_cupy_allclose numpy_cupy_array_almost_equal

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +123,9 @@ import numpy as np
 for shape, dtype in (((3,), "f4"), ((2, 3), "c16"), ((4,), "?"), ((0, 2), "i8")):
     for name in ("shaped_arange", "shaped_reverse_arange", "shaped_random"):
         print(getattr(testing, name)(shape, np, dtype).tobytes())
+    print(testing.shaped_linspace(-2, 7, shape, np, dtype).tobytes())
+print(testing.shaped_linspace(-2, 7, (4,), np, "B"))
+print(testing.product({"b": [1, 2], "a": "xy"}))
 """
 
 
@@ -132,9 +137,13 @@ def test_arrays_of_cupy_testing():
 
 TESTS = """
 import unittest
+import warnings
+from importlib import util
 import numpy
 import pytest
 from cupy import testing
+
+warnings.simplefilter("ignore", DeprecationWarning)
 
 
 @testing.parameterize(*testing.product({"shape": [(3,), (2, 2)], "axis": [0, -1]}))
@@ -151,10 +160,24 @@ class TestSum:
         return testing.shaped_arange(self.shape, xp, dtype, order).T
 
 
+@testing.parameterize({"size": 1, "f": lambda x: x + 1}, {"size": 2, "f": abs})
+class TestCases(unittest.TestCase):
+    @testing.numpy_cupy_array_equal()
+    def test_case_passes(self, xp):
+        return self.f(xp.ones(self.size))
+
+    def test_case_fails(self):
+        assert self.size == 3
+
+
 class TestMore(unittest.TestCase):
     @testing.for_int_dtypes_combination(("a", "b"))
     def test_combinations_pass(self, a, b):
         assert numpy.dtype(a).kind in "iub" and numpy.dtype(b).kind in "iub"
+
+    @testing.for_int_dtypes_combination(("a", "b"))
+    def test_mixed_combinations_fail(self, a, b):
+        assert a is b
 
     @testing.numpy_cupy_raises()
     def test_error_passes(self, xp):
@@ -164,34 +187,248 @@ class TestMore(unittest.TestCase):
     def test_skips(self):
         assert False
 
-    @testing.numpy_cupy_array_equal()
-    def test_difference_fails(self, xp):
-        return xp.zeros(2) + (xp is numpy)
-
-    @testing.numpy_cupy_equal()
-    def test_error_fails(self, xp):
-        if xp is numpy:
-            raise ValueError
-        return 3
-
     @testing.for_dtypes("fd")
     def test_dtype_fails(self, dtype):
         assert dtype is not numpy.float64
 
+    @testing.for_dtypes("fd")
+    def test_skipped_dtype_fails(self, dtype):
+        if dtype is numpy.float32:
+            self.skipTest("this one alone")
+        assert False
 
-@testing.numpy_cupy_allclose(type_check=False, rtol={numpy.float32: 1e-2, "default": 1e-9})
+    @testing.for_orders("CF")
+    def test_order_skips(self, order):
+        pytest.skip("as the others")
+
+
+@testing.for_dtypes_combination("fd", ("a", "b"), full=True)
+def test_skipped_combinations_fail(a, b):
+    if a is b:
+        pytest.skip("this one alone")
+    assert False
+
+
+@testing.for_dtypes("fd")
+@testing.numpy_cupy_allclose()
+def test_skips_of_both_pass(xp, dtype):
+    pytest.skip("no dtype at all")
+
+
+@testing.numpy_cupy_allclose()
+def test_one_reason_skips(xp):
+    pytest.skip("no library")
+
+
+@testing.numpy_cupy_allclose()
+def test_other_reasons_fail(xp):
+    pytest.skip(xp.__name__)
+
+
+@testing.numpy_cupy_allclose(accept_error=True)
+def test_one_skip_fails(xp):
+    if xp is numpy:
+        pytest.skip("numpy alone")
+    return xp.ones(3)
+
+
+@testing.numpy_cupy_allclose(rtol={numpy.float32: 1e-2, "default": 1e-9})
 def test_tolerance_passes(xp):
     return xp.ones(3, "f4") + (1e-3 if xp is numpy else 0)
+
+
+@testing.numpy_cupy_allclose(rtol={numpy.float32: 1e-2})
+def test_missing_tolerance_fails(xp):
+    return xp.ones(3)
+
+
+@testing.for_CF_orders()
+def test_other_orders_fail(order):
+    assert order in ("C", "F")
+
+
+def test_tolerances_fail():
+    testing.numpy_cupy_allclose(rtol={numpy.float32: 1e-2}, type_check=False)
+
+
+def test_key_of_a_tolerance_fails():
+    testing.numpy_cupy_allclose(rtol={"f4": 1e-2})
+
+
+def test_old_decorator_fails():
+    with warnings.catch_warnings(action="error"):
+        testing.numpy_cupy_raises()
+
+
+def test_shown_warnings_pass():
+    with warnings.catch_warnings(action="error"), testing.assert_warns(UserWarning):
+        warnings.warn("other", DeprecationWarning)
+        warnings.warn("this")
+
+
+def test_missing_warning_fails():
+    with testing.assert_warns(UserWarning):
+        pass
+
+
+def test_function_that_lacks_the_argument_fails():
+    @testing.numpy_cupy_raises()
+    def test():
+        raise ValueError
+
+    test()
+
+
+#: A decorator, and what a test returns.
+RETURNED = {
+    "nothing_fails": ("array_equal()", "None"),
+    "nothing_close_fails": ("allclose()", "None"),
+    "nothing_equal_passes": ("equal()", "None"),
+    "difference_fails": ("array_equal()", "xp.zeros(2) + ours"),
+    "host_array_fails": ("allclose()", "numpy.ones(3)"),
+    "host_scalars_pass": ("allclose()", "numpy.float64(3)"),
+    "device_array_fails": ("allclose()", "cupy.ones(3)"),
+    "scalar_shape_fails": ("allclose()", "cupy.ones(3) if ours else numpy.float64(1)"),
+    "scalar_array_passes": ("allclose()", "xp.ones(3).sum()"),
+    "shape_fails": ("array_equal()", "xp.ones((1, 3) if ours else 3)"),
+    "number_fails": ("allclose()", "cupy.array(1.0) if ours else 1.0"),
+    "numbers_pass": ("allclose()", "1.0"),
+    "number_types_fail": ("allclose()", "1 if ours else 1.0"),
+    "text_fails": ("array_equal()", "'text'"),
+    "contiguous_fails": ("allclose()", "cupy.ones((4, 3)).T if ours else numpy.ones((3, 4))"),
+    "more_contiguous_passes": ("allclose()", "cupy.ones(3) if ours else numpy.ones(6)[::2]"),
+    "unchecked_contiguous_passes": (
+        "allclose(contiguous_check=False)", "xp.ones((4, 3)).T if ours else xp.ones((3, 4))"
+    ),
+    "contiguous_equal_passes": (
+        "array_equal()", "xp.ones((4, 3)).T if ours else xp.ones((3, 4))"
+    ),
+    "strides_fail": (
+        "array_equal(strides_check=True)", "xp.ones((4, 3)).T if ours else xp.ones((3, 4))"
+    ),
+    "strides_pass": ("array_equal(strides_check=True)", "xp.ones((4, 3)).T"),
+    "dtype_fails": ("array_equal()", "xp.ones(3, 'f' if ours else 'd')"),
+    "unchecked_dtype_passes": ("array_equal(type_check=False)", "xp.ones(3, 'fd'[ours])"),
+    "list_passes": ("array_equal()", "[xp.ones(3), (xp.zeros(2))]"),
+    "list_and_tuple_pass": ("array_equal()", "[xp.ones(3)] if ours else (xp.ones(3),)"),
+    "list_and_array_pass": ("array_equal()", "[xp.ones(3)] if ours else xp.ones(3)"),
+    "list_length_fails": ("array_equal()", "[xp.ones(3)] * (1 + ours)"),
+    "list_of_nothing_fails": ("array_equal()", "[None]"),
+    "second_of_list_fails": ("array_equal()", "[xp.ones(3), xp.ones(3) + ours]"),
+    "old_list_passes": ("array_list_equal()", "[xp.ones(3, 'fd'[ours])]"),
+    "old_list_fails": ("array_list_equal()", "[xp.ones(3) + ours]"),
+    "polynomials_pass": ("allclose()", "xp.poly1d([1, 2])"),
+    "polynomials_fail": ("allclose()", "xp.poly1d([1, 2 + ours])"),
+    "variables_fail": ("allclose()", "xp.poly1d([1, 2], variable='yx'[ours])"),
+    "near_passes": ("array_almost_equal(3)", "xp.ones(3) + ours * 1e-5"),
+    "near_fails": ("array_almost_equal()", "xp.ones(3) + ours * 1e-5"),
+    "nulp_fails": ("array_almost_equal_nulp()", "xp.ones(3) + ours * 1e-5"),
+    "ulp_fails": ("array_max_ulp()", "xp.ones(3) + ours * 1e-5"),
+    "less_passes": ("array_less()", "xp.ones(3) - ours"),
+    "less_fails": ("array_less()", "xp.ones(3)"),
+    "equal_tuples_pass": ("equal()", "(1, 'a')"),
+    "equal_kinds_fail": ("equal()", "[1] if ours else (1,)"),
+    "equal_nan_fails": ("equal()", "float('nan')"),
+    "equal_arrays_fail": ("equal()", "xp.ones(3)"),
+    "equal_scalar_passes": ("equal()", "xp.ones(3).sum().item()"),
+    "equal_fails": ("equal()", "3 + ours"),
+    "no_error_fails": ("raises()", "3"),
+    "one_error_fails": ("raises()", "3 if ours else xp.ones(3)[5, 5]"),
+    "one_error_of_cupy_fails": ("allclose()", "xp.ones(3)[5, 5] if ours else xp.ones(3)"),
+    "one_error_equal_fails": ("equal()", "3 if ours else xp.ones(3)[5, 5]"),
+    "same_error_fails": ("allclose()", "xp.ones(3).reshape(2)"),
+    "accepted_error_passes": ("allclose(accept_error=ValueError)", "xp.ones(3).reshape(2)"),
+    "any_error_passes": ("allclose(accept_error=True)", "xp.ones(3).reshape(2)"),
+    "other_error_fails": ("allclose(accept_error=TypeError)", "xp.ones(3).reshape(2)"),
+    "types_of_errors_fail": ("raises()", "int('a') if ours else int([])"),
+    "types_accepted_fail": ("allclose(accept_error=TypeError)", "int([] if ours else 'a')"),
+    "axis_error_fails": ("raises()", "xp.sum(xp.ones(2), axis=3) if ours else int('a')"),
+    "axis_errors_pass": ("raises()", "xp.ones(2).sum(axis=3)"),
+}
+if util.find_spec("scipy"):
+    RETURNED |= {
+        "matrix_passes": ("allclose(sp_name='sp')", "sp.csr_matrix(xp.eye(3))"),
+        "values_fail": ("allclose(sp_name='sp')", "sp.csr_matrix(xp.eye(3) * (1 + ours))"),
+        "format_fails": (
+            "allclose(sp_name='sp')", "sp.csr_matrix(xp.eye(3)).asformat(('csr', 'csc')[ours])"
+        ),
+        "unchecked_format_passes": (
+            "allclose(sp_name='sp', _check_sparse_format=False)",
+            "sp.csr_matrix(xp.eye(3)).asformat(('csr', 'csc')[ours])",
+        ),
+        "dense_fails": (
+            "allclose(sp_name='sp')", "sp.csr_matrix(xp.eye(3)) if ours else numpy.eye(3)"
+        ),
+        "unnamed_fails": ("allclose(scipy_name='sp')", "sp.sparse.csr_matrix(xp.eye(3))"),
+        "both_names_pass": (
+            "allclose(sp_name='sp', scipy_name='scp')", "scp.special.erf(sp.eye(2).toarray())"
+        ),
+    }
+
+
+for _name, (_decorator, _result) in RETURNED.items():
+    _scope = {"numpy": numpy, "cupy": __import__("cupy")}
+    exec("def test(xp, sp=0, scp=0): ours = xp is cupy; return " + _result, _scope)
+    globals()["test_" + _name] = eval("testing.numpy_cupy_" + _decorator)(_scope["test"])
+
+
+#: Assertions.
+ASSERTED = {
+    "lists_pass": "assert_array_list_equal([xp.ones(3)], [numpy.ones(3)])",
+    "list_of_other_type_fails": "assert_array_list_equal([xp.ones(3)], (numpy.ones(3),))",
+    "array_as_list_fails": "assert_array_list_equal(xp.ones(3), xp.ones(3))",
+    "list_with_more_fails": "assert_array_list_equal([xp.ones(3)], [])",
+    "arrays_pass": "assert_array_equal(xp.ones(3), numpy.ones(3), strides_check=True)",
+    "strides_of_arrays_fail": (
+        "assert_array_equal(xp.ones((3, 3)), xp.ones((3, 3)).T, strides_check=True)"
+    ),
+    "strict_fails": "assert_array_equal(xp.ones(3), numpy.ones(3, 'f'), strict=True)",
+    "list_of_arrays_fails": "assert_array_equal([xp.ones(3)], numpy.ones((1, 3)))",
+    "list_of_arrays_close_fails": "assert_allclose(numpy.ones((1, 3)), (xp.ones(3),))",
+}
+for _name, _call in ASSERTED.items():
+    exec(f"def test_{_name}(): import cupy as xp; testing.{_call}")
 """
+#: Puts CuPy's own text of cupy.testing on the stand-in's arrays: what it says of tests is right.
+CUPYS_OWN = """
+import importlib.util
+import sys
+from pathlib import Path
+from cupy import testing
+
+FOLDER = Path({folder!r})
+NAMES = "_pytest_impl _bundle _parameterized _array _helper _loops".split()
+for name in NAMES:
+    full = "cupy.testing." + name
+    spec = importlib.util.spec_from_file_location(full, FOLDER / (name + ".py"))
+    sys.modules[full] = importlib.util.module_from_spec(spec)
+    setattr(testing, name, sys.modules[full])
+for name in NAMES:
+    module = sys.modules["cupy.testing." + name]
+    module.__spec__.loader.exec_module(module)
+    for key in dir(testing):
+        if getattr(vars(module).get(key), "__module__", "") == module.__name__:
+            setattr(testing, key, getattr(module, key))
+assert testing.numpy_cupy_equal.__module__ == "cupy.testing._loops"
+"""
+#: What it does not see, as an array of the stand-in is also one of NumPy's.
+UNSEEN = "device_array_fails", "list_of_arrays_fails", "list_of_arrays_close_fails"
+ENDS = {"skip": "SKIPPED", "pass": "PASSED", "fail": "FAILED"}
 
 
-def test_tests_written_with_cupy_testing(tmp_path):
+@pytest.mark.parametrize("own", [False, True], ids=["ours", "cupys"])
+def test_tests_written_with_cupy_testing(tmp_path, own):
+    if own:
+        cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+        conftest = CUPYS_OWN.format(folder=str(Path(cupy.__file__).parent / "testing"))
+        (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--cudakern-cupy", "-v"]
     ran = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
     )
-    ends = [line.split() for line in ran.stdout.split("\n") if "::" in line and "%]" in line]
-    wanted = {"skips": "SKIPPED", "pass": "PASSED", "fails": "FAILED"}
-    wrong = [row for row in ends if not any(k in row[0] and row[1] == v for k, v in wanted.items())]
-    assert (len(ends), wrong) == (15, []), ran.stdout
+    lines = [line for line in ran.stdout.split("\n") if "::" in line and "%]" in line]
+    ends = [re.search(r"::test_(\w+).* ([A-Z]+) ", line).groups() for line in lines]
+    wrong = [row for row in ends if row[1] != ENDS[re.findall("skip|pass|fail", row[0])[-1]]]
+    wrong = [row for row in wrong if not (own and row[0] in UNSEEN)]
+    assert (ran.returncode, wrong) == (pytest.ExitCode.TESTS_FAILED, []), ran.stdout
