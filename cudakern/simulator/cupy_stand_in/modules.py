@@ -88,7 +88,8 @@ _TESTING = """
     assert_array_equal assert_array_list_equal assert_warns fix_random for_CF_orders
     for_all_dtypes for_all_dtypes_combination
     for_complex_dtypes for_dtypes for_dtypes_combination for_float_dtypes for_int_dtypes
-    for_int_dtypes_combination for_orders for_signed_dtypes for_unsigned_dtypes generate_seed
+    for_int_dtypes_combination for_orders for_signed_dtypes for_signed_dtypes_combination
+    for_unsigned_dtypes for_unsigned_dtypes_combination generate_seed
     installed multi_gpu numpy_cupy_allclose numpy_cupy_array_almost_equal
     numpy_cupy_array_almost_equal_nulp numpy_cupy_array_equal numpy_cupy_array_less
     numpy_cupy_array_list_equal numpy_cupy_array_max_ulp numpy_cupy_equal numpy_cupy_raises

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from functools import partial, wraps
 from importlib import metadata
 from importlib.util import find_spec
-from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,27 +82,61 @@ def shaped_random(
     return (xp or MODULES["cupy"]).asarray(values, dtype=wanted, order=order)
 
 
+#: What `fix_random` is amid: the states of generators that it gives back at the end.
+_kept: list[tuple[Any, Any]] = []
+
+
+def _seed() -> None:
+    _kept.append((random.getstate(), np.random.get_state()))  # noqa: NPY002  of what tests draw from
+    if len(_kept) == 1:
+        random.seed(99)
+        np.random.seed(100)  # noqa: NPY002  cupy.random draws from it, too
+
+
+def _unseed() -> None:
+    of_python, of_numpy = _kept.pop()
+    if not _kept:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)  # noqa: NPY002
+
+
 def generate_seed() -> int:
-    """Return a seed that may be any."""
-    return int(np.random.default_rng().integers(0x7FFFFFFF))
+    """Return a seed, in a test with `fix_random`."""
+    if not _kept:
+        message = "cupy.testing.generate_seed: a test with fix_random is required"
+        raise AssertionError(message)
+    return int(np.random.randint(0x7FFFFFFF))  # noqa: NPY002
 
 
 def fix_random() -> Callable[[Any], Any]:
-    """Return a decorator for tests whose random numbers are those of a fixed seed."""
+    """Return a decorator for a test, or a unittest.TestCase, that draws numbers of a fixed seed."""
 
     def decorate(test: Any) -> Any:
-        if isinstance(test, type):
-            for name in dir(test):
-                if name.startswith("test"):
-                    setattr(test, name, decorate(getattr(test, name)))
+        if inspect.isfunction(test) and test.__name__.startswith("test_"):
+
+            @wraps(test)
+            def run(*args: Any, **kwargs: Any) -> None:
+                _seed()
+                try:
+                    test(*args, **kwargs)
+                finally:
+                    _unseed()
+
+            return run
+        if isinstance(test, type) and issubclass(test, unittest.TestCase):
+            own: Any = test.setUp
+
+            @wraps(own)
+            def set_up(self: unittest.TestCase) -> None:
+                _seed()
+                self.addCleanup(_unseed)
+                own(self)
+
+            test.setUp = set_up  # type: ignore[method-assign]
             return test
-
-        @wraps(test)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            np.random.seed(100)  # noqa: NPY002  of what CuPy's tests draw from
-            return test(*args, **kwargs)
-
-        return run
+        message = "cupy.testing.fix_random: a function test_... or a unittest.TestCase is "
+        message += f"required; got {test!r}"
+        raise ValueError(message)
 
     return decorate
 
@@ -113,8 +146,6 @@ def fix_random() -> Callable[[Any], Any]:
 
 def installed(*specifiers: str) -> bool:
     """Return whether packages are installed, in versions that requirements allow."""
-    if find_spec("packaging") is None:
-        return True
     requirements = load("packaging.requirements")
     for specifier in specifiers:
         wanted = requirements.Requirement(specifier)
@@ -129,7 +160,15 @@ def installed(*specifiers: str) -> bool:
 
 def with_requires(*requirements: str) -> Decorator:
     """Return a decorator that skips a test unless packages are installed."""
-    return unittest.skipIf(not installed(*requirements), f"requires: {','.join(requirements)}")
+    return _skip_if(not installed(*requirements), f"requires: {','.join(requirements)}")
+
+
+def _skip_if(condition: bool, reason: str) -> Decorator:
+    """Return a decorator that skips a test as a whole, also one with a loop around it."""
+    if find_spec("pytest") is None:
+        return unittest.skipIf(condition, reason)
+    skip: Decorator = load("pytest").mark.skipif(condition, reason=reason)
+    return skip
 
 
 def numpy_satisfies(version_range: str) -> bool:
@@ -140,7 +179,7 @@ def numpy_satisfies(version_range: str) -> bool:
 def multi_gpu(gpu_num: int) -> Decorator:
     """Return a decorator that skips a test unless there are so many devices."""
     count = MODULES["cupy"].cuda.runtime.getDeviceCount()
-    return unittest.skipIf(count < gpu_num, f"{gpu_num} GPUs required")
+    return _skip_if(count < gpu_num, f"{gpu_num} GPUs required")
 
 
 def slow(*args: Any) -> Any:
@@ -265,6 +304,20 @@ def for_int_dtypes_combination(
     return for_dtypes_combination(types, names, full)
 
 
+def for_signed_dtypes_combination(
+    names: Sequence[str] = ("dtype",), full: bool | None = None
+) -> Decorator:
+    """Return a decorator that calls a test with signed dtypes for several arguments."""
+    return for_dtypes_combination(_SIGNED, names, full)
+
+
+def for_unsigned_dtypes_combination(
+    names: Sequence[str] = ("dtype",), full: bool | None = None
+) -> Decorator:
+    """Return a decorator that calls a test with unsigned dtypes for several arguments."""
+    return for_dtypes_combination(_UNSIGNED, names, full)
+
+
 def for_orders(orders: Iterable[Any], name: str = "order") -> Decorator:
     """Return a decorator that calls a test with each order."""
     return _loop([name], ([order] for order in orders), goes_on=False)
@@ -309,7 +362,9 @@ def parameterize(*params: Mapping[str, Any], _ids: bool = True) -> Callable[[typ
         module = sys.modules[tests.__module__]  # which gets a class a row in place of this one
         for index, row in enumerate(params):
             name = _name_of(tests.__name__, index, row)
-            attributes = {k: staticmethod(v) if isfunction(v) else v for k, v in row.items()}
+            attributes = {
+                k: staticmethod(v) if inspect.isfunction(v) else v for k, v in row.items()
+            }
             made = type(name, (tests,), attributes | {"__module__": module.__name__})
             setattr(module, name, made)
         return None

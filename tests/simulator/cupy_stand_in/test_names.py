@@ -136,6 +136,7 @@ def test_arrays_of_cupy_testing():
 
 
 TESTS = """
+import random
 import unittest
 import warnings
 from importlib import util
@@ -186,6 +187,17 @@ class TestMore(unittest.TestCase):
     @testing.with_requires("numpy>=100")
     def test_skips(self):
         assert False
+
+    @testing.for_dtypes("fd")
+    @testing.numpy_cupy_allclose()
+    @testing.with_requires("numpy>=100")
+    def test_loop_skips(self, xp, dtype):
+        assert False
+
+    @testing.for_signed_dtypes_combination(("a", "b"))
+    @testing.for_unsigned_dtypes_combination(("c",), full=True)
+    def test_signs_pass(self, a, b, c):
+        assert [numpy.dtype(each).kind for each in (a, b, c)] == ["i", "i", "u"]
 
     @testing.for_dtypes("fd")
     def test_dtype_fails(self, dtype):
@@ -277,6 +289,36 @@ def test_function_that_lacks_the_argument_fails():
         raise ValueError
 
     test()
+
+
+@testing.fix_random()
+class TestRandom(unittest.TestCase):
+    def setUp(self):
+        self.drawn = numpy.random.randint(0x7fffffff)
+
+    def test_seed_passes(self):
+        drawn = numpy.random.RandomState(100).randint(0x7fffffff, size=2)
+        assert [self.drawn, testing.generate_seed()] == drawn.tolist()
+
+
+def test_seed_of_no_fixed_random_fails():
+    testing.generate_seed()
+
+
+def test_random_passes():
+    @testing.fix_random()
+    def test_it(self):
+        drawn.append((random.random(), testing.generate_seed()))
+
+    drawn, before = [], numpy.random.get_state()[1].tolist()
+    test_it(None), test_it(None)
+    one = random.Random(99).random(), numpy.random.RandomState(100).randint(0x7fffffff)
+    assert drawn == [one, one]
+    assert numpy.random.get_state()[1].tolist() == before
+
+
+def test_random_class_fails():
+    testing.fix_random()(type("Test", (), {}))
 
 
 #: A decorator, and what a test returns.
@@ -424,6 +466,7 @@ def test_tests_written_with_cupy_testing(tmp_path, own):
         (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--cudakern-cupy", "-v"]
+    command += ["--tb=native"]  # by far the quickest that says why
     ran = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
     )
