@@ -128,15 +128,34 @@ _NAMES = {
 #: By module, below cupyx.scipy and scipy alike.
 NAMES = {module: frozenset(names.split()) for module, names in _NAMES.items()}
 MODULE_NAMES = (ROOT, *(f"{ROOT}.{module}" for module in NAMES))
+
+
+def _by_key(table: str) -> list[tuple[str, list[str]]]:
+    """Return the keys of a table, which end in a colon, and the words behind each."""
+    _, *parts = re.split(r"(\S+):\s", table)
+    return [(key, words.split()) for key, words in zip(parts[::2], parts[1::2], strict=True)]
+
+
 #: Arguments that are numbers of the host: CuPy takes arrays of NumPy's for them.
 _NUMBERS = """
     axes axis footprint kernel_size mode mysize nu offset order origin output_shape radius sampling
     shape shift sigma size zoom
 """
 _FROM_HOST = """
-    *: Akima1DInterpolator CloughTocher2DInterpolator CubicHermiteSpline CubicSpline LSQUnivariateSpline InterpolatedUnivariateSpline LinearNDInterpolator NearestNDInterpolator PchipInterpolator RBFInterpolator UnivariateSpline interp1d make_interp_spline make_lsq_spline pchip pchip_interpolate
-    *: StateSpace TransferFunction ZerosPolesGain abcd_normalize argrelextrema argrelmax argrelmin bilinear bilinear_zpk bode butter buttord cheb1ord cheb2ord cheby1 cheby2 check_COLA check_NOLA chirp coherence cont2discrete csd dbode decimate deconvolve detrend dfreqresp dimpulse dlsim dlti dstep ellip ellipord filtfilt find_peaks findfreqs firls firwin freqresp freqz freqz_sos freqz_zpk gauss_spline gausspulse group_delay iirdesign iirfilter impulse invres invresz istft lombscargle lp2bp lp2bp_zpk lp2bs lp2bs_zpk lp2hp lp2hp_zpk lp2lp lp2lp_zpk lsim lti max_len_seq normalize peak_prominences peak_widths periodogram resample resample_poly residue residuez savgol_filter sawtooth sos2tf sosfiltfilt sosfreqz spectrogram square step stft tf2sos tf2ss tf2zpk vectorstrength welch
-    *: bandwidth block_diag dia_array dia_matrix diags diags_array distance_matrix multigammaln setdiag spdiags
+    *: Akima1DInterpolator CloughTocher2DInterpolator CubicHermiteSpline CubicSpline
+        InterpolatedUnivariateSpline LSQUnivariateSpline LinearNDInterpolator
+        NearestNDInterpolator PchipInterpolator RBFInterpolator StateSpace TransferFunction
+        UnivariateSpline ZerosPolesGain abcd_normalize argrelextrema argrelmax argrelmin bandwidth
+        bilinear bilinear_zpk block_diag bode butter buttord cheb1ord cheb2ord cheby1 cheby2
+        check_COLA check_NOLA chirp coherence cont2discrete csd dbode decimate deconvolve detrend
+        dfreqresp dia_array dia_matrix diags diags_array dimpulse distance_matrix dlsim dlti dstep
+        ellip ellipord filtfilt find_peaks findfreqs firls firwin freqresp freqz freqz_sos
+        freqz_zpk gauss_spline gausspulse group_delay iirdesign iirfilter impulse interp1d invres
+        invresz istft lombscargle lp2bp lp2bp_zpk lp2bs lp2bs_zpk lp2hp lp2hp_zpk lp2lp lp2lp_zpk
+        lsim lti make_interp_spline make_lsq_spline max_len_seq multigammaln normalize pchip
+        pchip_interpolate peak_prominences peak_widths periodogram resample resample_poly residue
+        residuez savgol_filter sawtooth setdiag sos2tf sosfiltfilt sosfreqz spdiags spectrogram
+        square step stft tf2sos tf2ss tf2zpk vectorstrength welch
     a: lu lu_factor
     c: BPoly BSpline NdBSpline NdPPoly PPoly
     c0: symiirorder1
@@ -153,11 +172,11 @@ _FROM_HOST = """
     xi: interpn
     z1: symiirorder1
     zi: lfilter
-"""  # noqa: E501
+"""
 #: Arguments, by function, that CuPy takes from the host by cupy.asarray; * is all of them.
 FROM_HOST: dict[str, set[str]] = {}
-for _parameter, _functions in re.findall(r"(\S+): (.*)", _FROM_HOST):
-    for _name in _functions.split():
+for _parameter, _functions in _by_key(_FROM_HOST):
+    for _name in _functions:
         FROM_HOST.setdefault(_name, set()).add(_parameter)
 #: Order of arguments in CuPy, of functions that have another in SciPy.
 _ORDERS = {
@@ -189,17 +208,20 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "sparse_distance_matrix": {"output_type": "coo_matrix"},
 }
 _LOOPS = """
-    f d: ellipeinc ellipj ellipk ellipkinc ellipkm1 exp1 expi expn gammainc gammaincc gammainccinv gammaincinv wright_bessel
-    ed f d: erf erfc erfcx expit log_expit log_ndtr logit ndtr
-    id d: yn
-"""  # noqa: E501
+    f,d: ellipeinc ellipj ellipk ellipkinc ellipkm1 exp1 expi expn gammainc gammaincc gammainccinv
+        gammaincinv wright_bessel
+    ed,f,d: erf erfc erfcx expit log_expit log_ndtr logit ndtr
+    id,d: yn
+"""
 #: Functions of `special` that compute in other types in SciPy, with the types of arguments that
 #: CuPy takes, then that which it computes in.
 LOOPS = {
-    name: [(types[0], types[-1]) for types in loops.split()]
-    for loops, functions in re.findall(r"([a-z ]+): (.*)", _LOOPS)
-    for name in functions.split()
+    name: [(types[0], types[-1]) for types in loops.split(",")]
+    for loops, functions in _by_key(_LOOPS)
+    for name in functions
 }
+#: Functions of CuPy's that the stand-in has not, since they take kernels.
+_LACKING = {"generic_filter", "generic_filter1d"}
 _DISTANCES = """
     canberra cdist chebyshev cityblock correlation cosine euclidean hamming jensenshannon minkowski
     pdist russellrao sqeuclidean
@@ -669,6 +691,9 @@ class ScipyModule(ModuleType):
             value: Any = MODULES[full]
         elif full == f"{ROOT}.get_array_module":
             value = _find_modules
+        elif name == "__all__":  # what a star import brings
+            lacking = {n for n in self._names if not hasattr(self._scipy(), n)}
+            value = [n for n in dir(self) if n[0] != "_" and n not in lacking]
         elif self._below == "fft" and name in _BACKEND:
             value = _BACKEND[name]
         elif name == "get_fft_plan" and self._below in {"fft", "fftpack"}:
@@ -697,7 +722,10 @@ class ScipyModule(ModuleType):
     def missing(self, name: str) -> str:
         """Return why a name is not there."""
         full = f"{self.__name__}.{name}"
-        if name.startswith("_") or find_spec("scipy") is None or not hasattr(self._scipy(), name):
+        there = None if find_spec("scipy") is None else getattr(self._scipy(), name, None)
+        if isinstance(there, ModuleType):
+            return absent(full, f"import from {self.__name__}")
+        if there is None or name.startswith("_") or name in _LACKING:
             return absent(full)
         other = "scipy" + full.removeprefix(ROOT)
         return f"CuPy has no {full}, nor has in_place_of_cupy; {other} takes cupy.asnumpy(x)"

@@ -248,7 +248,12 @@ REFUSED = {
     "CuPy has no cupyx.scipy.ndimage.watershed_ift": (
         lambda x, _: (AttributeError, getattr, x.ndimage, "watershed_ift")
     ),
-    "generic_filter": (lambda x, _: (AttributeError, getattr, x.ndimage, "generic_filter")),
+    "in_place_of_cupy has no cupyx.scipy.ndimage.generic_filter;": (
+        lambda x, _: (AttributeError, getattr, x.ndimage, "generic_filter")
+    ),
+    "import from cupyx.scipy.ndimage;": (
+        lambda x, _: (AttributeError, getattr, x.ndimage, "measurements")
+    ),
     "has no cupyx.scipy.special.nothing;": (
         lambda x, _: (AttributeError, getattr, x.special, "nothing")
     ),
@@ -585,6 +590,13 @@ def test_modules_that_are_refused():
         for name in ("cupyx.scipy.optimize", "cupyx.scipy.nothing", "cupyx.scipy.signal.nothing"):
             with pytest.raises(ImportError, match=name):
                 importlib.import_module(name)
+
+
+def test_a_star_brings_the_names_of_a_module():
+    names = {}
+    with ck.simulator.in_place_of_cupy():
+        exec("from cupyx.scipy.ndimage import *", names)  # noqa: S102  only there
+    assert {"gaussian_filter", "label", "zoom"} <= names.keys()
 
 
 def test_without_scipy():
