@@ -28,6 +28,9 @@ _ATTRIBUTES = frozenset(
     {"alignas", "__align__", "decltype", "__attribute__", "__declspec", "noexcept", "explicit"}
     | {"requires", "__launch_bounds__", "__cluster_dims__", "__maxnreg__"}
 )
+#: How brackets begin around a pointer to functions or arrays, and a structured binding.
+_POINTER = re.compile(r"\(\s*(?:\w+\s*::\s*)*[*&]")
+_BINDING = re.compile(r"\[\s*[^\W\d]")
 _LONGEST = 1000  # tokens before a brace that begins a body
 _BEGINS = frozenset({"#if", "#ifdef", "#ifndef"})
 BRANCHES = _BEGINS | {"#else", "#elif", "#elifdef", "#elifndef", "#endif"}
@@ -99,6 +102,8 @@ def declarations_of(
             if outline:
                 outline[-1] = Token("{}", outline[-1].start, token.end)
             continue
+        if token.text in {")", "]"} or _holds_names(text, tokens, at, ends, outline):
+            continue
         if token.text in _CLOSING:
             at = ends[at]
             token = Token(token.text + tokens[at].text, token.start, tokens[at].end)
@@ -108,6 +113,21 @@ def declarations_of(
             result += [] if is_member else _make_other(outline)
             outline = []
     return result + _make_other(outline)
+
+
+def _holds_names(
+    text: str, tokens: list[Token], at: int, ends: dict[int, int], outline: list[Token]
+) -> bool:
+    """Return whether a token opens brackets around names that are declared, which are no tokens."""
+    before = outline[-1].text if outline else ""
+    if tokens[at].text == "[":
+        return before in {"auto", "&"} and _BINDING.match(text, tokens[at].start) is not None
+    return (
+        _POINTER.match(text, tokens[at].start) is not None
+        and any(one.text in {"(", "["} for one in tokens[ends[at] + 1 : ends[at] + 2])
+        and before not in {"", *_ATTRIBUTES}
+        and next((one.text for one in reversed(outline) if one.text in {"=", ","}), ",") == ","
+    )
 
 
 def _drop_directives(text: str, tokens: list[Token]) -> list[Token]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -324,17 +325,32 @@ def _find_names(texts: list[str]) -> list[str] | None:
         name = texts[end - 1]
         texts = [*([] if name in CLASS_KEYS else [name, ","]), *texts[end + 1 :]]
     names: list[str] = []
-    depth, is_open = 0, True
+    depth, is_open, is_value = 0, True, False
     for k, text in enumerate(texts):
-        depth += (text == "<") - (text == ">")
+        if text == "<":
+            depth += not is_value or _is_of_template(texts[k:])
+        depth -= text == ">" and (depth > 0 or not is_value)
         if depth == 0 and is_open and text in {"=", ",", ";", "()", "[]", "{}", ":"}:
-            if k == 0 or not texts[k - 1].isidentifier() or texts[k + 1 : k + 2] == ["()"]:
-                return None  # of pointers to functions, say
+            is_unclear = text == "()" and texts[k + 1 : k + 2] == ["()"]
+            if k == 0 or not texts[k - 1].isidentifier() or is_unclear:
+                return None
             is_elsewhere = texts[0] != "using" and texts[k - 2] in {"::", "~"}
             names.append("" if is_elsewhere else texts[k - 1])
             is_open = False
-        is_open |= depth == 0 and text == ","
+        if depth == 0:
+            is_open |= text == ","
+            is_value = text != "," and (is_value or text == "=")
     return None if depth or not names else [name for name in names if name]
+
+
+def _is_of_template(texts: list[str]) -> bool:
+    """Return whether the ``<`` that begins a part of a value holds arguments of a template."""
+    depth = 0
+    for text, after in pairwise(texts):
+        depth += (text == "<") - (text == ">")
+        if depth == 0:
+            return after in {"()", "{}", "::", ",", ";", "?"}
+    return False
 
 
 def _blank(text: str, tokens: list[Token], start: int, end: int) -> str:

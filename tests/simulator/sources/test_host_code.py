@@ -66,6 +66,21 @@ HOST_CODE = {
     "void f(GLuint x) { __rdtsc(); }",
     "of cuFFT": "#include <cufft.h>\n#include <cufftXt.h>\nvoid f(cufftHandle x) { abort(); }\n"
     "__device__ cufftReal g(cufftComplex x) { return cuCrealf(x); }",
+    "casts": "std::vector<int> v(3); unsigned a = (unsigned)time(NULL);\n"
+    "int f(int x) { return rand(); }\nint b = (int)v.size(), *c = (int*)malloc(4), d = (f)(3);\n"
+    "bool e = v.size() > 2, g = b < 2;\nint h = v.size() > 3 ? 1 : 2, i = (int)sqrt(f(3));\n"
+    'float j = (float)rand()/RAND_MAX; FILE* k_ = (FILE*)fopen("a", "r"); int l = (f(3), 2);\n'
+    "struct S { static int* p; };\nint* S::p = (int*)malloc(4);\n"
+    'extern "C" double t = (double)clock(); namespace n { int a = (int)time(0), b = a >> f(1); }\n'
+    "int m = std::max<int>(1, f(1)), o = (int)std::map<int, float>().size(), q = f(2);",
+    "pointers": "int (*a)(const char*) = atoi; static int (*const b[])(const char*) = {atoi};\n"
+    "int f(const char* s) { return atoi(s); }\nint (*c)(const char*) = f, (*d)(const char*) = c;\n"
+    "int (*e[])(const char*) = {f, f}; void (*g)(int) = exit, (*h)(int) = exit;\n"
+    "namespace n { int (*a)(const char*) = f; }\nint (*i)[3] = (int (*)[3])malloc(4);\n"
+    "void (*get(int x))(int) { abort(); }\ntypedef std::string (*T)(int); T t;\n"
+    "struct A { int f(int); };\nint A::f(int) { abort(); }\nint (A::*p)(int) = &A::f;",
+    "bindings": 'auto [a, b] = std::make_pair(1, std::string("x"));\n'
+    'const auto& [c, d] = std::make_pair(1, std::string("x"));',
     "operators": "std::ostream& operator<<(std::ostream& o, int x) { return o << x; }\n"
     "struct A { bool operator<(const A& a) const { return std::less<A>(); } };",
 }
