@@ -86,7 +86,12 @@ _FOR_KERNELS = {
 #: gcc's header of all standard headers, which also stands for what they include of each other.
 _ALL_STANDARD = "bits/stdc++.h"
 _NO_MEMBER = re.compile(r'^(.+\(\d+\)): error: namespace "std" has no member', re.MULTILINE)
-_ERROR = re.compile(r"^(.+)\((\d+)\): (?:catastrophic )?error\b", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(.+)\((\d+)\): (?:catastrophic )?error\b(.*(?:\n(?!.+\(\d+\): ).+)*)", re.MULTILINE
+)
+#: The line of an error, and what shows where in it.
+_SHOWN = re.compile(r"^  (.*)\n  (\s*)\^$", re.MULTILINE)
+_FAILED = "static assertion failed"
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _EXTERN = re.compile(
     r"^\.extern \.(?!shared)(?:func\s*\([^)]*\))?[^;]*?([\w$]+)\s*(?:[;\[]|\n\()", re.MULTILINE
@@ -102,7 +107,7 @@ _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "
 _DEFINED_INSIDE = re.compile(r"\b(?:inline|__inline|__inline__|__forceinline__|constexpr)\b")
 _DEFINED = re.compile(rf"\bstatic\b|{_DEFINED_INSIDE.pattern}")
 #: Declarations that must stay, or that have no names, as instances of templates.
-_STAY = frozenset({"enum", "static_assert", "template<>"})
+_STAY = frozenset({"enum", "template<>"})
 _KEPT = BRANCHES | {"#define", "#undef"}
 ADVICE = "if nvcc takes the file, make PTX of it, with nvcc -ptx {stem}.cu -o {stem}.ptx, "
 ADVICE += 'and give it as path="{stem}.ptx"'
@@ -212,12 +217,12 @@ class _Rest:
     def leave_out(self, log: str) -> bool:
         """Leave out the host code around errors; return whether there was any."""
         self.of_kernels = set()
-        lines: dict[str, set[int]] = {}
-        for name, line in _ERROR.findall(log):
-            lines.setdefault(name, set()).add(int(line))
+        errors: dict[str, list[tuple[int, str]]] = {}
+        for name, line, said in _ERROR.findall(log):
+            errors.setdefault(name, []).append((int(line), said))
         # An error before may have led to that of a class, which goes as a whole.
         for kinds in ({"function", "other"}, {"class"}):
-            done = [self._leave_out_of(name, some, kinds) for name, some in lines.items()]
+            done = [self._leave_out_of(name, some, kinds) for name, some in errors.items()]
             if is_less := any(done):
                 self._leave_out_variables(self._hidden, "extern")
                 break
@@ -250,8 +255,10 @@ class _Rest:
             done |= self._reduce(file, wanted)
         return done
 
-    def _leave_out_of(self, name: str, lines: set[int], kinds: Collection[str]) -> bool:
-        """Leave out the declarations of some kinds around lines of a file."""
+    def _leave_out_of(
+        self, name: str, errors: list[tuple[int, str]], kinds: Collection[str]
+    ) -> bool:
+        """Leave out the declarations of some kinds around errors of a file, by their lines."""
         is_main = name == self._source
         file = self._includes.main if is_main else self._files.get(Path(name).resolve())
         if file is None:
@@ -259,9 +266,12 @@ class _Rest:
         found = self._find_declarations(file)
         starts = [0, *(match.end() for match in re.finditer("\n", file.text)), len(file.text)]
         wanted: dict[int, Declaration] = {}
-        for line in (line for line in lines if line < len(starts)):
-            for one in _select_on_line(found, *starts[line - 1 : line + 1]):
-                if self._is_host(file, one):
+        for line, said in ((line, said) for line, said in errors if line < len(starts)):
+            start, end = starts[line - 1 : line + 1]
+            at = start + _find_column(said, file.text[start:end])
+            for one in _select_on_line(found, start, end, at):
+                is_wrong = _FAILED in said and "static_assert" in one.texts
+                if self._is_host(file, one) and not is_wrong:
                     wanted[one.start] = one
                 else:
                     self.of_kernels.add(f"{name}({line})")
@@ -309,9 +319,20 @@ def _find_macros_of(words: Collection[str], macros: list[tuple[str, ...]]) -> se
     return result
 
 
-def _select_on_line(found: list[Declaration], start: int, end: int) -> list[Declaration]:
-    """Return the declarations that are on a line; if functions with bodies are, these only."""
-    result = [one for one in found if one.start < end and start < one.end]
+def _find_column(said: str, line: str) -> int:
+    """Return where in a line an error is; -1 if it shows another text, as that of a macro."""
+    shown = _SHOWN.search(said)
+    if shown is None or shown[1].rstrip() != includes.as_shown(line).rstrip():
+        return -1
+    before = line.encode(errors="surrogateescape")[: len(shown[2])]  # NVRTC counts bytes
+    return len(before.decode(errors="replace"))
+
+
+def _select_on_line(found: list[Declaration], start: int, end: int, at: int) -> list[Declaration]:
+    """Return the declarations at a place, or else on its line; only functions if some are."""
+    on_line = [one for one in found if one.start < end and start < one.end]
+    result = [one for one in on_line if one.start <= at < one.end] if at >= start else []
+    result = result or on_line
     return [one for one in result if one.kind == "function"] or result
 
 
@@ -319,7 +340,8 @@ def _find_names(texts: list[str]) -> list[str] | None:
     """Return the names that a declaration hides; None if it must stay, or they are unclear."""
     if not _STAY.isdisjoint(texts):
         return None
-    if "operator" in texts or "template" in texts[:2]:  # nothing; the second is an instance
+    # These have none; the last is an instance.
+    if "operator" in texts or texts[0] == "static_assert" or "template" in texts[:2]:
         return []
     if "{}" in texts and is_class(texts[: (end := texts.index("{}"))]):
         name = texts[end - 1]

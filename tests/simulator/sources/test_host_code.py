@@ -79,6 +79,7 @@ HOST_CODE = {
     "namespace n { int (*a)(const char*) = f; }\nint (*i)[3] = (int (*)[3])malloc(4);\n"
     "void (*get(int x))(int) { abort(); }\ntypedef std::string (*T)(int); T t;\n"
     "struct A { int f(int); };\nint A::f(int) { abort(); }\nint (A::*p)(int) = &A::f;",
+    "assertions": 'static_assert(sizeof(std::string) >= 8, "");',
     "bindings": 'auto [a, b] = std::make_pair(1, std::string("x"));\n'
     'const auto& [c, d] = std::make_pair(1, std::string("x"));',
     "operators": "std::ostream& operator<<(std::ostream& o, int x) { return o << x; }\n"
@@ -141,8 +142,20 @@ NEEDED = {
         "*x = f(1.0f);",
         3,
     ),
+    "an assertion": ("static_assert(1 == 2); std::string s;", "*x = 1;", 2),
     "the type of a parameter": ("", "std::vector<int> v;", 4),
 }
+
+
+SEVEN = "__global__ void k(int* x) { *x = 7; }"
+#: Host code on lines of device code.
+ON_ONE_LINE = (
+    "static const int n = 7; std::vector<int> v(n);\n__global__ void k(int* x) { *x = n; }",
+    f"/* \u00fc */\tstd::vector<int> v; {SEVEN} std::string s;\r\n",
+    f"namespace {{ std::vector<int> v; {SEVEN} void f() {{ abort(); }} int a = (int)v.size(); }}",
+    f"{SEVEN} int main() {{ k<<<1, 1>>>(nullptr); }}",
+    "struct A { std::string s; }; __global__ void k(int* x) { *x = sizeof(int) + 3; }",
+)
 
 
 def program(tmp_path, text, name="mine.cu"):
@@ -233,6 +246,13 @@ def test_host_code_goes_and_the_rest_stays(tmp_path, name):
         module.get_function("faulty")((1,), (1,), (x,))
     assert x == 4
     assert caught.value.findings[0].source == (str(tmp_path / "mine.cu"), text.count("\n"))
+
+
+@each("text", ON_ONE_LINE)
+def test_host_code_on_lines_of_device_code(tmp_path, text):
+    x = np.zeros(1, np.int32)
+    program(tmp_path, text).get_function("k")((1,), (1,), (x,))
+    assert x == 7
 
 
 @each("name", NEEDED)
