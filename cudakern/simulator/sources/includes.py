@@ -13,7 +13,21 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-_INCLUDE = re.compile(r'^([ \t]*#[ \t]*include[ \t]*)([<"])([^>"\n]+)[>"]', re.MULTILINE)
+#: An include, or a macro that may be the name of one.
+_INCLUDE = re.compile(
+    r"^(?P<head>[ \t]*#[ \t]*(?:include|define[ \t]+(?P<macro>\w+)[ \t])[ \t]*)"
+    r'(?P<mark>[<"])(?P<name>[^>"\n]+)[>"]',
+    re.MULTILINE,
+)
+_OF_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+([^\W\d]\w*)", re.MULTILINE)
+_RAW = r'(?<!\w)(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\((?s:.*?)\)(?P=mark)"'
+#: Blanks behind a backslash that splices lines, as gcc takes it.
+_BLANKS = re.compile(rf"{_RAW}|\\[ \t\f\v]+(?=\r?\n)")
+#: A backslash in a token or in the mark of a comment, and what follows it in the spliced line.
+_SPLIT = re.compile(
+    rf"{_RAW}|(?<=[\w/*:])\\(?P<end>\r?\n)(?=[\w/*:])"
+    r"(?P<rest>(?:[^\n]*\\\r?\n)*[^\r\n]*)"
+)
 #: How texts begin that NVRTC refuses.
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -31,6 +45,24 @@ def decode(content: bytes) -> str:
     if content.startswith(_MARKS[1:]):
         return content.decode("utf-16")
     return content.decode("utf-8-sig", "surrogateescape")
+
+
+def join_lines(text: str) -> str:
+    """Return a text in which no token is on two lines, and only ends of lines follow a backslash.
+
+    As gcc does it, but for raw strings, which stay. Other lines keep their numbers.
+    """
+    if "\\" not in text:
+        return text
+    text = _BLANKS.sub(lambda match: match[0] if match["mark"] is not None else "\\", text)
+    return _SPLIT.sub(_join, text)
+
+
+def _join(match: re.Match[str]) -> str:
+    if match["mark"] is not None:
+        return match[0]
+    parts = re.split(r"\\\r?\n", match["rest"])
+    return "".join(parts) + match["end"] * len(parts)
 
 
 def as_shown(text: str) -> str:
@@ -51,9 +83,11 @@ class File:
         """Return the text, which includes some files by their paths, as NVRTC is given them."""
 
         def name(match: re.Match[str]) -> str:
-            path = self.included.get((match[2], match[3]))
-            return f'{match[1]}"{path}"' if path in given else match[0]
+            path = self.included.get((match["mark"], match["name"]))
+            is_given = path in given and match["macro"] in macros
+            return f'{match["head"]}"{path}"' if is_given else match[0]
 
+        macros = {None, *_OF_MACRO.findall(self.text)}
         return _INCLUDE.sub(name, self.text)
 
 
@@ -86,8 +120,8 @@ def find_includes(
             real = file.included[mark, name] = path.resolve()
             if real not in result.files:
                 content = path.read_bytes()
-                other = result.files[real] = File(decode(content))
-                other.is_changed = content.startswith(_MARKS)
+                other = result.files[real] = File(join_lines(found := decode(content)))
+                other.is_changed = content.startswith(_MARKS) or other.text != found
                 pending.append((other, [*includes_in(other.text)], path.parent))
     return result
 
@@ -95,4 +129,6 @@ def find_includes(
 @lru_cache(maxsize=64)
 def includes_in(text: str) -> tuple[tuple[str, str], ...]:
     """Return what a text includes: ``"`` or ``<``, and a name."""
-    return tuple((mark, name) for _, mark, name in _INCLUDE.findall(text))
+    macros = {None, *_OF_MACRO.findall(text)}
+    found = (match for match in _INCLUDE.finditer(text) if match["macro"] in macros)
+    return tuple((match["mark"], match["name"]) for match in found)

@@ -17,7 +17,13 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.lazy import load
 from cudakern.simulator.ptx.header_files import is_header
 from cudakern.simulator.sources import cupy_options, standard_headers
-from cudakern.simulator.sources.includes import as_shown, digest_of, find_includes, includes_in
+from cudakern.simulator.sources.includes import (
+    as_shown,
+    digest_of,
+    find_includes,
+    includes_in,
+    join_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,6 +129,9 @@ def ptx_of_text(text: str, source: str) -> Ptx:
 @report_exhaustion()
 def ptx_of_code(code: Code) -> Ptx:
     """Return the PTX of a user's kernels."""
+    shown = as_shown(code.text)
+    if code.path is not None:
+        code = replace(code, text=join_lines(code.text))
     nvrtc.version()  # EngineUnavailableError without NVRTC: no other error matters then
     folders = cupy_options.find_values(code.options, "--include-path", "-I")
     names = cupy_options.find_values(code.options, "--pre-include", "-include")
@@ -145,7 +154,7 @@ def ptx_of_code(code: Code) -> Ptx:
         depends.append(host_code.digest_code())
         compiling = partial(_compile_file, host_code, code, code.path, included)
     more = "\n".join(depends)
-    return _make_module(stem, code.source, program, more, compiling, code=as_shown(code.text))
+    return _make_module(stem, code.source, program, more, compiling, code=shown)
 
 
 def _compile_file(

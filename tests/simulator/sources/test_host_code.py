@@ -157,6 +157,16 @@ ON_ONE_LINE = (
     "struct A { std::string s; }; __global__ void k(int* x) { *x = sizeof(int) + 3; }",
 )
 
+#: Lines that a backslash splices, within tokens or with blanks behind it.
+SPLICED = (
+    "#define TWICE(a) \\ \n  ((a) + (a))\n__global__ void k(int* x) { *x = TWICE(3) + \\\t\r\n1; }",
+    "__global__ void k(int* x) { *x = 7;  // or \\ \n  *x = 1;\n}",
+    f"int lon\\\ng_name = 1\\\n2;\nvoid f() {{ std::vector<int> v; }}\n{SEVEN}",
+    "vo\\\r\nid f() { abort(); }\r\n__glo\\\r\nbal__ void k(int* x) { *x = 7; }",
+    f"/\\\n* }} *\\\n/ void f() {{ abort(); }} /\\\n/ }} {{ \\\n }}\n{SEVEN}",
+    '__device__ char a[] = R"(\\\n\\ \na\\\na)"; __global__ void k(int* x) { *x = sizeof(a) - 3; }',
+)
+
 
 def program(tmp_path, text, name="mine.cu"):
     (tmp_path / name).write_text(text, newline="")
@@ -248,11 +258,38 @@ def test_host_code_goes_and_the_rest_stays(tmp_path, name):
     assert caught.value.findings[0].source == (str(tmp_path / "mine.cu"), text.count("\n"))
 
 
+def find_result(module):
+    x = np.zeros(1, np.int32)
+    module.get_function("k")((1,), (1,), (x,))
+    return x[0]
+
+
 @each("text", ON_ONE_LINE)
 def test_host_code_on_lines_of_device_code(tmp_path, text):
-    x = np.zeros(1, np.int32)
-    program(tmp_path, text).get_function("k")((1,), (1,), (x,))
-    assert x == 7
+    assert find_result(program(tmp_path, text)) == 7
+
+
+@each("text", SPLICED)
+def test_spliced_lines(tmp_path, text):
+    assert find_result(program(tmp_path, text)) == 7
+
+
+def test_spliced_lines_keep_numbers(tmp_path):
+    (tmp_path / "seven.h").write_text("#define SEVEN \\ \n  7\nint lo\\\nud = 1; void f();\n")
+    text = '#include "seven.h"\nint lo\\\nng_one = 1; int main() { abort(); }\n'
+    text += "__global__ void k(int* x) {\n  x[\\ \n  1] = SEVEN;\n}\n"
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        find_result(program(tmp_path, text))
+    (finding,) = caught.value.findings
+    assert finding.source == (str(tmp_path / "mine.cu"), 6)
+    assert finding.code == "  1] = SEVEN;"
+
+
+def test_headers_that_macros_name(tmp_path):
+    (tmp_path / "mine.h").write_text("inline void f() { abort(); }\n#define SEVEN 7\n")
+    text = '#define HEADER "mine.h"\n#define OTHER <vector>\n#include HEADER\n# include OTHER\n'
+    text += "std::vector<int> v;\n__global__ void k(int* x) { *x = SEVEN; }"
+    assert find_result(program(tmp_path, text)) == 7
 
 
 @each("name", NEEDED)
