@@ -58,6 +58,7 @@ _LOADER = ModuleLoader()
 #: Characters of parameters or names that are shown at most.
 _MOST_SHOWN = 300
 #: What PTX was made for.
+_COMMENT_OR_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 #: Attributes of kernels that a program has set: by PTX, symbol and name. As with CUDA, all kernels
 #: of this process that are the same function of the same module share them.
@@ -738,6 +739,11 @@ class RawModule(_Raw):
         return self._library.variable(name)
 
 
+def _blank_zeros(match: re.Match[str]) -> str:
+    """Return a comment without the zeros that gcc ignores; strings keep theirs."""
+    return match[0].replace("\0", " ") if match[0][0] == "/" else match[0]
+
+
 def _read_text(path: str) -> str:
     try:
         content = Path(path).read_bytes()
@@ -745,7 +751,10 @@ def _read_text(path: str) -> str:
         requirement = f"must name a file; got {describe_value(path)} ({describe_error(error)})"
         raise BindingError("RawModule", "path", requirement) from None
     with suppress(UnicodeDecodeError):  # of UTF-16
-        if "\0" not in (text := decode(content).rstrip("\0")):
+        text = decode(content).rstrip("\0")
+        if "\0" in text:
+            text = _COMMENT_OR_STRING.sub(_blank_zeros, text)
+        if "\0" not in text:
             return text
     what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
     requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
