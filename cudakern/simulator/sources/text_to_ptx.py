@@ -39,6 +39,7 @@ _NOWHERE = "/.cudakern"
 _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
+_WARNING = re.compile(r".+\(\d+\): (?:warning|remark)\b|Remark: |\s*$")
 _REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _LATER_STANDARD = re.compile(r"requires at least C\+\+")
@@ -271,7 +272,7 @@ def _strip_current_folder(names: frozenset[str], ptx: bytes) -> bytes:
 def _summarize(log: str, program: nvrtc.Program) -> str:
     """Return NVRTC's first error of a program, with advice, in one line."""
     error = _ERROR.search(log)
-    first = (error[0] if error else log.partition("\n")[0][:200]).strip()
+    first = (error[0] if error else _describe_later_failure(log)).strip()
     expression = _EXPRESSION.search(log)
     if expression is not None and expression[0].startswith(first):
         first = f"{expression[1]} in the name expression {expression[2].strip()}"
@@ -287,6 +288,12 @@ def _summarize(log: str, program: nvrtc.Program) -> str:
         is_standard = missing[1] in standard_headers.list_names()
         advice += ["jitify=True brings it"] if is_standard else _find_advice(_BROUGHT, missing[1])
     return "; ".join((first, *advice[:1]))
+
+
+def _describe_later_failure(log: str) -> str:
+    """Return what a log without an error says, but for warnings."""
+    said = next((block for block in log.split("\n\n") if not _WARNING.match(block)), "nothing")
+    return f"NVRTC failed behind its front end and said: {said.strip()[:200].splitlines()[0]}"
 
 
 def _find_advice(table: tuple[tuple[re.Pattern[str], str], ...], name: str) -> list[str]:

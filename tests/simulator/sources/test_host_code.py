@@ -401,6 +401,13 @@ def test_encodings(tmp_path, encoding):
     assert "k(int* x)" in repr(module.get_function("k"))
 
 
+def test_zeros_in_comments(tmp_path):
+    text = f'/* \0 */ {SEVEN} // "\0"\nint main() {{ abort(); }}'
+    assert find_result(program(tmp_path, text)) == 7
+    with pytest.raises(ck.BindingError, match="got other bytes"):
+        program(tmp_path, f'{SEVEN} const char* a = "// \0";')
+
+
 def test_bytes_of_texts_stay(tmp_path):
     text = 'extern "C" __global__ void k(int* x) { *x = (unsigned char)"?"[0] + sizeof("?"); }'
     (tmp_path / "mine.cu").write_bytes(text.encode().replace(b"?", b"\xe9"))
@@ -433,8 +440,21 @@ def test_the_last_errors_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(nvrtc, "compile", compile_program)
     text = "__global__ void k(int* x);\nint main() { k<<<1, 1>>>(nullptr); }\n"
     text += f"__global__ void k(int* x) {{ *x = 1; }}  // {tmp_path}"
-    with pytest.raises(ck.KernelCompileError, match="must compile; NVVM gave up; if nvcc"):
+    with pytest.raises(ck.KernelCompileError, match="front end and said: NVVM gave up; if nvcc"):
         program(tmp_path, text).compile()
+
+
+def test_failures_behind_the_front_end(tmp_path, monkeypatch):
+    """The log has only warnings of the front end, and words of NVVM."""
+
+    def compile_program(program):
+        log = "mine.cu(1): warning #177-D: unused\n  a;\n  ^\n\nRemark: of it\n\nmine.cu: bad"
+        raise ck.KernelCompileError(program.name, program.options, log)
+
+    monkeypatch.setattr(nvrtc, "compile", compile_program)
+    module = program(tmp_path, f"{SEVEN}  // {tmp_path}")
+    with pytest.raises(ck.KernelCompileError, match=r"compile; NVRTC failed .*: mine\.cu: bad"):
+        module.compile()
 
 
 def test_errors_of_launches_come_last(tmp_path):
