@@ -144,6 +144,43 @@ def test_what_gcc_has_without_a_header(tmp_path, n):
     assert y.tolist() == [x if x < 2**63 else x - 2**64 for x in expected]
 
 
+#: What is 1 with gcc's functions, too. They have infinite precision before they store.
+GCC_FUNCTIONS = """
+__builtin_add_overflow(INT_MAX, 1, &i) && i == INT_MIN
+!__builtin_add_overflow(INT_MAX, 1, &u) && u == 1u << 31
+__builtin_sub_overflow(1u, 2u, &u) && u == ~0u
+!__builtin_sub_overflow(1u, 2u, &i) && i == -1
+__builtin_mul_overflow(~0ull, ~0ull, &w) && w == 1
+__builtin_mul_overflow(300, 300, &h) && h == (short)90000
+!__builtin_mul_overflow(-1, 0, &w) && w == 0
+!__builtin_mul_overflow(1ll << 62, -2, &l) && l == LLONG_MIN
+__builtin_mul_overflow(1ll << 62, 2, &l) && l == LLONG_MIN
+__builtin_clrsb(0) == 31 && __builtin_clrsb(-1) == 31 && __builtin_clrsb(INT_MIN) == 0
+__builtin_clrsbl(-3) == 61 && __builtin_clrsbll(1) == 62
+__builtin_strlen(b) == 6 && __builtin_object_size(b + n, 2) == 0
+__builtin_memcmp(b, "abd", 3) < 0 && __builtin_memcmp("\\xff", b, 1) > 0
+__builtin_memcmp(b, "abd", 2) == 0
+__builtin_memmove(b + 1, b, 3) == b + 1 && __builtin_memcmp(b, "aabcef", 7) == 0
+__builtin_memmove(b, b + 1, 3) == b && __builtin_memcmp(b, "abccef", 7) == 0
+__builtin_rint(n + 2.5) == 2 && __builtin_lround(n + 2.5) == 3 && __builtin_exp2f(n + 3) == 8
+__builtin_log2f(n + 4) == 2 && __builtin_fmod(n + 5., 3.) == 2 && __builtin_hypot(n + 3., 4.) == 5
+__builtin_frexp(n + 8., &i) == 0.5 && i == 4 && __builtin_copysign(n + 2., -1.) == -2
+""".strip().splitlines()
+
+
+def test_functions_of_gcc(tmp_path):
+    lines = "".join(f"  y[{k}] = {one};\n" for k, one in enumerate(GCC_FUNCTIONS))
+    text = f"""static_assert(__builtin_clrsb(INT_MIN) == 0, "");
+extern "C" __global__ void k(int* y, int n) {{
+  int i; unsigned u; unsigned long long w; long long l; short h; char b[] = "abcdef";
+{lines}}}"""
+    (tmp_path / "x.cu").write_text(text, encoding="utf-8")
+    y = np.zeros(len(GCC_FUNCTIONS), np.int32)
+    module = ck.simulator.RawModule(path=str(tmp_path / "x.cu"))
+    module.get_function("k")((1,), (1,), (y, np.int32(0)))
+    assert [one for one, is_so in zip(GCC_FUNCTIONS, y, strict=True) if is_so != 1] == []
+
+
 @each("header", ["cuda/std/atomic", "cub/block/block_reduce.cuh", "algorithm"])
 def test_an_old_standard(tmp_path, header):
     file = tmp_path / "x.cu"

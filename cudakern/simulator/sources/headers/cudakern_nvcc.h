@@ -132,6 +132,24 @@ constexpr unsigned long long fill(unsigned long long x, int by = 1) {
   return by < 64 ? fill(x | x >> by, 2 * by) : x;
 }
 
+#ifdef __CUDACC_RTC_INT128__
+/// A number that may be negative, of as many bits as a product has.
+struct Signed {
+  unsigned __int128 size;
+  bool is_negative;
+  template <class T>
+  __host__ __device__ Signed(T x) : size(x < 0 ? -(__int128)x : (__int128)x), is_negative(x < 0) {}
+};
+
+/// Store what a type holds of a number; return whether that differs.
+template <class T>
+__host__ __device__ bool store(unsigned __int128 size, bool is_negative, T* result) {
+  *result = (T)(is_negative ? -size : size);
+  Signed stored(*result);
+  return stored.size != size || (size && stored.is_negative != is_negative);
+}
+#endif
+
 }  // namespace cudakern_gcc
 
 #define __typeof__(...) cudakern_gcc::Value<decltype(__VA_ARGS__)>::Type
@@ -157,6 +175,9 @@ CUDAKERN_BITS(, unsigned, 32, __popc, __clz, __ffs)
 CUDAKERN_BITS(l, unsigned long, 64, __popcll, __clzll, __ffsll)
 CUDAKERN_BITS(ll, unsigned long long, 64, __popcll, __clzll, __ffsll)
 #undef CUDAKERN_BITS
+constexpr int __builtin_clrsb(int x) { return __builtin_clz(2u * (x < 0 ? ~x : x) + 1); }
+constexpr int __builtin_clrsbl(long x) { return __builtin_clzl(2ul * (x < 0 ? ~x : x) + 1); }
+constexpr int __builtin_clrsbll(long long x) { return __builtin_clzll(2ull * (x < 0 ? ~x : x) + 1); }
 
 constexpr unsigned short __builtin_bswap16(unsigned short x) { return x << 8 | x >> 8; }
 constexpr unsigned __builtin_bswap32(unsigned x) {
@@ -166,6 +187,45 @@ constexpr unsigned long __builtin_bswap64(unsigned long x) {
   return (unsigned long)__builtin_bswap32(x) << 32 | __builtin_bswap32(x >> 32);
 }
 
+#ifdef __CUDACC_RTC_INT128__
+template <class A, class B, class T>
+__host__ __device__ bool __builtin_add_overflow(A a, B b, T* result) {
+  __int128 sum = (__int128)a + b;
+  return cudakern_gcc::store(sum < 0 ? -sum : sum, sum < 0, result);
+}
+template <class A, class B, class T>
+__host__ __device__ bool __builtin_sub_overflow(A a, B b, T* result) {
+  return __builtin_add_overflow(a, -(__int128)b, result);
+}
+template <class A, class B, class T>
+__host__ __device__ bool __builtin_mul_overflow(A a, B b, T* result) {
+  cudakern_gcc::Signed x(a), y(b);
+  return cudakern_gcc::store(x.size * y.size, x.is_negative != y.is_negative, result);
+}
+#endif
+
+inline __host__ __device__ unsigned long __builtin_strlen(const char* text) {
+  unsigned long n = 0;
+  while (text[n]) ++n;
+  return n;
+}
+inline __host__ __device__ int __builtin_memcmp(const void* a, const void* b, unsigned long n) {
+  const unsigned char *x = (const unsigned char*)a, *y = (const unsigned char*)b;
+  for (; n; --n, ++x, ++y)
+    if (*x != *y) return *x < *y ? -1 : 1;
+  return 0;
+}
+inline __host__ __device__ void* __builtin_memmove(void* to, const void* from, unsigned long n) {
+  char* y = (char*)to;
+  const char* x = (const char*)from;
+  if (y < x)
+    for (unsigned long i = 0; i < n; ++i) y[i] = x[i];
+  else
+    while (n--) y[n] = x[n];
+  return to;
+}
+
+#define __builtin_object_size(pointer, kind) ((kind) < 2 ? ~0UL : 0UL)
 #define __builtin_expect_with_probability(x, value, probability) __builtin_expect(x, value)
 #define __builtin_prefetch(...) ((void)0)
 #define __builtin_offsetof(T, member) ((unsigned long)(&((T*)nullptr)->member))
@@ -183,14 +243,42 @@ constexpr unsigned long __builtin_bswap64(unsigned long x) {
 #define __builtin_huge_valf() __builtin_bit_cast(float, 0x7f800000)
 #define __builtin_inf __builtin_huge_val
 #define __builtin_inff __builtin_huge_valf
+#define __builtin_acos acos
+#define __builtin_acosf acosf
+#define __builtin_acosh acosh
+#define __builtin_acoshf acoshf
+#define __builtin_asin asin
+#define __builtin_asinf asinf
+#define __builtin_asinh asinh
+#define __builtin_asinhf asinhf
+#define __builtin_atan atan
+#define __builtin_atanf atanf
+#define __builtin_atan2 atan2
+#define __builtin_atan2f atan2f
+#define __builtin_atanh atanh
+#define __builtin_atanhf atanhf
+#define __builtin_cbrt cbrt
+#define __builtin_cbrtf cbrtf
 #define __builtin_ceil ceil
 #define __builtin_ceilf ceilf
 #define __builtin_cos cos
 #define __builtin_cosf cosf
+#define __builtin_cosh cosh
+#define __builtin_coshf coshf
+#define __builtin_erf erf
+#define __builtin_erff erff
+#define __builtin_erfc erfc
+#define __builtin_erfcf erfcf
 #define __builtin_exp exp
 #define __builtin_expf expf
+#define __builtin_exp2 exp2
+#define __builtin_exp2f exp2f
+#define __builtin_expm1 expm1
+#define __builtin_expm1f expm1f
 #define __builtin_fabs fabs
 #define __builtin_fabsf fabsf
+#define __builtin_fdim fdim
+#define __builtin_fdimf fdimf
 #define __builtin_floor floor
 #define __builtin_floorf floorf
 #define __builtin_fma fma
@@ -199,22 +287,66 @@ constexpr unsigned long __builtin_bswap64(unsigned long x) {
 #define __builtin_fmaxf fmaxf
 #define __builtin_fmin fmin
 #define __builtin_fminf fminf
+#define __builtin_fmod fmod
+#define __builtin_fmodf fmodf
+#define __builtin_frexp frexp
+#define __builtin_frexpf frexpf
+#define __builtin_hypot hypot
+#define __builtin_hypotf hypotf
+#define __builtin_ilogb ilogb
+#define __builtin_ilogbf ilogbf
+#define __builtin_ldexp ldexp
+#define __builtin_ldexpf ldexpf
+#define __builtin_lgamma lgamma
+#define __builtin_lgammaf lgammaf
+#define __builtin_llrint llrint
+#define __builtin_llrintf llrintf
+#define __builtin_llround llround
+#define __builtin_llroundf llroundf
 #define __builtin_log log
 #define __builtin_logf logf
+#define __builtin_log10 log10
+#define __builtin_log10f log10f
+#define __builtin_log1p log1p
+#define __builtin_log1pf log1pf
+#define __builtin_log2 log2
+#define __builtin_log2f log2f
+#define __builtin_logb logb
+#define __builtin_logbf logbf
+#define __builtin_lrint lrint
+#define __builtin_lrintf lrintf
+#define __builtin_lround lround
+#define __builtin_lroundf lroundf
+#define __builtin_modf modf
+#define __builtin_modff modff
+#define __builtin_nearbyint nearbyint
+#define __builtin_nearbyintf nearbyintf
+#define __builtin_nextafter nextafter
+#define __builtin_nextafterf nextafterf
 #define __builtin_pow pow
 #define __builtin_powf powf
 #define __builtin_powi pow
 #define __builtin_powif powf
+#define __builtin_remainder remainder
+#define __builtin_remainderf remainderf
+#define __builtin_rint rint
+#define __builtin_rintf rintf
 #define __builtin_round round
 #define __builtin_roundf roundf
+#define __builtin_scalbn scalbn
+#define __builtin_scalbnf scalbnf
 #define __builtin_sin sin
 #define __builtin_sinf sinf
+#define __builtin_sinh sinh
+#define __builtin_sinhf sinhf
 #define __builtin_sqrt sqrt
 #define __builtin_sqrtf sqrtf
 #define __builtin_tan tan
 #define __builtin_tanf tanf
 #define __builtin_tanh tanh
 #define __builtin_tanhf tanhf
+#define __builtin_tgamma tgamma
+#define __builtin_tgammaf tgammaf
 #define __builtin_trunc trunc
 #define __builtin_truncf truncf
 #define __builtin_nan(text) __builtin_bit_cast(double, 0x7ff8000000000000)
