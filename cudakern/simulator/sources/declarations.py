@@ -102,10 +102,13 @@ def declarations_of(
             if outline:
                 outline[-1] = Token("{}", outline[-1].start, token.end)
             continue
-        if token.text in {")", "]"} or _holds_names(text, tokens, at, ends, outline):
+        close = ends.get(at, at)
+        if token.text in {")", "]"} or (
+            close > at and _holds_names(text, token, tokens[close + 1 : close + 2], outline)
+        ):
             continue
-        if token.text in _CLOSING:
-            at = ends[at]
+        if close > at:
+            at = close
             token = Token(token.text + tokens[at].text, token.start, tokens[at].end)
         outline.append(token)
         is_call = token.text == "()" and len(outline) == len("()") and outline[0].text in whole
@@ -115,19 +118,15 @@ def declarations_of(
     return result + _make_other(outline)
 
 
-def _holds_names(
-    text: str, tokens: list[Token], at: int, ends: dict[int, int], outline: list[Token]
-) -> bool:
-    """Return whether a token opens brackets around names that are declared, which are no tokens."""
+def _holds_names(text: str, token: Token, after: list[Token], outline: list[Token]) -> bool:
+    """Return whether a bracket is around names that a declaration has, and so no part of it."""
     before = outline[-1].text if outline else ""
-    if tokens[at].text == "[":
-        return before in {"auto", "&"} and _BINDING.match(text, tokens[at].start) is not None
-    return (
-        _POINTER.match(text, tokens[at].start) is not None
-        and any(one.text in {"(", "["} for one in tokens[ends[at] + 1 : ends[at] + 2])
-        and before not in {"", *_ATTRIBUTES}
-        and next((one.text for one in reversed(outline) if one.text in {"=", ","}), ",") == ","
-    )
+    if token.text == "[":
+        return before in {"auto", "&"} and _BINDING.match(text, token.start) is not None
+    is_followed = any(one.text in {"(", "["} for one in after)
+    if not (is_followed and _POINTER.match(text, token.start)) or before in {"", *_ATTRIBUTES}:
+        return False
+    return next((one.text for one in reversed(outline) if one.text in {"=", ","}), ",") == ","
 
 
 def _drop_directives(text: str, tokens: list[Token]) -> list[Token]:

@@ -341,7 +341,7 @@ def _find_names(texts: list[str]) -> list[str] | None:
     if not _STAY.isdisjoint(texts):
         return None
     # These have none; the last is an instance.
-    if "operator" in texts or texts[0] == "static_assert" or "template" in texts[:2]:
+    if "operator" in texts or "static_assert" in texts[:1] or "template" in texts[:2]:
         return []
     if "{}" in texts and is_class(texts[: (end := texts.index("{}"))]):
         name = texts[end - 1]
