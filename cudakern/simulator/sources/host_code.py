@@ -34,7 +34,7 @@ from cudakern.simulator.sources.declarations import (
 from cudakern.simulator.sources.includes import digest_of, includes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from cudakern.simulator.sources.includes import File, Includes
 
@@ -100,6 +100,7 @@ _EXTERN = re.compile(
 _INITIALIZED = re.compile(
     r"^\.(?:visible |weak )?\.?global [^;=]*?([\w$]+)(?:\[[^=]*)? = ([^;]*);", re.MULTILINE
 )
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*")
 _WORD = re.compile(r"\w+")
 _MARKS = frozenset({"__device__", "__constant__", "__shared__", "__managed__", "__global__"})
@@ -144,14 +145,29 @@ def compile_device_code(
         else:
             ptx = result.decode(errors="replace")
             needed = {*_EXTERN.findall(ptx)}.difference(BUILTINS)
+            if rest.leave_out_variables(_find_tables(ptx, needed.union(_ENTRY.findall(ptx)))):
+                continue
             if not needed:
                 return result, log
-            if rest.leave_out_tables(ptx, needed):
-                continue
             names = ", ".join(sorted(needed))
             said = f"error: kernels need {names}, which is host code or not there"
         break
     raise KernelCompileError(first.source, first.options, said, ADVICE.format(stem=path.stem))
+
+
+def holds_kernels(ptx: str) -> bool:
+    """Return whether variables hold addresses of kernels, which only the host can use."""
+    return bool(_find_tables(ptx, _ENTRY.findall(ptx)))
+
+
+def _find_tables(ptx: str, symbols: Iterable[str]) -> set[str]:
+    """Return the names of variables that hold addresses of some symbols."""
+    wanted = {*symbols}
+    return {
+        demangle(match[1]).rpartition("::")[2]
+        for match in _INITIALIZED.finditer(ptx)
+        if not wanted.isdisjoint(_SYMBOL.findall(match[2]))
+    }
 
 
 def _sort_errors(log: str, of_kernels: Collection[str]) -> str:
@@ -224,7 +240,7 @@ class _Rest:
         for kinds in ({"function", "other"}, {"class"}):
             done = [self._leave_out_of(name, some, kinds) for name, some in errors.items()]
             if is_less := any(done):
-                self._leave_out_variables(self._hidden, "extern")
+                self.leave_out_variables(self._hidden, "extern")
                 break
         unknown = self.of_kernels.intersection(_NO_MEMBER.findall(log))
         if unknown and not self._needs_standard:
@@ -233,16 +249,7 @@ class _Rest:
             return True
         return is_less
 
-    def leave_out_tables(self, ptx: str, needed: set[str]) -> bool:
-        """Leave out variables that hold addresses of host code; return whether there were any."""
-        names = {
-            demangle(match[1]).rpartition("::")[2]
-            for match in _INITIALIZED.finditer(ptx)
-            if not needed.isdisjoint(_SYMBOL.findall(match[2]))
-        }
-        return self._leave_out_variables(names)
-
-    def _leave_out_variables(self, names: set[str], word: str = "") -> bool:
+    def leave_out_variables(self, names: set[str], word: str = "") -> bool:
         """Leave out the variables with some names, whose declarations may need to have a word."""
         done = False
         for file in self._files.values() if names else ():

@@ -172,7 +172,11 @@ def _compile_file(
         return nvrtc.compile(replace(other, texts=tuple(headers.items())))
 
     try:
-        return nvrtc.compile(program)
+        whole = nvrtc.compile(program)
+        if not host_code.holds_kernels(whole[0].decode(errors="replace")):
+            return whole
+        log = "error: variables must not hold addresses of kernels"
+        first = KernelCompileError(code.source, program.options, log)
     except KernelCompileError as error:
         first = error
     try:

@@ -154,6 +154,8 @@ ON_ONE_LINE = (
     f"/* \u00fc */\tstd::vector<int> v; {SEVEN} std::string s;\r\n",
     f"namespace {{ std::vector<int> v; {SEVEN} void f() {{ abort(); }} int a = (int)v.size(); }}",
     f"{SEVEN} int main() {{ k<<<1, 1>>>(nullptr); }}",
+    f"{SEVEN} void (*p)(int*) = k, (*t[])(int*) = {{k, nullptr}};",
+    f"{SEVEN} struct {{ int n; void (*p)(int*); }} t[] = {{{{1, k}}}}; int main() {{ abort(); }}",
     "struct A { std::string s; }; __global__ void k(int* x) { *x = sizeof(int) + 3; }",
 )
 
