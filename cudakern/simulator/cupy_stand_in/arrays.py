@@ -422,11 +422,12 @@ for _name, _ufunc in (("add", np.add), ("max", np.maximum), ("min", np.minimum))
     setattr(ndarray, f"scatter_{_name}", _scatter_with(_ufunc))
 
 
-def make_empty(shape: Any, dtype: DTypeLike = float, order: str = "C") -> ndarray:
+def make_empty(shape: Any, dtype: DTypeLike = float, order: str | None = "C") -> ndarray:
     """Return a new array whose elements count as unwritten."""
-    if order not in {"C", "F"}:
+    if order not in {"C", "F", "c", "f", None}:
         message = f"order must be C or F; got {order!r}"
         raise ValueError(message)
+    order = (order or "C").upper()
     require_integers("empty", shape)
     require_new(np.dtype(dtype))
     sizes = tuple(map(int, shape)) if np.ndim(shape) else (int(shape),)
