@@ -150,7 +150,8 @@ def installed(*specifiers: str) -> bool:
     for specifier in specifiers:
         wanted = requirements.Requirement(specifier)
         try:
-            version = metadata.version(wanted.name)
+            is_here = wanted.name == "cupy"
+            version = MODULES["cupy"].__version__ if is_here else metadata.version(wanted.name)
         except metadata.PackageNotFoundError:
             return False
         if not wanted.specifier.contains(version, prereleases=True):

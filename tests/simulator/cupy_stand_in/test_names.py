@@ -184,6 +184,10 @@ class TestMore(unittest.TestCase):
     def test_error_passes(self, xp):
         xp.zeros(3).reshape(2, 2)
 
+    @testing.with_requires("cupy>=13", "numpy>=1.20")
+    def test_requirement_fails(self):
+        assert False
+
     @testing.with_requires("numpy>=100")
     def test_skips(self):
         assert False
