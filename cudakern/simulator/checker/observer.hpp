@@ -449,9 +449,8 @@ void end_copy(Worker* w, Thread* self, const Copy& copy, bool detached) {
         cell->latest_read = LatestReadTag(tag(a));
       }
     });
-    each_marked(access_by(w, self, copy, kWrites), [tag](const Access& a, Cell* cell) {
-      cell->write = WriteTag(tag(a));
-    });
+    each_marked(access_by(w, self, copy, kWrites),
+                [tag](const Access& a, Cell* cell) { cell->write = WriteTag(tag(a)); });
     if (copy.undefined) {
       copy_undefined(w, self, copy);
     }

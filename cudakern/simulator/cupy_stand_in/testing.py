@@ -59,7 +59,10 @@ def shaped_linspace(
 ) -> Any:
     """Return an array of numbers at equal distances."""
     kind = np.dtype(dtype).kind
-    start, stop = max(start, 0) if kind in "bu" else start, min(stop, 1) if kind == "b" else stop
+    start, stop = (
+        max(start, 0) if kind in {"b", "u"} else start,
+        min(stop, 1) if kind == "b" else stop,
+    )
     values = np.linspace(start, stop, np.prod(shape, dtype=int))
     return (xp or MODULES["cupy"]).array(values.astype(dtype).reshape(shape))
 

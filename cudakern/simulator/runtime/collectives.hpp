@@ -43,8 +43,7 @@ inline bool release_converged(Worker* w, bool forced) {
     if (leader == nullptr || (wait && !forced)) continue;
     unsigned mask = 0;
     for (const unsigned i : SetBits{warp}) {
-      const bool here =
-          lanes[i].state == State::kConverge && lanes[i].site == leader->site;
+      const bool here = lanes[i].state == State::kConverge && lanes[i].site == leader->site;
       mask |= here ? 1u << i : 0u;
     }
     for (const unsigned i : SetBits{mask}) {

@@ -158,8 +158,8 @@ __builtin_mul_overflow(1ll << 62, 2, &l) && l == LLONG_MIN
 __builtin_clrsb(0) == 31 && __builtin_clrsb(-1) == 31 && __builtin_clrsb(INT_MIN) == 0
 __builtin_clrsbl(-3) == 61 && __builtin_clrsbll(1) == 62
 __builtin_strlen(b) == 6 && __builtin_object_size(b + n, 2) == 0
-__builtin_memcmp(b, "abd", 3) < 0 && __builtin_memcmp("\\xff", b, 1) > 0
-__builtin_memcmp(b, "abd", 2) == 0
+__builtin_memcmp(b, "abz", 3) < 0 && __builtin_memcmp("\\xff", b, 1) > 0
+__builtin_memcmp(b, "abz", 2) == 0
 __builtin_memmove(b + 1, b, 3) == b + 1 && __builtin_memcmp(b, "aabcef", 7) == 0
 __builtin_memmove(b, b + 1, 3) == b && __builtin_memcmp(b, "abccef", 7) == 0
 __builtin_rint(n + 2.5) == 2 && __builtin_lround(n + 2.5) == 3 && __builtin_exp2f(n + 3) == 8
