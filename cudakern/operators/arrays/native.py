@@ -224,7 +224,7 @@ def copy_to_device(operator: str, name: str, array: Array, device: int) -> Array
     memory = (ctypes.c_uint8 * layout_of(array, address).span[1]).from_address(address)
     with use_device(device):  # bytes, since CuPy does not take all dtypes
         cupy = _cupy()
-        copy = cupy.asarray(np.frombuffer(memory, np.uint8))
+        copy = cupy.asarray(np.frombuffer(memoryview(memory), np.uint8))
         return cupy.ndarray(array.shape, array.dtype, copy.data, array.strides)
 
 

@@ -390,7 +390,8 @@ def _special(name: str) -> Any:
             _require_device(f"{type(self).__name__}.{name}", (), args, {})
         passed, keywords = _unwrapped((self, *args), {})
         result = compute(method, passed, keywords)
-        if name in {"__mul__", "__rmul__"} and _is_sparse(result) and result.format == "coo":
+        is_product = name in {"__mul__", "__rmul__"} and _is_sparse(result)
+        if is_product and result.format == "coo":  # codespell:ignore coo
             result = result.asformat(self._object.format)
         return result if name == "__repr__" or result is NotImplemented else wrap(result)
 
