@@ -460,6 +460,11 @@ def _outcome(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         return None, error
 
 
+def _module(name: str) -> Any:
+    """Return a module, at once if it is there, as tests ask for it many times."""
+    return sys.modules.get(name) or load(name)
+
+
 def _compare_both(
     compare: Callable[[Any, Any], None],
     name: str,
@@ -476,7 +481,7 @@ def _compare_both(
         def run(*args: Any, **kwargs: Any) -> None:
             outcomes = []
             for side in (0, 1):
-                given = {key: load(pair[side]) for key, pair in wanted.items()}
+                given = {key: _module(pair[side]) for key, pair in wanted.items()}
                 outcomes.append(_outcome(partial(test, *args, **kwargs, **given)))
             (mine, error), (exact, other) = outcomes
             if error is None and other is None:
@@ -521,8 +526,8 @@ def _as_arrays(mine: Any, exact: Any, sp_name: str | None, same_format: bool) ->
     """Return results as two arrays; raise AssertionError unless they are of the same kind."""
     own = MODULES["cupy"].ndarray
     both, types = (mine, exact), (type(mine), type(exact))
-    if sp_name and load("cupyx.scipy.sparse").issparse(mine):
-        _require(load("scipy.sparse").issparse(exact), "a sparse matrix of each", *types)
+    if sp_name and _module("cupyx.scipy.sparse").issparse(mine):
+        _require(_module("scipy.sparse").issparse(exact), "a sparse matrix of each", *types)
         _require(not same_format or mine.format == exact.format, "one format", *both)
         return mine.toarray(), exact.toarray()
     if isinstance(mine, own):
