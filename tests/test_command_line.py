@@ -211,7 +211,7 @@ WRONG = {
     "warmup --jobs -1": "argument --jobs: must be an integer of at least 1; got '-1'",
     "warmup --jobs all": "argument --jobs: must be an integer of at least 1; got 'all'",
     "warmup --arch": "error: argument --arch: expected at least one argument",
-    "check --seeds a,b script.py": "argument --seeds: must be integers separated by commas; got",
+    "check --seeds a,b script.py": "argument --seeds: must be integers of at least 0, separated by",
 }
 
 

@@ -212,8 +212,11 @@ _LOOPS = """
         gammaincinv wright_bessel
     ed,f,d: erf erfc erfcx expit log_expit log_ndtr logit ndtr
     id,d: yn
+    ld,ed,f,d: beta betaln cbrt cosdg cosm1 cotdg exp10 exp2 gammaln gammasgn i0 i0e i1 i1e j0 j1
+        k0 k0e k1 k1e radian sindg tandg y0 y1 zetac
+    ld,ed,f,d,F,D: digamma expm1 gamma log1p loggamma psi rgamma xlog1py xlogy
 """
-#: Functions of `special` that compute in other types in SciPy, with the types of arguments that
+#: Functions of `special` that compute in other types in some SciPy, with the types of arguments that
 #: CuPy takes, then that which it computes in.
 LOOPS = {
     name: [(types[0], types[-1]) for types in loops.split(",")]

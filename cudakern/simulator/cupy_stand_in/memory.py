@@ -214,8 +214,8 @@ class PinnedMemory:
 
     def __init__(self, size: int, flags: int = 0) -> None:
         del flags
-        self.bytes = np.zeros(size, np.uint8)
-        self.size, self.ptr = size, address_of(self.bytes)
+        self.bytes = bytearray(size)  # no array's, which would be a device's
+        self.size, self.ptr = size, address_of(np.ndarray(size, np.uint8, self.bytes))
 
     def __int__(self) -> int:
         return self.ptr

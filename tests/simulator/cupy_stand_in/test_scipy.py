@@ -343,6 +343,7 @@ FROM_THE_HOST = (
 )
 
 
+@pytest.mark.filterwarnings(r"ignore:.\w*distance\w*. is deprecated")
 @each("call", FROM_THE_HOST)
 def test_arrays_of_the_host_that_are_taken(call):
     with ck.simulator.in_place_of_cupy() as cp:
