@@ -216,8 +216,8 @@ _LOOPS = """
         k0 k0e k1 k1e radian sindg tandg y0 y1 zetac
     ld,ed,f,d,F,D: digamma expm1 gamma log1p loggamma psi rgamma xlog1py xlogy
 """
-#: Functions of `special` that compute in other types in some SciPy, with the types of arguments that
-#: CuPy takes, then that which it computes in.
+#: Functions of `special` that compute in other types in some SciPy, with the types of arguments
+#: that CuPy takes, then that which it computes in.
 LOOPS = {
     name: [(types[0], types[-1]) for types in loops.split(",")]
     for loops, functions in _by_key(_LOOPS)
