@@ -291,7 +291,7 @@ class _Recorder(CheckReport):
 
     def refuse(self, name: str, file: str, line: int) -> None:
         """Take note of a name of CuPy that the script asked for in vain."""
-        is_of_others = is_foreign(Path(file)) and "cupy" not in read_file(file)  # as of debuggers
+        is_of_others = is_foreign(file) and "cupy" not in read_file(file)  # as of debuggers
         if (name, file, line) not in self._refused and not is_of_others:
             self._refused[name, file, line] = None
             self.write(Report(refused=((name, (file, line)),)))

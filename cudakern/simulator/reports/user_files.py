@@ -156,7 +156,8 @@ def _find_alike(kernel: list[str], k: int, lines: list[str]) -> int:
 
 
 def _likeness(line: str, other: str) -> float:
-    return SequenceMatcher(None, line, other.strip()).ratio()
+    matcher = SequenceMatcher(None, line, other.strip())
+    return matcher.ratio() if matcher.real_quick_ratio() >= _SLIGHTLY_ALIKE else 0.0
 
 
 def _list_callers(error: Exception | None) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _list_callers(error: Exception | None) -> Iterator[str]:
         file = frame.f_code.co_filename
         if file.startswith("<") and name_cell(file) == file:  # made by exec, as of a doctest
             file = str(frame.f_globals.get("__file__", file))
-        if i == 0 or not is_foreign(Path(file)):
+        if i == 0 or not is_foreign(file):
             yield file
 
 
@@ -184,7 +185,7 @@ def _list_imported() -> Iterator[str]:
     yield from (file for file in [*linecache.cache][::-1] if name_cell(file) != file)
     for module in [*sys.modules.values()]:
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and not is_foreign(Path(file)):
+        if isinstance(file, str) and file.endswith(".py") and not is_foreign(file):
             yield file
 
 
@@ -199,8 +200,10 @@ def _list_below() -> Iterator[str]:
         yield from map(str, named)
 
 
-def is_foreign(path: Path) -> bool:
+@lru_cache(maxsize=4096)
+def is_foreign(file: str) -> bool:
     """Return whether a file is one of this package, of Python, or of another installed package."""
+    path = Path(file)
     is_installed = not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
     return is_installed or path.is_relative_to(_PACKAGE) or path.is_relative_to(_LIBRARY)
 
@@ -307,7 +310,7 @@ def _read_plain(file: str) -> str:
     return _unescape(read_file(file))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _unescape(text: str) -> str:
     """Return a text without what strings and f-strings of Python escape characters with."""
     return text.replace("\\", "").replace("{{", "{").replace("}}", "}")
@@ -323,7 +326,7 @@ def read_file(file: str) -> str:
         return "" if name_cell(file) == file else "".join(linecache.getlines(file))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _read_at(path: Path, _: int) -> str:
     """Return the text of a file as it was at a time."""
     return path.read_text(encoding="utf-8", errors="replace")
