@@ -107,16 +107,9 @@ def seterr(
 
 
 @contextmanager
-def errstate(
-    *,
-    divide: None = None,
-    over: None = None,
-    under: None = None,
-    invalid: None = None,
-    linalg: str | None = None,
-) -> Iterator[None]:
-    """Set what errors do inside of a block."""
-    before = seterr(divide=divide, over=over, under=under, invalid=invalid, linalg=linalg)
+def errstate(**errors: Any) -> Iterator[None]:
+    """Set what errors do inside of a block, as `seterr`."""
+    before = seterr(**errors)
     try:
         yield
     finally:

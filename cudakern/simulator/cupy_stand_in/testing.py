@@ -59,10 +59,8 @@ def shaped_linspace(
 ) -> Any:
     """Return an array of numbers at equal distances."""
     kind = np.dtype(dtype).kind
-    start, stop = (
-        max(start, 0) if kind in {"b", "u"} else start,
-        min(stop, 1) if kind == "b" else stop,
-    )
+    start = max(start, 0) if kind in {"b", "u"} else start
+    stop = min(stop, 1) if kind == "b" else stop
     values = np.linspace(start, stop, np.prod(shape, dtype=int))
     return (xp or MODULES["cupy"]).array(values.astype(dtype).reshape(shape))
 
@@ -238,9 +236,13 @@ def for_dtypes(dtypes: Iterable[Any], name: str = "dtype") -> Decorator:
     return _loop([name], [[np.dtype(dtype).type] for dtype in dtypes])
 
 
+def _int_dtypes(no_bool: bool) -> tuple[Any, ...]:
+    return (*_SIGNED, *_UNSIGNED, *(() if no_bool else (np.bool_,)))
+
+
 def _all_dtypes(no_float16: bool, no_bool: bool, no_complex: bool) -> tuple[Any, ...]:
-    halves, truths = () if no_float16 else (np.float16,), () if no_bool else (np.bool_,)
-    return (*_FLOATS, *halves, *_SIGNED, *_UNSIGNED, *truths, *(() if no_complex else _COMPLEX))
+    halves = () if no_float16 else (np.float16,)
+    return (*_FLOATS, *halves, *_int_dtypes(no_bool), *(() if no_complex else _COMPLEX))
 
 
 def for_all_dtypes(
@@ -257,7 +259,7 @@ def for_float_dtypes(name: str = "dtype", no_float16: bool = False) -> Decorator
 
 def for_int_dtypes(name: str = "dtype", no_bool: bool = False) -> Decorator:
     """Return a decorator that calls a test with each integer dtype."""
-    return for_dtypes((*_SIGNED, *_UNSIGNED, *(() if no_bool else (np.bool_,))), name)
+    return for_dtypes(_int_dtypes(no_bool), name)
 
 
 def for_signed_dtypes(name: str = "dtype") -> Decorator:
@@ -304,8 +306,7 @@ def for_int_dtypes_combination(
     names: Sequence[str] = ("dtype",), no_bool: bool = False, full: bool | None = None
 ) -> Decorator:
     """Return a decorator that calls a test with integer dtypes for several arguments."""
-    types = (*_SIGNED, *_UNSIGNED, *(() if no_bool else (np.bool_,)))
-    return for_dtypes_combination(types, names, full)
+    return for_dtypes_combination(_int_dtypes(no_bool), names, full)
 
 
 def for_signed_dtypes_combination(

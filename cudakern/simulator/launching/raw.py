@@ -57,8 +57,8 @@ _PLAIN_TEXT = "must be text that UTF-8 can hold, without NUL"
 _LOADER = ModuleLoader()
 #: Characters of parameters or names that are shown at most.
 _MOST_SHOWN = 300
-#: What PTX was made for.
 _COMMENT_OR_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+#: What PTX was made for.
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 #: Attributes of kernels that a program has set: by PTX, symbol and name. As with CUDA, all kernels
 #: of this process that are the same function of the same module share them.

@@ -25,7 +25,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()  # what was not checked to the end
     kernels: tuple[KernelTraffic, ...] | None = None  # of a report of traffic
-    checked: Mapping[str, int] = field(default_factory=dict)  # launches by kernels, likewise
+    checked: Mapping[str, int] = field(default_factory=dict)  # launches by kernels, counted alike
     script: str = ""  # that made the launches, if a command ran it
     seeds: tuple[int, ...] = ()  # of all runs, if there were several
     #: Names of CuPy that the stand-in lacks and that a script went on without; where it asked.

@@ -15,7 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from difflib import SequenceMatcher, get_close_matches
 from enum import Enum, auto
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from traceback import walk_stack, walk_tb
@@ -26,7 +26,7 @@ from cudakern.simulator.sources.source_lines import SourceLine, describe_stack
 from cudakern.simulator.sources.source_texts import find_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from cudakern.simulator.sources.source_texts import Sources
 
@@ -91,8 +91,11 @@ class Origins:
         near = [*dict.fromkeys((*_list_callers(self._error), *self.files))]
         found = _find_in(self._homes.get(text, ()), kernel, source[1], _Need.EITHER)
         # A copy anywhere comes before a text that is alike, which may be another version.
+        others = (_list_imported, partial(_list_beside, near), _list_below)
+        groups: list[Callable[[], Iterable[str]]] = [near.copy]
+        groups += [cache(lambda of=of: [*of()]) for of in others]  # listed once at most
         for need in (_Need.BOTH, _Need.MOST):
-            for list_files in (near.copy, _list_imported, partial(_list_beside, near), _list_below):
+            for list_files in groups:
                 found = found or _find_in(list_files(), kernel, source[1], need)
         # A text that is made of many parts may have few lines that stand in a file.
         found = found or _find_in(near, kernel, source[1], _Need.EITHER)
@@ -103,10 +106,15 @@ class Origins:
 
 
 class _Need(Enum):
-    """What makes a line of a file that of a kernel: that it is the same, and its neighbours are."""
+    """What makes a line of a file that of a kernel.
+
+    It is the same line, and more than half of its neighbours are there or those without a gap; or
+    three quarters of them are, for a template that is filled in changes lines; or one is enough:
+    the same line, or half of the neighbours.
+    """
 
     BOTH = auto()
-    MOST = auto()  # three quarters of the neighbours; a template that is filled in changes lines
+    MOST = auto()
     EITHER = auto()
 
 

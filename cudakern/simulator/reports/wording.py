@@ -99,7 +99,7 @@ def _add_origins(finding: Finding, origins: Origins) -> Finding:
 def _without_followers(findings: list[ctypes.Structure]) -> list[ctypes.Structure]:
     """Leave out what follows from another finding.
 
-    That are all accesses but the first to memory that the same address leads to; and, as a read
+    Those are all accesses but the first to memory that the same address leads to; and, as a read
     out of bounds gives zeros, those near address 0 after such a read of an address.
     """
     if any(_reads_address_outside(raw) for raw in findings):

@@ -116,8 +116,8 @@ inline void carry_out_copy(Worker* w, Thread* thread, const Copy& copy, bool det
   }
 }
 
-/// Has those copies of a thread happen for which `due` holds, in order. It waits for them itself
-/// unless they are `detached`, and then count with the time when they began.
+/// Has those copies of a thread happen for which `due` holds, in order. The thread waits for
+/// them itself, unless they are `detached`: then they count with the time when they began.
 template <typename Due>
 inline void carry_out_copies(Worker* w, Thread* thread, bool detached, Due due) {
   Copies* copies = &thread->copies;
