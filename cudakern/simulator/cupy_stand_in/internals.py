@@ -107,9 +107,16 @@ def seterr(
 
 
 @contextmanager
-def errstate(**errors: Any) -> Iterator[None]:
+def errstate(
+    *,
+    divide: None = None,
+    over: None = None,
+    under: None = None,
+    invalid: None = None,
+    linalg: str | None = None,
+) -> Iterator[None]:
     """Set what errors do inside of a block, as `seterr`."""
-    before = seterr(**errors)
+    before = seterr(divide=divide, over=over, under=under, invalid=invalid, linalg=linalg)
     try:
         yield
     finally:
