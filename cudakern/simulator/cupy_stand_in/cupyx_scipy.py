@@ -169,6 +169,7 @@ _FROM_HOST = """
     poles: place_poles
     structure: grey_dilation label
     worN: freqs freqs_zpk
+    x: fftshift ifftshift
     xi: interpn
     z1: symiirorder1
     zi: lfilter
@@ -178,6 +179,8 @@ FROM_HOST: dict[str, set[str]] = {}
 for _parameter, _functions in _by_key(_FROM_HOST):
     for _name in _functions:
         FROM_HOST.setdefault(_name, set()).add(_parameter)
+#: Modules whose functions take no list as their first argument, unless `FROM_HOST` has it.
+_NO_LISTS = {"fft", "fftpack", "ndimage", "special", "stats"}
 #: Order of arguments in CuPy, of functions that have another in SciPy.
 _ORDERS = {
     "firwin2": "numtaps freq gain nfreqs window nyq antisymmetric fs",
@@ -460,12 +463,16 @@ def _require_device(
     owner: str, names: Any, args: Any, kwargs: dict[str, Any], *, of_host: bool = False
 ) -> None:
     """Raise TypeError for arrays of the host where CuPy takes none, also in lists."""
-    allowed = {*_NUMBERS.split(), *FROM_HOST.get(owner.rpartition(".")[2], ())}
+    module, _, function = owner.rpartition(".")
+    allowed = {*_NUMBERS.split(), *FROM_HOST.get(function, ())}
     if "*" in allowed:
         return
     for name, value in (*zip_longest(names[: len(args)], args), *kwargs.items()):
-        if name not in allowed:
-            _require_no_host(f"{ROOT}.{owner}", value, of_host=of_host)
+        if name in allowed:
+            continue
+        if module in _NO_LISTS and name == next(iter(names), None):
+            require_device(f"{ROOT}.{owner}", value)
+        _require_no_host(f"{ROOT}.{owner}", value, of_host=of_host)
 
 
 def _require_no_host(owner: str, value: Any, *, of_host: bool) -> None:
