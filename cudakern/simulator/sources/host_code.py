@@ -191,6 +191,7 @@ class _Rest:
         self._whole = frozenset(name for name, body in macros if body.rstrip().endswith(("}", ";")))
         self.of_kernels: set[str] = set()  # lines of the last errors that lie in device code
         self._hidden: set[str] = set()  # names of variables and types that have been left out
+        self._emptied: set[str] = set()  # names of classes that have lost all else
         self._needs_standard = _ALL_STANDARD in includes.others
 
     @property
@@ -301,9 +302,13 @@ class _Rest:
         for one in sorted(wanted, key=attrgetter("start"), reverse=True):
             is_kernel = any(one.start <= at < one.end for at in kernels)
             names = _find_names(one.texts) if one.kind == "other" else []
+            if names is None and not self._emptied.isdisjoint(_find_owners(one.texts)):
+                names = []  # a member of such a class
             if is_kernel or names is None:
                 continue
             self._hidden.update(names)
+            if one.kind == "class":
+                self._emptied.update(_find_class_name(one.texts))
             hidden = " ".join(f"namespace {name} {{}}" for name in names)
             start = one.start if one.kind == "other" else one.body
             defined = _DEFINED_INSIDE if one.is_member else _DEFINED
@@ -370,6 +375,30 @@ def _find_names(texts: list[str]) -> list[str] | None:
             is_open |= text == ","
             is_value = text != "," and (is_value or text == "=")
     return None if depth or not names else [name for name in names if name]
+
+
+def _find_class_name(texts: list[str]) -> list[str]:
+    """Return the name of a class, if it has one."""
+    behind = next(k for k, text in enumerate(texts, 1) if text in CLASS_KEYS)
+    return [text for text in texts[behind : behind + 1] if text.isidentifier()]
+
+
+def _find_owners(texts: list[str]) -> list[str]:
+    """Return the names that qualify the first name that is declared, without arguments."""
+    names: list[str] = []
+    depth, is_name = 0, True
+    ends = {"operator", "()", "=", "{}", "[]", ";"}
+    end = next((k + (text == "operator") for k, text in enumerate(texts) if text in ends), None)
+    for text in reversed(texts[:end]):
+        depth += (text == ">") - (text == "<")
+        if depth or text in {"<", "~"}:
+            continue
+        if is_name:
+            names.append(text)
+        elif text != "::":
+            break
+        is_name = not is_name
+    return names[1:]
 
 
 def _is_of_template(texts: list[str]) -> bool:

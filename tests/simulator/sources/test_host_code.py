@@ -55,6 +55,13 @@ HOST_CODE = {
     "memory": "struct A { void* operator new(size_t n) { abort(); } };\n"
     "struct B : A { static inline int f() { return rand(); } }; void f() { new B; B::f(); }",
     "spliced code": 'int f(int x) {\n  return x + 1 + \\\n    atoi("2"); \\ \r\n}',
+    "specialised": "struct A { std::string a; template <class T> T get(int) const; };\n"
+    "template <> inline bool A::get<bool>(int) const { return a.empty(); }\n"
+    "namespace b { template <class T> struct C { std::string c; C(); void f() const; }; }\n"
+    "template <> b::C<int>::C() { abort(); }\ntemplate <> void b::C<int>::f() const;\n"
+    "template <class T> struct D { std::string d; D& operator+(T); ~D(); static int n[2]; };\n"
+    "template <> D<int>& D<int>::operator+(int) { return *this; }\n"
+    "template <> D<int>::~D() {}\ntemplate <> int D<int>::n[2] = {1, 2};",
     "extern": "extern std::vector<int> a, b;\nnamespace c { extern std::string d[2]; }\n"
     "extern int e;\nstd::vector<int> a = {1}, b;\nint e = rand();\n"
     "namespace c { std::string d[2]; }",
