@@ -179,7 +179,8 @@ FROM_HOST: dict[str, set[str]] = {}
 for _parameter, _functions in _by_key(_FROM_HOST):
     for _name in _functions:
         FROM_HOST.setdefault(_name, set()).add(_parameter)
-#: Modules whose functions take no list as their first argument, unless `FROM_HOST` has it.
+#: Modules whose functions take no list as their first argument, unless `FROM_HOST` has it, and
+#: whose ufuncs take none at all.
 _NO_LISTS = {"fft", "fftpack", "ndimage", "special", "stats"}
 #: Order of arguments in CuPy, of functions that have another in SciPy.
 _ORDERS = {
@@ -462,7 +463,10 @@ def _require_sparse(made: Any) -> None:
 def _require_device(
     owner: str, names: Any, args: Any, kwargs: dict[str, Any], *, of_host: bool = False
 ) -> None:
-    """Raise TypeError for arrays of the host where CuPy takes none, also in lists."""
+    """Raise TypeError for arrays of the host, also in lists, and for lists where CuPy takes none.
+
+    ``names`` are those of the arguments, none of a ufunc.
+    """
     module, _, function = owner.rpartition(".")
     allowed = {*_NUMBERS.split(), *FROM_HOST.get(function, ())}
     if "*" in allowed:
@@ -470,7 +474,7 @@ def _require_device(
     for name, value in (*zip_longest(names[: len(args)], args), *kwargs.items()):
         if name in allowed:
             continue
-        if module in _NO_LISTS and name == next(iter(names), None):
+        if module in _NO_LISTS and name in {None, *names[:1]}:
             require_device(f"{ROOT}.{owner}", value)
         _require_no_host(f"{ROOT}.{owner}", value, of_host=of_host)
 
@@ -564,9 +568,6 @@ def _hand_on(
         if not from_host:
             names = _names(function)[0] if module in NAMES else ()
             _require_device(owner, names, args, kwargs)
-        if isinstance(function, np.ufunc):
-            for value in args:
-                require_device(f"{ROOT}.{owner}", value)
         result = compute(computed, *_unwrapped(args, kwargs))
         return result if isinstance(result, Wrapped | ndarray) else wrap(result)
 

@@ -308,7 +308,8 @@ class _Rest:
                 continue
             self._hidden.update(names)
             if one.kind == "class":
-                self._emptied.update(_find_class_name(one.texts))
+                pairs = pairwise(one.texts)
+                self._emptied.add(next(name for key, name in pairs if key in CLASS_KEYS))
             hidden = " ".join(f"namespace {name} {{}}" for name in names)
             start = one.start if one.kind == "other" else one.body
             defined = _DEFINED_INSIDE if one.is_member else _DEFINED
@@ -375,12 +376,6 @@ def _find_names(texts: list[str]) -> list[str] | None:
             is_open |= text == ","
             is_value = text != "," and (is_value or text == "=")
     return None if depth or not names else [name for name in names if name]
-
-
-def _find_class_name(texts: list[str]) -> list[str]:
-    """Return the name of a class, if it has one."""
-    behind = next(k for k, text in enumerate(texts, 1) if text in CLASS_KEYS)
-    return [text for text in texts[behind : behind + 1] if text.isidentifier()]
 
 
 def _find_owners(texts: list[str]) -> list[str]:
