@@ -72,6 +72,7 @@ LOCKS = {
     "cuda12": Lock(("cuda12", "dask", "lint", "profile", "test")),
     "cuda13": Lock(("cuda13", "dask", "lint", "profile", "test")),
     "interop": Lock(("cuda13", "interop", "test"), BUILD + TORCH),
+    "docs": Lock(("docs",)),
     "lowest": Lock(("cuda12", "test"), resolution="lowest-direct"),
     **{f"nvrtc-{version}": nvrtc(version) for version in PROJECT["tool"]["cudakern"]["nvrtc"]},
 }

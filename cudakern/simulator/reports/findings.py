@@ -90,13 +90,13 @@ class Finding:
     access : str
         A read, a write or an atomic update; empty if no memory is accessed.
     column : int or None
-        Where the line of `source` indexes the array, from 1. If it does not, where its statement
+        Where the line of ``source`` indexes the array, from 1. If it does not, where its statement
         begins, if the compiler says so; NVRTC does for the first statement of a line.
     threads : int
         How many threads did so, including this one. All findings of a launch count a million of
         them at most.
     code : str
-        The text of the line of `source`; empty if it is not known.
+        The text of the line of ``source``; empty if it is not known.
     other : OtherAccess or None
         The other access of a race, if it is one; where an undefined value is used, if elsewhere.
     library : str
@@ -104,7 +104,7 @@ class Finding:
     name : str
         What the kernel's text calls the array; empty if that is not known.
     origin : (str, int) or None
-        File and line of the user's own that `source` is, if the kernel is a string there and was
+        File and line of the user's own that ``source`` is, if the kernel is a string there and was
         found.
     seeds : tuple of int
         The seeds of the runs that have it, in reports of several runs; otherwise empty.

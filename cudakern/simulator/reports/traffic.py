@@ -129,7 +129,7 @@ class LineTraffic(Requests):
     returns : bool
         Whether something uses the result of an atomic. If not, a GPU has a cheaper instruction.
     origin : (str, int) or None
-        File and line of the user's own that `source` is, as in `Finding`.
+        File and line of the user's own that ``source`` is, as in `Finding`.
     neighbours : int
         Pairs of neighbouring lanes that access it together.
     strides : dict of int to int
