@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ myst_heading_anchors = 4  # as GitHub makes them
 
 autosummary_generate = False  # numpydoc brings it
 autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # the docstrings say more
 numpydoc_show_class_members = False
@@ -62,7 +64,13 @@ html_theme_options = {"navigation_with_keys": True}
 copybutton_prompt_text = "$ "
 
 
+def signature(_: Sphinx, __: str, ___: str, value: object, *____: object) -> tuple[str, str] | None:
+    """Leave out the parameters of enumerations, whose values are what counts."""
+    return ("", "") if isinstance(value, enum.EnumType) else None
+
+
 def setup(app: Sphinx) -> None:
-    """Have Sphinx link the names in the pages."""
+    """Have Sphinx link the names in the pages, and show enumerations as such."""
+    app.connect("autodoc-process-signature", signature)
     app.connect("missing-reference", names.leave, priority=900)
     app.add_transform(names.LinkNames)

@@ -55,6 +55,8 @@ KINDS = {
 }
 
 
+#: Values of enumerations have no docstrings, and their docstrings have these attributes.
+MEMBERS = "   :undoc-members:\n   :exclude-members: bits, itemsize, label\n"
 #: A link to another file, and to which part of it.
 _LINK = re.compile(r"(?<=\]\()(?!https:)([^)\s#]+)(#[^)\s]*)?(?=\))")
 
@@ -87,7 +89,8 @@ def write_module(module: ModuleType, folder: Path) -> None:
             first = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
             text.append(f"- [`{name}`]({path}.md): {first}")
             directive = "autofunction" if inspect.isfunction(value) else "autoclass"
-            own = f"# `{path}`\n\n```{{eval-rst}}\n.. {directive}:: {path}\n```\n"
+            members = MEMBERS if heading == "Enumerations" else ""
+            own = f"# `{path}`\n\n```{{eval-rst}}\n.. {directive}:: {path}\n{members}```\n"
             (folder / f"{path}.md").write_text(own, encoding="utf-8")
         entries = [f"{name} <{module.__name__}.{name}>" for name in names]
         text += ["", *contents(*entries)]
