@@ -67,11 +67,9 @@ class Timing:
 
     def over(self, faster: Timing) -> Ratio:
         """Return how many times as long this takes as another; below 1 it is faster."""
-        return Ratio(
-            self.median_us / faster.median_us,
-            self.p10_us / faster.p90_us,
-            self.p90_us / faster.p10_us,
-        )
+        # A time that is the difference of two may be below zero at its 10th percentile.
+        most = self.p90_us / faster.p10_us if faster.p10_us > 0 else math.inf
+        return Ratio(self.median_us / faster.median_us, self.p10_us / faster.p90_us, most)
 
 
 @dataclass(slots=True)
@@ -107,6 +105,11 @@ class LineResult:
         timed = {name: t for name in self.timings if (t := self.timing(name))}
         peers = {name: t for name, t in timed.items() if not name.startswith(OURS)}
         return min(peers.items(), key=lambda pair: pair[1].median_us, default=None)
+
+    def ratio(self) -> Ratio | None:
+        """Return the best peer's time over ours, if both have one."""
+        ours, best = self.timing(), self.best_peer()
+        return best[1].over(ours) if best and ours else None
 
 
 @dataclass(slots=True)

@@ -8,14 +8,13 @@ arguments, it takes all results in the folders under ``perf/results/``.
 from __future__ import annotations
 
 import argparse
-import base64
 import importlib.util
 import math
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perf.report import pictures
 from perf.report.table import more
 from perf.results import OURS, format_number, load
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 RESULTS, README = HERE.parent / "results", HERE.parent / "README.md"
 PAGES = RESULTS / "report"
-PACKAGES = ("jinja2", "matplotlib", "rich")
+PACKAGES = ("jinja2", "markdown_it", "rich")
 
 
 def newest(results: Iterable[Result]) -> list[tuple[Result, Result | None]]:
@@ -58,18 +57,18 @@ def section(result: Result, before: Result | None) -> dict[str, Any]:
         "warnings": result.warnings(),
         "peers": peers,
         "groups": groups,
-        "pictures": _draw_pictures(result) if result.is_measurement else [],
+        "panels": pictures.panels(result) if result.is_measurement else [],
+        "comparisons": pictures.comparisons(result) if result.is_measurement else [],
     }
 
 
 def _cells(result: Result, line: LineResult, peers: Sequence[str]) -> dict[str, Any]:
     """Return the cells of a row; of the ratio, its class too."""
     times = {name: timing.median_us for name in (OURS, *peers) if (timing := line.timing(name))}
-    ours, best, fraction = line.timing(), line.best_peer(), result.fraction(line)
-    ratio = best[1].over(ours) if best and ours else None
-    least = min(times.values(), default=0.0)
+    fraction, ratio = result.fraction(line), line.ratio()
+    least = min(times.values()) if len(times) > 1 else None  # one time is compared with nothing
     texts = [
-        (format_number(times[name]) if name in times else "-", times.get(name) == least)
+        (format_number(times[name]) if name in times else "-", times.get(name, math.nan) == least)
         for name in (OURS, *peers)
     ]
     if line.is_wrong:
@@ -99,29 +98,27 @@ def _describe_run(result: Result, before: Result | None) -> dict[str, str]:
     return facts
 
 
-def _draw_pictures(result: Result) -> list[dict[str, str]]:
-    from perf.report import pictures  # noqa: PLC0415  Matplotlib is optional
+def explain() -> str:
+    """Return perf/README.md's section on how numbers are measured, as HTML."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415  optional
 
-    return [
-        {
-            "data": base64.b64encode(pictures.svg(figure).encode()).decode("ascii"),
-            "name": name,
-            "caption": pictures.CAPTIONS[name.partition("-")[0]],
-        }
-        for name, figure in pictures.figures(result).items()
-    ]
+    part = README.read_text(encoding="utf-8").split("\n## Measure\n")[1].partition("\n## ")[0]
+    return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(part))
 
 
-def page(sections: Sequence[dict[str, Any]], folder: Path) -> str:
-    """Return the page, which needs no other file."""
+def page(sections: Sequence[dict[str, Any]]) -> str:
+    """Return the page, which needs no other file and leads to none."""
     import jinja2  # noqa: PLC0415  optional
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    readme = Path(os.path.relpath(README, folder)).as_posix()
-    template = environment.get_template("page.html.j2")
-    return template.render(sections=sections, ours=OURS, readme=readme)
+    environment.globals["ours"] = OURS
+    return environment.get_template("page.html.j2").render(sections=sections, measured=explain())
 
 
 def _fail(message: str) -> int:
@@ -148,6 +145,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.output.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     sections = [section(*pair) for pair in newest(results)]
-    (folder / "index.html").write_text(page(sections, folder), encoding="utf-8")
+    (folder / "index.html").write_text(page(sections), encoding="utf-8")
     sys.stdout.write(f"{folder / 'index.html'}\n")
     return 0

@@ -1,72 +1,130 @@
-"""Pictures of a result: how time grows with size, how its lines compare with peers and goals."""
+"""Pictures of a result: how time grows with size, how its lines compare with peers and goals.
+
+Here are their places and texts; ``pictures.html.j2`` draws them.
+"""
 
 from __future__ import annotations
 
-import io
 import math
+from dataclasses import dataclass
+from itertools import groupby
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
-
-from perf.results import NAN, OURS
+from perf.results import OURS, format_goal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
+    from perf.results import LineResult, Result, Timing
 
-    from perf.results import LineResult, Result
-
-#: Of a picture, of a row and of what is around the rows, in inches.
-WIDTH, ROW, AROUND = 13.0, 0.22, 1.1
-#: Letters of the label of a row.
-LABEL = 60
-CAPTIONS = {
-    "growth": "Median time against size, and the band from the 10th to the 90th percentile. Grey: "
-    "below the least time, which is the least bytes at the ceiling's rate.",
-    "lines": "Left: time of the best peer, which is named, over ours. Whiskers are the extremes "
-    "that the 10th and 90th percentiles allow. Right: what we reached of the goal. Beyond the line "
-    "is better.",
-}
-#: Stands for the page's colour of text, light or dark.
-INK = "#123456"
-LEAST = "least time"
-#: Of contenders, visible on black and on white; ours first.
-COLOURS = ("#0090ff", "#e5484d", "#30a46c", "#f76b15", "#8e4ec6", "#a18072", "#d6409f", "#978365")
-INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
-STYLE: dict[Any, Any] = {
-    **dict.fromkeys(INKED, INK),
-    "axes.facecolor": "none",
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titleweight": "bold",
-    "figure.facecolor": "none",
-    "svg.hashsalt": OURS,
-}
-#: Of a picture by itself; a page's scheme is a picture's, too.
-SCHEMES = "svg{color:#1f2328}@media(prefers-color-scheme:dark){svg{color:#e6edf3}}"
+#: Ends of the axes of a panel in its own units, left and right, bottom and top; of a strip, in
+#: per cent of its width.
+SIZES, TIMES, STRIP = (44, 392), (214, 24), (4, 96)
+#: A strip shows at least half and twice as good.
+LEAST_STRIP = (0.5, 2.0)
+#: Stands for values that have no place on a logarithmic axis, at or below zero or infinite.
+FAR = 1e-30
+#: Steps in a decade of an axis whose ends have a ratio below the first number.
+STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (5, (1, 1.5, 2, 3, 5, 7)),
+    (20, (1, 2, 3, 5)),
+    (1000, (1, 2, 5)),
+    (math.inf, (1,)),
+)
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: Letters of what is said about times that are missing.
+ABSENCE = 300
 
 
-def figures(result: Result) -> dict[str, Figure]:
-    """Return the pictures that there are data for, by name."""
-    operators = dict.fromkeys(line.operator for line in result.lines)
-    with mpl.rc_context(STYLE):
-        drawn = {"growth": growth(result)}
-        drawn |= {f"lines-{operator}": lines(result, operator) for operator in operators}
-    return {name: figure for name, figure in drawn.items() if figure is not None}
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A logarithmic axis."""
+
+    low: float
+    high: float
+    start: float  # the place of the lowest value
+    end: float
+
+    @classmethod
+    def around(cls, values: Iterable[float], ends: tuple[float, float]) -> Axis:
+        """Return an axis that has these values, a margin, and more than one tick."""
+        known = [value for value in values if 0 < value < math.inf]
+        low, high = min(known), max(known)
+        margin = max(2 / math.sqrt(high / low), (high / low) ** 0.04)
+        return cls(low / margin, high * margin, *ends)
+
+    def place(self, value: float) -> float:
+        """Return where a value is, maybe beyond an end."""
+        share = math.log(min(max(value, FAR), 1 / FAR) / self.low) / math.log(self.high / self.low)
+        return round(self.start + (self.end - self.start) * share, 1)
+
+    def powers_of_two(self) -> list[tuple[float, str]]:
+        """Return places and names of seven ticks at most."""
+        first, last = math.ceil(math.log2(self.low)), math.floor(math.log2(self.high))
+        step = 1 << ((last - first) // 6).bit_length()
+        powers = (power for power in range(first, last + 1) if power % step == 0)
+        return [(self.place(2.0**p), f"2{str(p).translate(SUPERSCRIPTS)}") for p in powers]
+
+    def numbers(self, unit: float = 1) -> list[tuple[float, str]]:
+        """Return places and names, in units, of round numbers: the longer the axis, the fewer."""
+        span = self.high / self.low
+        steps = next(steps for longest, steps in STEPS if span < longest)
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        powers = range(first, last, 1 + (last - first) // 8)
+        values = (step * 10.0**power for power in powers for step in steps)
+        ticks = (value for value in values if self.low <= value <= self.high)
+        return [(self.place(value), f"{value / unit:.12g}") for value in ticks]
 
 
-def svg(figure: Figure) -> str:
-    """Return a picture in the colours of the page around it."""
-    text = io.StringIO()
-    with mpl.rc_context(STYLE):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    style = '<style type="text/css">'
-    return text.getvalue().replace(INK, "currentColor").replace(style, f"{style}{SCHEMES}", 1)
+class Curve(NamedTuple):
+    """The times of one contender, as paths; where a time is missing, they have a gap."""
+
+    name: str
+    number: int  # decides about colour and dashes
+    line: str
+    dots: str
+    band: str
+
+
+class Panel(NamedTuple):
+    """A sweep: time against size."""
+
+    title: str
+    absence: str
+    sizes: Axis
+    times: Axis
+    least: str  # the path of the least times, and that of the area below
+    below: str
+    curves: list[Curve]
+
+
+class Mark(NamedTuple):
+    """A dot in a strip, with its whiskers and its text."""
+
+    text: str
+    place: float
+    low: float
+    high: float
+
+
+class Row(NamedTuple):
+    """A line of a comparison; what is None is unknown."""
+
+    title: str
+    peer: str | None
+    ratio: Mark | None
+    share: Mark | None
+
+
+class Comparison(NamedTuple):
+    """The lines of an operator; an axis is None if no row has a mark on it."""
+
+    operator: str
+    absence: str
+    ratios: Axis | None
+    shares: Axis | None
+    rows: list[Row]
 
 
 def is_sweep(line: LineResult) -> bool:
@@ -74,97 +132,97 @@ def is_sweep(line: LineResult) -> bool:
     return line.case.startswith("sweep-") and line.size is not None
 
 
-def lines(result: Result, operator: str) -> Figure | None:
-    """Return how the lines of an operator, sweeps aside, compare with peers and goals."""
-    rows = [x for x in result.lines if x.operator == operator and not is_sweep(x) and x.timing()]
-    if not rows:
-        return None
-    figure = Figure((WIDTH, AROUND + ROW * len(rows)), layout="constrained")
-    ratios, shares = figure.subplots(1, 2, sharey=True)
-    for y, line in enumerate(rows):
-        ours, best = line.timing(), line.best_peer()
-        if ours and best:
-            value, low, high = best[1].over(ours)
-            whiskers = [[value - low], [high - value]]
-            ratios.errorbar(value, y, xerr=whiskers, color=COLOURS[0], fmt="o", capsize=3)
-        shares.plot(result.share_of_goal(line), y, color=COLOURS[0], marker="o")
-    ratios.set(xscale="log", title="time of the best peer / ours")
-    low, high = ratios.get_xlim()
-    ratios.set_xlim(min(low, 0.5), max(high, 2.0))
-    _label_plainly(ratios.xaxis)
-    shares.set_title("share of the goal")
-    shares.set_xlim(0, max(1.1, shares.get_xlim()[1]))
-    shares.xaxis.set_major_formatter(PercentFormatter(1))
-    for axes in (ratios, shares):
-        axes.axvline(1, color=INK, linewidth=1)
-        axes.grid(visible=True, axis="x", color=INK, alpha=0.15)
-    peers = ((line.best_peer() or ("no peer",))[0] for line in rows)
-    texts = (shorten(f"{x.case} {x.line}: {p}", LABEL) for x, p in zip(rows, peers, strict=True))
-    labels = [text.replace("$", r"\$") for text in texts]  # which would start a formula
-    ratios.set_yticks(range(len(rows)), labels)
-    ratios.set_ylim(len(rows) - 0.4, -0.6)
-    shares.tick_params(left=False)
-    figure.suptitle(operator, fontweight="bold")
-    return figure
-
-
-def growth(result: Result) -> Figure | None:
-    """Return time against size, one panel for each sweep."""
+def panels(result: Result) -> list[Panel]:
+    """Return a panel for each sweep that has times."""
     swept = [line for line in result.lines if is_sweep(line)]
-    names = dict.fromkeys(n for line in swept for n in (OURS, *line.timings) if line.timing(n))
-    cases = list(dict.fromkeys(line.case for line in swept))
-    if not names:
-        return None
-    rows = math.ceil(len(cases) / 2)
-    figure = Figure((WIDTH, 1.0 + 3.6 * rows), layout="constrained")
-    panels = figure.subplots(rows, 2, squeeze=False).ravel()
-    for axes, case in zip(panels, cases, strict=False):
-        ordered = sorted((x for x in swept if x.case == case), key=lambda line: line.size or 0)
-        for number, name in enumerate(names):
-            _draw_curve(axes, ordered, name, number)
-        axes.set(xlabel="elements", ylabel="microseconds", title=case, yscale="log")
-        axes.set_xscale("log", base=2)
-        _label_plainly(axes.yaxis)
-        axes.xaxis.set_major_locator(LogLocator(base=16, numticks=15))
-        _draw_least_times(axes, result, ordered)
-        axes.grid(visible=True, color=INK, alpha=0.15)
-    for axes in panels[len(cases) :]:
-        axes.remove()
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    return figure
+    names = list(dict.fromkeys(n for x in swept for n in (OURS, *x.timings) if x.timing(n)))
+    cases = dict.fromkeys(x.case for x in swept if any(map(x.timing, names)))
+    ordered = sorted(swept, key=lambda line: line.size or 0)
+    return [_panel(result, [x for x in ordered if x.case == case], names) for case in cases]
 
 
-def _draw_curve(axes: Axes, ordered: Sequence[LineResult], name: str, number: int) -> None:
-    """Draw the times of one contender; where one is missing, the curve has a gap."""
-    sizes = [line.size or 0 for line in ordered]
-    timings = [line.timing(name) for line in ordered]
-    low, median, high = (
-        [getattr(timing, field, NAN) for timing in timings]
-        for field in ("p10_us", "median_us", "p90_us")
+def comparisons(result: Result) -> list[Comparison]:
+    """Return how the lines of each operator, sweeps aside, compare with peers and goals."""
+    timed = [line for line in result.lines if line.timing() and not is_sweep(line)]
+    operators = dict.fromkeys(line.operator for line in timed)
+    return [_comparison(result, [x for x in timed if x.operator == name]) for name in operators]
+
+
+def describe_absence(lines: Sequence[LineResult], of: str) -> str:
+    """Return how many of these lines no other library has a time of, and why."""
+    alone = [line for line in lines if line.best_peer() is None]
+    if not alone:
+        return ""
+    others = (t for x in alone for name, t in x.timings.items() if not name.startswith(OURS))
+    reasons = "; ".join(dict.fromkeys(filter(None, (timing.note for timing in others))))
+    some = "" if len(alone) == len(lines) else f" {of.format(len(alone), len(lines))}"
+    because = f" ({shorten(reasons, ABSENCE)})" if reasons else ""
+    return f"No other library was timed{some}{because}."
+
+
+def _panel(result: Result, lines: Sequence[LineResult], names: Sequence[str]) -> Panel:
+    timings = [timing for line in lines for timing in map(line.timing, names) if timing]
+    sizes = Axis.around((line.size or 0 for line in lines), SIZES)
+    spread = (time for t in timings for time in (t.p10_us, t.median_us, t.p90_us))
+    times = Axis.around(spread, TIMES)
+    rates = ((line, result.ceilings.get(line.ceiling)) for line in lines)
+    least = [
+        (sizes.place(line.size or 0), times.place(line.bytes / rate * 1e6))
+        for line, rate in rates
+        if rate
+    ]
+    path = _path(least)
+    below = f"{path}V{times.start}H{least[0][0]:g}z" if least else ""
+    drawn = (_curve(lines, name, number, sizes, times) for number, name in enumerate(names))
+    curves = [curve for curve in drawn if curve.line]
+    absence = describe_absence(lines, "at {} of {} sizes")
+    return Panel(lines[0].case, absence, sizes, times, path, below, curves)
+
+
+def _curve(lines: Sequence[LineResult], name: str, number: int, sizes: Axis, times: Axis) -> Curve:
+    timings = ((sizes.place(line.size or 0), line.timing(name)) for line in lines)
+    runs = [[*run] for timed, run in groupby(timings, lambda pair: pair[1] is not None) if timed]
+
+    def points(run: Iterable[tuple[float, Timing | None]], field: str) -> list[tuple[float, float]]:
+        return [(x, times.place(getattr(timing, field))) for x, timing in run]
+
+    medians = [points(run, "median_us") for run in runs]
+    rounds = (points(run, "p10_us") + points(run[::-1], "p90_us") for run in runs)
+    return Curve(
+        name,
+        number,
+        line="".join(map(_path, medians)),
+        dots="".join(f"M{x:g} {y:g}h0" for run in medians for x, y in run),
+        band="".join(f"{_path(run)}z" for run in rounds),
     )
-    color = COLOURS[number % len(COLOURS)]
-    style = ("-", "--", ":")[number // len(COLOURS) % 3]
-    width = 2.5 if name == OURS else 1.2
-    axes.fill_between(sizes, low, high, color=color, alpha=0.3, linewidth=0)
-    axes.plot(sizes, median, color=color, linestyle=style, linewidth=width, marker=".", label=name)
 
 
-def _draw_least_times(axes: Axes, result: Result, ordered: Sequence[LineResult]) -> None:
-    """Draw the least time of each size, as far up as times were measured."""
-    bottom = axes.get_ylim()[0]
-    rates = [result.ceilings.get(line.ceiling, NAN) for line in ordered]
-    least = [line.bytes / rate * 1e6 for line, rate in zip(ordered, rates, strict=True)]
-    sizes = [line.size or 0 for line in ordered]
-    axes.plot(sizes, least, color=INK, linestyle="--", linewidth=1, label=LEAST)
-    axes.fill_between(sizes, bottom, least, color=INK, alpha=0.08, linewidth=0)
-    axes.set_ylim(bottom=bottom)
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    """Return the path of an SVG through these points."""
+    return "M" + " ".join(f"{x:g} {y:g}" for x, y in points) if points else ""
 
 
-def _label_plainly(axis: Axis) -> None:
-    """Label an axis of powers of ten with 0.5, 1, 2, 5, 10, or with fewer if it is long."""
-    low, high = axis.get_view_interval()
-    steps = (1, 2, 5) if high < 1000 * low else (1,)
-    axis.set_major_locator(LogLocator(subs=steps, numticks=15))
-    axis.set_major_formatter("{x:.12g}")
-    axis.set_minor_locator(NullLocator())
+def _comparison(result: Result, lines: Sequence[LineResult]) -> Comparison:
+    ratios = [line.ratio() for line in lines]
+    ratio_axis, ratio_marks = _strip(ratios, map(str, ratios))
+    reached = [result.share_of_goal(line) for line in lines]
+    texts = (f"{x:.0%} of {format_goal(line)}" for x, line in zip(reached, lines, strict=True))
+    share_axis, share_marks = _strip([(x, x, x) if x > 0 else None for x in reached], texts)
+    best = (line.best_peer() for line in lines)
+    peers = (pair[0] if pair else None for pair in best)
+    titles = (f"{line.case} {line.line}" for line in lines)
+    rows = [Row(*cells) for cells in zip(titles, peers, ratio_marks, share_marks, strict=True)]
+    absence = describe_absence(lines, "for {} of {} lines")
+    return Comparison(lines[0].operator, absence, ratio_axis, share_axis, rows)
+
+
+def _strip(
+    values: Sequence[tuple[float, float, float] | None], texts: Iterable[str]
+) -> tuple[Axis | None, list[Mark | None]]:
+    """Return the axis of values with their least and their most, and their marks."""
+    known = [value for row in values if row for value in row]
+    if not known:
+        return None, [None] * len(values)
+    axis = Axis.around((*known, *LEAST_STRIP), STRIP)
+    rows = zip(values, texts, strict=True)
+    return axis, [Mark(text, *map(axis.place, row)) if row else None for row, text in rows]

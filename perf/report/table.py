@@ -35,7 +35,7 @@ def show_matrix(cases: Sequence[Case]) -> None:
 
 def row(result: Result, line: LineResult) -> dict[str, str]:
     """Return the cells of a line for a terminal, by heading."""
-    ours, best, fraction = line.timing(), line.best_peer(), result.fraction(line)
+    best, fraction = line.best_peer(), result.fraction(line)
     texts = (
         line.case,
         line.line,
@@ -43,7 +43,7 @@ def row(result: Result, line: LineResult) -> dict[str, str]:
         "-" if math.isnan(fraction) else f"{fraction:.1%}",
         _describe_goal(result, line),
         f"{best[0]}, {format_number(best[1].median_us)} us" if best else "-",
-        str(best[1].over(ours)) if best and ours else "-",
+        str(line.ratio() or "-"),
         "; ".join(f"{name}: {timing.note}" for name, timing in line.timings.items() if timing.note),
     )
     return dict(zip(COLUMNS, texts, strict=True))

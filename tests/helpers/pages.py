@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "img", "link", "input", "br", "wbr", "hr"}
+VOID = {"meta", "img", "link", "input", "br", "wbr", "hr", "col"}
 #: Attributes that name what a page loads or leads to.
 REFERENCES = {"src", "href", "srcset", "data", "action", "poster", "background"}
 

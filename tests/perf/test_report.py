@@ -1,24 +1,31 @@
-"""Plots and pages have what the result has; errors are sentences."""
+"""Pages and their pictures have what the result has; errors are sentences."""
 
 from __future__ import annotations
 
-import html
 import importlib.util
 import json
+import math
 import re
 from copy import deepcopy
 from dataclasses import replace
+from itertools import chain, groupby
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
 from perf.report import command, pictures
-from perf.results import NAN, OURS
+from perf.results import NAN, OURS, load
+from tests.helpers.pages import CONTRAST, Page
+from tests.helpers.readmes import FOLDERS, section
 from tests.helpers.rows import each
 from tests.perf.results import missing, newest, timing
 
 PEERS = ("cub", "cupy", "torch")
+SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+#: Of a page, its picture of a sweep, a line that is compared, and a line of the table.
+MOST_BYTES = (20_000, 6_000, 400, 1_000)
 
 
 @pytest.fixture
@@ -33,12 +40,70 @@ def result():
     return found
 
 
+@pytest.fixture(scope="module")
+def published():
+    """Return the page of the published results."""
+    results = map(load, (FOLDERS["perf"] / "results").glob("*/*.json"))
+    return command.page([command.section(*pair) for pair in command.newest(results)])
+
+
 def rows(result, before=None):
     """Return the rows of a page's table."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "figures", lambda _result: {})
-        groups = command.section(result, before)["groups"]
+    groups = command.section(result, before)["groups"]
     return [row for group in groups.values() for row in group]
+
+
+def elements(result, pattern):
+    """Return the elements of a result's page that match a pattern, as trees."""
+    text = command.page([command.section(result, None)])
+    return [ET.fromstring(found) for found in re.findall(pattern, text, re.DOTALL)]  # noqa: S314  our own
+
+
+def panels(result):
+    return {x.find("figcaption").text: x for x in elements(result, "<figure>.*?</figure>")}
+
+
+def comparisons(result):
+    return elements(result, '<table class="strips".*?</table>')
+
+
+def scale(ticks):
+    """Return what gives the value at a place, by an axis's ticks, as a reader's eye does."""
+    places = [float(str(place).rstrip("%")) for place, _ in ticks]
+    logs = [math.log(value(text)) for _, text in ticks]
+    assert len(ticks) > 1
+    slope, start = np.polyfit(places, logs, 1)
+    assert np.polyval((slope, start), places) == pytest.approx(logs, abs=0.02)
+    return lambda place: math.exp(start + slope * float(str(place).rstrip("%")))
+
+
+def value(text):
+    base, power = re.fullmatch("(.*?)([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*)", text).groups()
+    return float(base) ** int(power.translate(SUPERSCRIPTS) or 1)
+
+
+def axes(panel):
+    """Return what gives a size and a time at their places in a panel."""
+    texts = [(x.attrib, x.text) for x in panel.find("svg").iter("text") if x.text[0].isdigit()]
+    sizes = [(x["x"], text) for x, text in texts if x["text-anchor"] == "middle"]
+    times = [(str(float(x["y"]) - 4), text) for x, text in texts if x["text-anchor"] == "end"]
+    return scale(sizes), scale(times)
+
+
+def points(path, size, time):
+    """Return sizes and times along a path, a list for each part of it."""
+    parts = re.findall("M([^MVz]*)", path)
+    pairs = [zip(*[iter(part.replace("h0", "").split())] * 2, strict=True) for part in parts]
+    return [[(size(x), time(y)) for x, y in part] for part in pairs]
+
+
+def has_samples(pair):
+    return pair[1].samples > 0
+
+
+def near(values):
+    """Return what values at places are equal to, which are rounded to a tenth."""
+    return pytest.approx(values, rel=0.01)
 
 
 def test_a_row_has_what_is_known_of_a_line(result):
@@ -73,15 +138,52 @@ def test_the_page_has_the_rows_and_the_run(result, tmp_path, capsys):
     assert command.main([str(tmp_path / "r.json"), "--output", str(tmp_path / "out")]) == 0
     path = tmp_path / "out" / "index.html"
     assert str(path) in capsys.readouterr().out
-    text = re.sub(r"data:[^\"]*", "", path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    page = Page(text)
+    shown = page.tables[-1]
     for line in result.lines:
-        assert html.escape(f"{line.case} {line.line}") in text
+        assert any(row[0].strip().startswith(f"{line.case} {line.line}") for row in shown)
     for part in (result.gpu["name"], result.commit, result.date, "2.1%", "changed"):
         assert part in text
     assert "the run is incomplete: ended after 3 of &lt;9&gt; lines" in text
-    assert "http" not in text
-    assert text.count("<img") == 3
-    assert text.count("<td") == len(result.lines) * (3 + len(PEERS))
+    assert len(panels(result)) == 2
+    assert len(comparisons(result)) == 2
+    assert {len(row) for row in shown if len(row) > 1} == {4 + len(PEERS)}
+
+
+def test_the_page_stands_alone(published):
+    page = Page(published)
+    assert not page.scripts
+    assert "url(" not in published
+    links = re.findall(r"(?:href|src|srcset|data|action)=\"(.*?)\"", published)
+    assert len(links) > 10
+    assert {link[0] for link in links} == {"#"}
+    assert {link[1:] for link in links} <= {*page.ids}
+    text = " ".join("".join(page.data).split())
+    limits = section("perf/README.md", "## Measure").partition("do not say:\n\n")[2]
+    sentences = [" ".join(x.replace("`", "").split()) for x in limits.split("\n- ")]
+    assert len(sentences) > 5
+    assert all(sentence.removeprefix("- ") in text for sentence in sentences)
+
+
+def test_the_page_is_no_larger_than_what_it_shows(published):
+    counts = (1, *map(published.count, ("<figure>", 'class="peer">', "<summary>")))
+    assert min(counts) > 0
+    assert len(published.encode()) < np.dot(counts, MOST_BYTES)
+
+
+@each(("width", "dark"), [(400, True), (1280, False)])
+def test_pages_are_readable_at_any_width(browser, result, tmp_path, width, dark):
+    path = tmp_path / "index.html"
+    path.write_text(command.page([command.section(result, None)]), encoding="utf-8")
+    page = browser.open(path, dark=dark, size=(width, 800))
+    page.evaluate("document.querySelectorAll('details').forEach((x) => { x.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    count, faults = page.evaluate(CONTRAST)
+    assert count > 100
+    assert not faults
+    boxes = "[...document.querySelectorAll('svg text')].map((x) => x.getBoundingClientRect())"
+    assert min(page.evaluate(f"{boxes}.map((box) => box.height)")) > 10
 
 
 def test_a_ratio_says_who_is_faster(result):
@@ -104,9 +206,9 @@ def test_what_is_no_measurement_is_not_drawn(result, engine):
     result = replace(result, engine=engine, gpu={}, ceilings={}, drift=NAN)
     for line in result.lines:
         line.timings = {OURS: missing("no driver")} if engine == "cuda" else {}
-    section = command.section(result, None)
-    assert section["pictures"] == []
-    assert section["warnings"] == [f"no measurement (engine {engine})"]
+    assert not panels(result)
+    assert not comparisons(result)
+    assert command.section(result, None)["warnings"] == [f"no measurement (engine {engine})"]
     assert {row["share"] for row in rows(result)} == {"-"}
 
 
@@ -143,44 +245,120 @@ def test_what_is_no_result_is_named_in_a_sentence(tmp_path, monkeypatch, capsys)
         path.write_bytes(text)
         assert command.main([str(path)]) == 1
         assert re.fullmatch(rf"{path}: must .*\n", capsys.readouterr().err)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if "lib" in name else name)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if "jinja" in name else name)
     assert command.main([]) == 1
-    assert capsys.readouterr().err == "the report needs matplotlib: pip install '.[perf]'\n"
+    assert capsys.readouterr().err == "the report needs jinja2: pip install '.[perf]'\n"
+
+
+@each(
+    "values",
+    [[3], [1, 1.1], [0.5, 2, 7.9], [9.7, 104], [1.5, 1400], [2e-3, 5e9], [-1, 0, 1, math.inf]],
+)
+def test_an_axis_has_its_values_and_a_few_round_ticks(values):
+    axis = pictures.Axis.around(values, (10, 90))
+    for ticks in (axis.numbers(), axis.powers_of_two()):
+        at = scale(ticks)
+        assert len(ticks) <= 10
+        assert all(10 <= place <= 90 for place, _ in ticks)
+        for number in values:
+            if 0 < number < math.inf:
+                assert 10 <= axis.place(number) <= 90
+                assert at(axis.place(number)) == pytest.approx(number, rel=0.3)
 
 
 def test_dots_are_the_best_peer_by_ours_and_the_share_of_the_goal(result):
     cases = [x for x in result.lines if x.operator == "reduce" and x.size is None]
     cases[0].timings = {OURS: cases[0].timings[OURS]}
-    cases[1].line = " ".join(["long $x_$"] * 20)
-    compared = [y for y, line in enumerate(cases) if line.best_peer()]
-    figure = pictures.lines(result, "reduce")
-    figure.draw_without_rendering()
-    ratios, shares = figure.axes
-    assert len(compared) < len(cases)
-    for y, drawn in zip(compared, ratios.containers, strict=True):
-        ours, (name, peer) = cases[y].timings[OURS], cases[y].best_peer()
-        assert ratios.get_yticklabels()[y].get_text().endswith(f": {name}") or y == 1
-        (dot, (low, high), _) = drawn
-        assert dot.get_xydata().tolist() == [pytest.approx([peer.median_us / ours.median_us, y])]
-        assert low.get_xdata() == pytest.approx(peer.p10_us / ours.p90_us)
-        assert high.get_xdata() == pytest.approx(peer.p90_us / ours.p10_us)
-    dots = [x.get_xydata()[0] for x in shares.lines if x.get_marker() == "o"]
-    shares = [result.share_of_goal(line) for line in cases]
-    assert np.array(dots).tolist() == [pytest.approx([s, y]) for y, s in enumerate(shares)]
+    cases[1].timings = {OURS: timing(2.0, 0.1), "slow": timing(30.0), "best": timing(20.0, 0.2)}
+    cases[2].timings = {OURS: timing(2.0, 1.2), "best": timing(20.0)}  # 10th percentile below zero
+    (table,) = [x for x in comparisons(result) if x.find("caption").text.strip() == "reduce"]
+    headings = table.findall("thead/tr/th")
+    assert [x.text.strip() for x in headings[:3]] == ["case", "best peer", "its time / ours"]
+    ratio, share = (
+        scale([(x.get("x"), x.text) for x in heading.iter("text")]) for heading in headings[2:]
+    )
+    for line, row in zip(cases, table.findall("tbody/tr"), strict=True):
+        title, peer, ratios, shares = row
+        assert title.text == f"{line.case} {line.line}"
+        best = line.best_peer()
+        assert peer.text == (best[0] if best else "none")
+        dots = [ratio(x.get("cx")) for x in ratios.iter("circle")]
+        whiskers = [[ratio(x.get(end)) for end in ("x1", "x2")] for x in ratios.iter("line")]
+        ours, theirs = line.timings[OURS], best[1] if best else None
+        assert dots == ([near(theirs.median_us / ours.median_us)] if best else [])
+        for low, high in whiskers:
+            assert low == near(theirs.p10_us / ours.p90_us)
+            if ours.p10_us > 0:
+                assert high == near(theirs.p90_us / ours.p10_us)
+            else:
+                assert high > ratio("100%")
+        reached = result.share_of_goal(line)
+        dots = [share(x.get("cx")) / 100 for x in shares.iter("circle")]
+        assert dots == ([near(reached)] if reached > 0 else [])
 
 
 def test_growth_has_a_panel_for_each_sweep_and_gaps_without_a_time(result):
-    figure = pictures.growth(result)
-    assert [axes.get_title() for axes in figure.axes] == ["sweep-reduce", "sweep-gather"]
+    found = panels(result)
+    assert [*found] == ["sweep-reduce", "sweep-gather"]
     gaps = 0
-    for axes in figure.axes:
-        lines = [x for x in result.lines if x.case == axes.get_title()]
-        drawn = {x.get_label(): x for x in axes.lines}
+    for case, panel in found.items():
+        size, time = axes(panel)
+        lines = [x for x in result.lines if x.case == case]
+        curves = {x.find("title").text: x for x in panel.iter("g")}
         for who in (OURS, *PEERS):
-            expected = [line.timings[who].median_us for line in lines]
-            gaps += np.isnan(expected).sum()
-            assert list(drawn[who].get_xdata()) == [line.size for line in lines]
-            assert np.array_equal(drawn[who].get_ydata(), expected, equal_nan=True)
-        least = [line.bytes / result.ceilings[line.ceiling] * 1e6 for line in lines]
-        assert drawn[pictures.LEAST].get_ydata() == pytest.approx(least)
+            timed = [(x.size, x.timings[who]) for x in lines]
+            runs = [[*run] for has_time, run in groupby(timed, has_samples) if has_time]
+            gaps += len(runs) != 1
+            drawn = [x for x in curves.get(who, ()) if x.get("d")]
+            paths = {x.get("class"): points(x.get("d"), size, time) for x in drawn}
+            medians = [[near((at, t.median_us)) for at, t in run] for run in runs]
+            assert paths.get("curve", []) == medians
+            assert [*chain(*paths.get("dots", []))] == [*chain(*medians)]
+            there = [[near((at, t.p10_us)) for at, t in run] for run in runs]
+            back = [[near((at, t.p90_us)) for at, t in run[::-1]] for run in runs]
+            assert paths.get("band", []) == [a + b for a, b in zip(there, back, strict=True)]
+        (least,) = [x.get("d") for x in panel.iter("path") if x.get("class") == "least"][:1]
+        rates = [result.ceilings[line.ceiling] for line in lines]
+        expected = [near((x.size, x.bytes / r * 1e6)) for x, r in zip(lines, rates, strict=True)]
+        assert points(least, size, time) == [expected]
     assert gaps
+
+
+def test_pictures_say_where_no_other_library_was_timed(result):
+    absent = {who: missing("too <slow>" if who == "cub" else "") for who in PEERS}
+    sweep = [line for line in result.lines if line.case == "sweep-reduce"]
+    for line in result.lines:
+        if line.case == "sweep-gather":
+            line.timings = {who: timing(2.0) for who in (OURS, *PEERS)}
+        elif line.operator == "reduce" and line is not sweep[0]:
+            line.timings |= absent
+    sweep[0].timings[PEERS[0]] = timing(2.0)
+    partly = f"No other library was timed at {len(sweep) - 1} of {len(sweep)} sizes (too <slow>)."
+    assert said(panels(result)["sweep-reduce"]) == [partly]
+    assert said(panels(result)["sweep-gather"]) == []
+    sweep[0].timings |= absent
+    panel = panels(result)["sweep-reduce"]
+    assert said(panel) == ["No other library was timed (too <slow>)."]
+    assert [x.text for x in panel.iter("title")] == [OURS]
+    (table,) = [x for x in comparisons(result) if x.find("caption").text.strip() == "reduce"]
+    assert said(table) == ["No other library was timed (too <slow>)."]
+    assert [x.text.strip() for x in table.findall("thead/tr/th")] == [
+        "case",
+        "per cent of the goal",
+    ]
+
+
+def said(picture):
+    return [x.text for x in picture.iter() if x.get("class") == "absence"]
+
+
+def test_a_page_without_other_libraries_compares_nothing(result):
+    for line in result.lines:
+        line.timings = {OURS: line.timings[OURS]}
+    text = command.page([command.section(result, None)])
+    *_, table = Page(text).tables
+    assert table[0] == ["case", "ours", "of ceiling"]
+    body = text.partition("</style>")[2].partition("</details>")[2]
+    for word in ("faster", "slower", "ratio", "peer's", "best", "Bold"):
+        assert word not in body
+    assert body.count("No other library was timed") == 5

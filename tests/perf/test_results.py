@@ -82,6 +82,9 @@ def test_a_ratio_has_a_mark_where_intervals_overlap():
     eight = timing(8.0, 0.1)
     assert eight.over(timing(4.0, 0.25)) == pytest.approx((2.0, 7.2 / 5, 8.8 / 3))
     assert [str(eight.over(timing(us, 0.1))) for us in (4, 16, 7)] == ["2.00", "0.50", "1.14 ~"]
+    below_zero = timing(1.0, 1.2)  # a difference of two times
+    assert eight.over(below_zero) == pytest.approx((8.0, 7.2 / 2.2, math.inf))
+    assert below_zero.over(eight).low < 0
 
 
 def test_numbers_have_three_digits():
