@@ -95,7 +95,6 @@ ENV CUDA_MAJOR=${CUDA_MAJOR} \
     CUPY_CACHE_DIR=/cache/cupy \
     HOME=/home/cudakern \
     HYPOTHESIS_STORAGE_DIRECTORY=/cache/hypothesis \
-    MPLCONFIGDIR=/cache/matplotlib \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \
     NVIDIA_VISIBLE_DEVICES=all \
     PYTEST_ADDOPTS="-p no:cacheprovider"

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("/results")
 #: The volume, and the variables that name folders in it.
 CACHE = Path("/cache")
-CACHES = ("CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "MPLCONFIGDIR")
+CACHES = ("CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY")
 #: Memory that a worker of pytest may need while it compiles kernels for the simulator.
 WORKER_BYTES = 3 << 30
 #: Options of pytest that choose the tests on a GPU. A test that hangs or breaks the context ends

@@ -12,7 +12,7 @@ from tests.helpers.samples import is_thorough
 
 #: What neither the CUDA engine nor a test on a GPU needs.
 ABSENT = {
-    "build", "cuda_cccl", "dask", "hatchling", "jinja2", "matplotlib",
+    "build", "cuda_cccl", "dask", "hatchling", "jinja2",
     "nvtx", "onnxruntime", "pynvml", "ziglang",
 }  # fmt: skip
 MACHINE = f"""

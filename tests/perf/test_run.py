@@ -241,7 +241,7 @@ def test_what_is_not_there_is_named(monkeypatch, capsys):
 def test_packages_of_the_extra_perf_are_optional():
     code = """
 import sys
-for name in ("jinja2", "matplotlib", "nvtx", "pynvml", "rich"):
+for name in ("jinja2", "markdown_it", "nvtx", "pynvml", "rich"):
     sys.modules[name] = None
 sys.stderr = sys.stdout
 from perf.__main__ import main
