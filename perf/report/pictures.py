@@ -27,7 +27,7 @@ LEAST_STRIP = (0.5, 2.0)
 FAR = 1e-30
 #: Steps in a decade of an axis whose ends have a ratio below the first number.
 STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
-    (5, (1, 1.5, 2, 3, 5, 7)),
+    (6, (1, 1.5, 2, 3, 5, 7)),
     (20, (1, 2, 3, 5)),
     (1000, (1, 2, 5)),
     (math.inf, (1,)),
@@ -145,7 +145,8 @@ def comparisons(result: Result) -> list[Comparison]:
     """Return how the lines of each operator, sweeps aside, compare with peers and goals."""
     timed = [line for line in result.lines if line.timing() and not is_sweep(line)]
     operators = dict.fromkeys(line.operator for line in timed)
-    return [_comparison(result, [x for x in timed if x.operator == name]) for name in operators]
+    found = (_comparison(result, [x for x in timed if x.operator == name]) for name in operators)
+    return [comparison for comparison in found if comparison.ratios or comparison.shares]
 
 
 def describe_absence(lines: Sequence[LineResult], of: str) -> str:
