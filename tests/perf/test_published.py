@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from perf.report import table
-from tests.helpers.readmes import rows, section
+from perf.results import load
+from tests.helpers.readmes import FOLDERS, rows, section
 from tests.helpers.rows import each
 from tests.perf.results import newest
 
@@ -38,3 +39,15 @@ def test_the_readme_counts_what_it_is_ahead_in(gpu, of, ahead_in):
     text = " ".join(section("README.md", "## Speed").split())
     assert of.format(len(ratios)) in text
     assert ahead_in.format(ahead, near) in text
+
+
+def test_the_readme_says_which_sweeps_have_no_other_library():
+    paths = (FOLDERS["perf"] / "results" / "nvidia-h100-80gb-hbm3").glob("*.json")
+    swept = [x for path in paths for x in load(path).lines if x.case.startswith("sweep-")]
+    timed = {x.case: 0 for x in swept}
+    for line in swept:
+        timed[line.case] += line.best_peer() is not None
+    few = {case.removeprefix("sweep-"): count for case, count in timed.items() if count < 2}
+    assert few == {"nonzero_coordinates": 0, "gather": 0, "reduce": 1}
+    text = " ".join(section("perf/README.md", "## Report").split())
+    assert "over `nonzero_coordinates` and `gather`, and at one size alone over `reduce`" in text
