@@ -1,7 +1,7 @@
 """Calls of the package, with the errors that type checkers must report.
 
 `test_static_types.py` has mypy and pyright check this file. A line with a comment for both must
-have an error, since they report comments that silence nothing. Functions of NumPy arrays also run.
+have an error, since they report comments that silence nothing. Functions named `integers` also run.
 """
 
 from __future__ import annotations
@@ -129,6 +129,96 @@ def wrong_reductions(x: NDArray[np.float32], word: str) -> None:
     ck.reduce(x, "max", nan="omit")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.reduce(x, "sum", initial="0")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.reduce(x, "sum", out=[0.0])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+N, ZERO, SMALL = np.int64(1), np.int64(0), np.uint8(2)
+
+
+def integers() -> None:
+    """NumPy's integers are integers of functions."""
+    x = np.ones((2, 2), np.float32)
+    ck.gather(x, [0], ZERO)
+    ck.gather_nd(x, [[0]], batch_dims=ZERO)
+    ck.nonzero(x, size=SMALL, fill_value=N)
+    ck.nonzero_coordinates(x, size=SMALL)
+    ck.one_hot([0], SMALL, axis=ZERO)
+    ck.reduce(x, "sum", ZERO)
+    ck.reduce(x, "sum", (ZERO, N))
+
+
+def integers_of_descriptors() -> None:
+    """They are integers of descriptors, too, whose fields are Python's."""
+    kind = ck.DataType.FLOAT32
+    x = ck.TensorDesc(kind, np.array([2, 2]), [SMALL, N], np.int16(16), SMALL * SMALL)
+    assert_type(x.sizes, tuple[int, ...])
+    assert_type(x.strides, tuple[int, ...] | None)
+    assert_type(x.total_tensor_size_in_bytes, int | None)
+    assert_type(x.guaranteed_base_offset_alignment, int)
+    column, pair = ck.TensorDesc(kind, (SMALL, N)), ck.TensorDesc(kind, [N, SMALL])
+    indices = ck.TensorDesc(ck.DataType.INT64, (SMALL, N))
+    gather = ck.GatherOperatorDesc(x, indices, x, axis=N, index_dimensions=ZERO)
+    assert_type((gather.axis, gather.index_dimensions), tuple[int, int])
+    nd = ck.GatherNDOperatorDesc(x, indices, x, N, indices_dimension_count=N)
+    assert_type((nd.input_dimension_count, nd.indices_dimension_count), tuple[int, int])
+    nd1 = ck.GatherND1OperatorDesc(x, indices, x, SMALL, SMALL, batch_dimension_count=N)
+    assert_type(nd1.batch_dimension_count, int)
+    assert_type(ck.OneHotOperatorDesc(indices, pair, x, axis=N).axis, int)
+    total = ck.ReduceOperatorDesc("sum", x, column, [N])
+    assert_type(total.function, ck.ReduceFunction)
+    assert_type(total.axes, tuple[int, ...])
+    last = ck.AxisDirection.DECREASING
+    assert_type(ck.ArgmaxOperatorDesc(x, indices, (N,), last).axes, tuple[int, ...])
+    assert_type(ck.ArgminOperatorDesc(x, indices, [N], axis_direction=last).axes, tuple[int, ...])
+
+
+def integers_of_the_simulator() -> None:
+    """They are integers of launches, and of what observes these."""
+    code = 'extern "C" __global__ void f(int* x) { x[threadIdx.x] = 1; }'
+    kernel, x = ck.simulator.RawKernel(code, "f"), ck.simulator.empty((SMALL, N), np.int32)
+    kernel.max_dynamic_shared_size_bytes = np.int64(1024)
+    kernel.preferred_shared_memory_carveout = ZERO
+    with ck.simulator.checked(seed=SMALL, resident_blocks=N, strict=np.True_):
+        kernel((N, N), (SMALL,), (x,), shared_mem=np.int32(16))
+    with ck.simulator.traffic(blocks=N), ck.simulator.in_place_of_cupy(devices=SMALL):
+        kernel((N,), (SMALL,), (ck.simulator.empty(SMALL, np.int32),))
+
+
+def integers_over_dask() -> None:
+    """They are integers over dask arrays."""
+    import cudakern.dask as cd  # noqa: PLC0415  it may be absent
+
+    x = np.ones((2, 2), np.float32)
+    cd.gather(x, [0], ZERO)
+    cd.gather_nd(x, [[0]], batch_dims=ZERO)
+    cd.nonzero(x, size=SMALL, fill_value=N)
+    cd.nonzero_coordinates(x, size=SMALL)
+    cd.one_hot([0], SMALL, axis=ZERO)
+    cd.reduce(x, "sum", ZERO)
+    cd.reduce(x, "sum", (ZERO, N))
+
+
+def no_integers(
+    x: NDArray[np.float32], desc: ck.TensorDesc, kernel: ck.simulator.RawKernel
+) -> None:
+    """Each line has an error."""
+    import cudakern.dask as cd  # noqa: PLC0415  it may be absent
+
+    ck.gather(x, 1, 0.5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather_nd(x, 1, batch_dims="0")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero(x, size=2.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.one_hot([0], 2, axis=None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", (0, "1"))  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    cd.gather(x, 1, 0.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    cd.one_hot([0], None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ck.TensorDesc(ck.DataType.FLOAT32, (2, 0.5))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ck.GatherOperatorDesc(desc, desc, desc, "0", 1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ck.ReduceOperatorDesc("mean", desc, desc, (0,))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    kernel([1], (1,), ())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    kernel((1,), (0.5,), ())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    kernel((1,), (1,), (), shared_mem=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ck.simulator.empty("2")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ck.simulator.checked(seed="0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ck.simulator.in_place_of_cupy(devices=2.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def compiled(desc: ck.GatherOperatorDesc, x: NDArray[np.float32]) -> None:

@@ -9,8 +9,11 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests import static_types
+from tests.helpers.libraries import ABSENT
 from tests.helpers.operator_samples import functions
 from tests.helpers.readmes import ROOT
+from tests.helpers.rows import each
 
 FILE = "tests/static_types.py"
 #: mypy fails if it cannot write its cache.
@@ -30,6 +33,14 @@ def check(*command):
 def test_the_file_calls_every_function():
     text = (ROOT / FILE).read_text(encoding="utf-8")
     assert [f.__name__ for f in functions() if f"ck.{f.__name__}(" not in text] == []
+
+
+INTEGERS = [name for name in dir(static_types) if name.startswith("integers")]
+
+
+@each("name", [name for name in INTEGERS if name.rpartition("_")[2] not in ABSENT])
+def test_numpys_integers_are_integers_at_run_time(name):
+    getattr(static_types, name)()
 
 
 @pytest.mark.skipif(not PRESENT, reason="neither mypy nor pyright is installed (extra lint)")

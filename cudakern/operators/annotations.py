@@ -8,7 +8,7 @@ unknown to pyright, and results are Any as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -80,7 +80,10 @@ Fold: TypeAlias = (
 )
 Function: TypeAlias = FunctionName | ReduceFunction
 Flag: TypeAlias = bool | np.bool_
-Axes: TypeAlias = int | tuple[int, ...] | None
+Integer: TypeAlias = SupportsIndex
+Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
+#: An integer that is an element of an array, as which ``__index__`` alone does not serve.
+IntegerElement: TypeAlias = int | np.integer[Any] | np.bool_
 DType: TypeAlias = type[T] | np.dtype[T]
 
 # Options that the overloads of a function have in common, since no result's type depends on them.
@@ -112,7 +115,7 @@ class AllRules(Rules, total=False):
 class Direction(TypedDict, total=False):
     """Options of one_hot besides values and dtype."""
 
-    axis: int
+    axis: Integer
     negative: NegativeIndex
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from cudakern.errors import DescriptorError, DTypeError, describe_value, dtype_error
 from cudakern.operators.feature_level import FeatureLevel
@@ -18,7 +18,7 @@ from cudakern.values.layout import MAX_DIMENSIONS, overlaps_itself, packed_strid
 from cudakern.values.validation import as_integer, integer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 MAX_ELEMENTS = 2**32 - 1
 MAX_STRIDE = 2**32 - 1
@@ -78,6 +78,18 @@ class TensorDesc:
     guaranteed_base_offset_alignment: int = 0
     flags: TensorFlags = TensorFlags.NONE
 
+    if TYPE_CHECKING:  # takes integers of any kind, and keeps Python's
+
+        def __init__(
+            self,
+            data_type: DataType,
+            sizes: Iterable[SupportsIndex],
+            strides: Iterable[SupportsIndex] | None = None,
+            total_tensor_size_in_bytes: SupportsIndex | None = None,
+            guaranteed_base_offset_alignment: SupportsIndex = 0,
+            flags: TensorFlags = TensorFlags.NONE,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", as_integers("TensorDesc", "sizes", self.sizes))
         if self.strides is not None:
@@ -103,7 +115,7 @@ class TensorDesc:
         return self.total_tensor_size_in_bytes
 
 
-def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int, ...]:
+def as_integers(descriptor: str, field: str, values: Iterable[SupportsIndex]) -> tuple[int, ...]:
     """Return the values of a descriptor's field; raise DTypeError unless all are integers."""
     try:
         integers = tuple(map(integer_of, values))

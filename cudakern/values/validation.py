@@ -70,7 +70,7 @@ def as_integer(
     return integer
 
 
-def normalize_axis(operator: str, axis: int, rank: int) -> int:
+def normalize_axis(operator: str, axis: object, rank: int) -> int:
     """Return an axis counted from the first one, or raise AxisError."""
     position = as_integer(operator, "axis", axis, AXIS_WORDS)
     if not -rank <= position < rank:

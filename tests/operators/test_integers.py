@@ -56,11 +56,11 @@ def takes(*annotations):
         for function in functions()
         for p in signature(function).parameters.values()
         for name in [f"{function.__name__}: {p.name}"]
-        if p.annotation in annotations and p.name != "fill_value"
+        if p.annotation in annotations
     }
 
 
-TAKES_INTEGER = takes("int", "int | None", "Axes")
+TAKES_INTEGER = takes("Integer", "Integer | None", "Axes")
 TAKES_FLAG = takes("Flag")
 MODULES = {"ck": ck}
 if "dask" not in ABSENT:

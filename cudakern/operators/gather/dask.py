@@ -10,13 +10,13 @@ from cudakern.operators.indexing.indices import ZERO, check_mode
 from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, look_up
 
 if TYPE_CHECKING:
-    from cudakern.operators.annotations import IndexMode, NegativeIndex, Scalar
+    from cudakern.operators.annotations import IndexMode, Integer, NegativeIndex, Scalar
 
 
 def gather(
     x: Any,  # noqa: ANN401  arrays of many libraries
     indices: Any,  # noqa: ANN401
-    axis: int = 0,
+    axis: Integer = 0,
     *,
     mode: IndexMode = "clamp",
     fill_value: Scalar = ZERO,

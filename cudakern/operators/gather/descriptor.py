@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.feature_level import FeatureLevel
@@ -64,6 +64,17 @@ class GatherOperatorDesc(OperatorDesc):
     aligned_fields: ClassVar[tuple[str, ...]] = ("indices_tensor",)
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
     type_tables = (("G2", "input_tensor", DATA_TYPES), ("G3", "indices_tensor", INDEX_DATA_TYPES))
+
+    if TYPE_CHECKING:  # takes integers of any kind, and keeps Python's
+
+        def __init__(
+            self,
+            input_tensor: TensorDesc,
+            indices_tensor: TensorDesc,
+            output_tensor: TensorDesc,
+            axis: SupportsIndex,
+            index_dimensions: SupportsIndex,
+        ) -> None: ...
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of G1 to G9, type tables excepted."""

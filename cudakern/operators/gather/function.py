@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cudakern.operators import annotations as types
-    from cudakern.operators.annotations import Modes, Numbers, OnGPU, OnHost, Operand, Out, T
+    from cudakern.operators.annotations import (
+        Integer,
+        Modes,
+        Numbers,
+        OnGPU,
+        OnHost,
+        Operand,
+        Out,
+        T,
+    )
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather"
@@ -23,33 +32,33 @@ NAME = "gather"
 
 @overload
 def gather(
-    x: OnGPU, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: OnGPU, indices: Operand, axis: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather(
-    x: NDArray[T], indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: NDArray[T], indices: Operand, axis: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> NDArray[T]: ...
 @overload
 def gather(
-    x: Numbers, indices: OnGPU, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnGPU, axis: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather(
-    x: Numbers, indices: OnHost, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnHost, axis: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> NDArray[Any]: ...
 @overload
 def gather(
-    x: Operand, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Operand, indices: Operand, axis: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather(
-    x: Operand, indices: Operand, axis: int = 0, *, out: Out, **how: Unpack[Modes]
+    x: Operand, indices: Operand, axis: Integer = 0, *, out: Out, **how: Unpack[Modes]
 ) -> Out: ...
 @nvtx_range(NAME)
 def gather(
     x: Any,
     indices: Any,
-    axis: int = 0,
+    axis: Integer = 0,
     *,
     mode: types.IndexMode = "clamp",
     fill_value: types.Scalar = ZERO,
@@ -126,7 +135,7 @@ def gather(
 
 
 def select(
-    x: Array, _: Array, axis: int, mode: str, fill_value: object, negative: str
+    x: Array, _: Array, axis: object, mode: str, fill_value: object, negative: str
 ) -> Selection:
     """Return what indices select along an axis of x."""
     axis = normalize_axis(NAME, axis, x.ndim)

@@ -14,13 +14,13 @@ from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, l
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.operators.annotations import IndexMode, NegativeIndex, Scalar
+    from cudakern.operators.annotations import IndexMode, Integer, NegativeIndex, Scalar
 
 
 def gather_nd(
     x: Any,  # noqa: ANN401  arrays of many libraries
     indices: Any,  # noqa: ANN401
-    batch_dims: int = 0,
+    batch_dims: Integer = 0,
     *,
     mode: IndexMode = "clamp",
     fill_value: Scalar = ZERO,

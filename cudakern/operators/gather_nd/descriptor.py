@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.feature_level import FeatureLevel
@@ -62,6 +62,17 @@ class GatherNDOperatorDesc(OperatorDesc):
     aligned_fields: ClassVar[tuple[str, ...]] = ("indices_tensor",)
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_1
     type_tables = (("N2", "input_tensor", DATA_TYPES), ("N2", "indices_tensor", INDEX_DATA_TYPES))
+
+    if TYPE_CHECKING:  # takes integers of any kind, and keeps Python's
+
+        def __init__(
+            self,
+            input_tensor: TensorDesc,
+            indices_tensor: TensorDesc,
+            output_tensor: TensorDesc,
+            input_dimension_count: SupportsIndex,
+            indices_dimension_count: SupportsIndex,
+        ) -> None: ...
 
     @property
     def batch_dims(self) -> int:
@@ -152,3 +163,15 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc):
     batch_dimension_count: int
 
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
+
+    if TYPE_CHECKING:  # takes integers of any kind, and keeps Python's
+
+        def __init__(
+            self,
+            input_tensor: TensorDesc,
+            indices_tensor: TensorDesc,
+            output_tensor: TensorDesc,
+            input_dimension_count: SupportsIndex,
+            indices_dimension_count: SupportsIndex,
+            batch_dimension_count: SupportsIndex,
+        ) -> None: ...

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from cudakern.operators import annotations as types
-    from cudakern.operators.annotations import Modes, Numbers, OnGPU, OnHost, Operand, Out, T
+    from cudakern.operators.annotations import (
+        Integer,
+        Modes,
+        Numbers,
+        OnGPU,
+        OnHost,
+        Operand,
+        Out,
+        T,
+    )
     from cudakern.operators.arrays.native import Array
 
 NAME = "gather_nd"
@@ -26,33 +35,38 @@ NAME = "gather_nd"
 
 @overload
 def gather_nd(
-    x: OnGPU, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: OnGPU, indices: Operand, batch_dims: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather_nd(
-    x: NDArray[T], indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: NDArray[T],
+    indices: Operand,
+    batch_dims: Integer = 0,
+    *,
+    out: None = None,
+    **how: Unpack[Modes],
 ) -> NDArray[T]: ...
 @overload
 def gather_nd(
-    x: Numbers, indices: OnGPU, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnGPU, batch_dims: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather_nd(
-    x: Numbers, indices: OnHost, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Numbers, indices: OnHost, batch_dims: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> NDArray[Any]: ...
 @overload
 def gather_nd(
-    x: Operand, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+    x: Operand, indices: Operand, batch_dims: Integer = 0, *, out: None = None, **how: Unpack[Modes]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
 def gather_nd(
-    x: Operand, indices: Operand, batch_dims: int = 0, *, out: Out, **how: Unpack[Modes]
+    x: Operand, indices: Operand, batch_dims: Integer = 0, *, out: Out, **how: Unpack[Modes]
 ) -> Out: ...
 @nvtx_range(NAME)
 def gather_nd(
     x: Any,
     indices: Any,
-    batch_dims: int = 0,
+    batch_dims: Integer = 0,
     *,
     mode: types.IndexMode = "clamp",
     fill_value: types.Scalar = ZERO,
@@ -135,7 +149,7 @@ def gather_nd(
 
 
 def select(
-    x: Array, indices: Array, batch_dims: int, mode: str, fill_value: object, negative: str
+    x: Array, indices: Array, batch_dims: object, mode: str, fill_value: object, negative: str
 ) -> Selection:
     """Return what tuples select along the axes of x behind a batch."""
     batch, shape = as_integer(NAME, "batch_dims", batch_dims), indices.shape

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from cudakern.operators.annotations import Integer, IntegerElement
     from cudakern.operators.arrays.lazy import Lazy
     from cudakern.operators.arrays.native import Array
 
@@ -58,7 +59,12 @@ def argwhere(x: Any) -> Lazy:  # noqa: ANN401  arrays of many libraries
     return _rows(_as_input("argwhere", x, 0))
 
 
-def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Lazy, ...]:  # noqa: ANN401
+def nonzero(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    *,
+    size: Integer | None = None,
+    fill_value: IntegerElement = -1,
+) -> tuple[Lazy, ...]:
     """Return the coordinates of elements of a dask array that are not zero, as `cudakern.nonzero`.
 
     Parameters
@@ -97,7 +103,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[L
 def nonzero_coordinates(
     x: Any,  # noqa: ANN401  arrays of many libraries
     *,
-    size: int | None = None,
+    size: Integer | None = None,
     dtype: DTypeLike = "uint32",
     out: None = None,
 ) -> NonzeroCoordinates[Any]:

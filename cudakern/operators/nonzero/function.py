@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-    from cudakern.operators.annotations import AnyArray, OnGPU, OnHost, Operand, Out
+    from cudakern.operators.annotations import (
+        AnyArray,
+        Integer,
+        IntegerElement,
+        OnGPU,
+        OnHost,
+        Operand,
+        Out,
+    )
     from cudakern.operators.arrays.native import Array
     from cudakern.operators.binding import Parse
     from cudakern.values.layout import Layout
@@ -118,23 +126,23 @@ def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa
 
 @overload
 def nonzero_coordinates(
-    x: OnGPU, *, size: int | None = None, dtype: DTypeLike = "uint32", out: None = None
+    x: OnGPU, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: None = None
 ) -> NonzeroCoordinates[Any]: ...
 @overload
 def nonzero_coordinates(
-    x: OnHost, *, size: int | None = None, dtype: DTypeLike = "uint32", out: None = None
+    x: OnHost, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: None = None
 ) -> NonzeroCoordinates[NDArray[np.integer[Any]]]: ...
 @overload
 def nonzero_coordinates(
-    x: AnyArray, *, size: int | None = None, dtype: DTypeLike = "uint32", out: None = None
+    x: AnyArray, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: None = None
 ) -> NonzeroCoordinates[Any]: ...
 @overload
 def nonzero_coordinates(
-    x: Operand, *, size: int | None = None, dtype: DTypeLike = "uint32", out: Sequence[Out]
+    x: Operand, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: Sequence[Out]
 ) -> NonzeroCoordinates[Out]: ...
 @nvtx_range(NAME)
 def nonzero_coordinates(
-    x: Any, *, size: int | None = None, dtype: Any = _NARROW, out: Any = None
+    x: Any, *, size: Integer | None = None, dtype: Any = _NARROW, out: Any = None
 ) -> NonzeroCoordinates[Any]:
     """Return how many elements are not zero, and their coordinates in ascending order.
 
@@ -354,15 +362,21 @@ def argwhere(x: Any) -> Array:
 
 
 @overload
-def nonzero(x: OnGPU, *, size: int | None = None, fill_value: int = -1) -> tuple[Any, ...]: ...
+def nonzero(
+    x: OnGPU, *, size: Integer | None = None, fill_value: IntegerElement = -1
+) -> tuple[Any, ...]: ...
 @overload
 def nonzero(
-    x: OnHost, *, size: int | None = None, fill_value: int = -1
+    x: OnHost, *, size: Integer | None = None, fill_value: IntegerElement = -1
 ) -> tuple[NDArray[np.int64], ...]: ...
 @overload
-def nonzero(x: AnyArray, *, size: int | None = None, fill_value: int = -1) -> tuple[Any, ...]: ...
+def nonzero(
+    x: AnyArray, *, size: Integer | None = None, fill_value: IntegerElement = -1
+) -> tuple[Any, ...]: ...
 @nvtx_range("nonzero")
-def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Array, ...]:
+def nonzero(
+    x: Any, *, size: Integer | None = None, fill_value: IntegerElement = -1
+) -> tuple[Array, ...]:
     """Return the coordinates of the elements that are not zero, as ``numpy.nonzero`` does.
 
     Parameters

@@ -14,16 +14,16 @@ from cudakern.operators.one_hot.function import new_axis, off_on, result_shape
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudakern.operators.annotations import NegativeIndex
+    from cudakern.operators.annotations import Integer, NegativeIndex
     from cudakern.operators.arrays.lazy import Lazy
     from cudakern.operators.arrays.native import Array
 
 
 def one_hot(
     indices: Any,  # noqa: ANN401  arrays of many libraries
-    depth: int,
+    depth: Integer,
     *,
-    axis: int = -1,
+    axis: Integer = -1,
     values: Any = (0, 1),  # noqa: ANN401
     dtype: DTypeLike | None = None,
     negative: NegativeIndex = "from_end",

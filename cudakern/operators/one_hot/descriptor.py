@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.feature_level import FeatureLevel
@@ -62,6 +62,16 @@ class OneHotOperatorDesc(OperatorDesc):
     aligned_fields = input_fields
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_0
     type_tables = (("O7", "indices_tensor", INDEX_DATA_TYPES), ("O7", "values_tensor", DATA_TYPES))
+
+    if TYPE_CHECKING:  # takes integers of any kind, and keeps Python's
+
+        def __init__(
+            self,
+            indices_tensor: TensorDesc,
+            values_tensor: TensorDesc,
+            output_tensor: TensorDesc,
+            axis: SupportsIndex,
+        ) -> None: ...
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of O1 to O6."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         AnyArray,
         Direction,
         DType,
+        Integer,
         NegativeIndex,
         OnGPU,
         OnHost,
@@ -110,7 +111,7 @@ def _common_dtype(values: Sequence[object]) -> np.dtype[Any]:
     return dtype
 
 
-def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tuple[int, int]:
+def new_axis(indices: Array, depth: object, axis: object, negative: object) -> tuple[int, int]:
     """Return the length and the position of the new axis; raise if these are not legal."""
     native.require_rank(NAME, "indices", indices, 0)
     length = as_extent(NAME, "depth", depth)
@@ -173,30 +174,30 @@ register(NAME, _binding.caches)
 
 @overload
 def one_hot(
-    indices: OnGPU, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+    indices: OnGPU, depth: Integer, *, out: None = None, **how: Unpack[TypedVectors]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
-def one_hot(indices: OnHost, depth: int, **how: Unpack[Direction]) -> NDArray[np.float32]: ...
+def one_hot(indices: OnHost, depth: Integer, **how: Unpack[Direction]) -> NDArray[np.float32]: ...
 @overload
 def one_hot(
-    indices: OnHost, depth: int, *, dtype: DType[T], **how: Unpack[Vectors]
+    indices: OnHost, depth: Integer, *, dtype: DType[T], **how: Unpack[Vectors]
 ) -> NDArray[T]: ...
 @overload
 def one_hot(
-    indices: OnHost, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+    indices: OnHost, depth: Integer, *, out: None = None, **how: Unpack[TypedVectors]
 ) -> NDArray[Any]: ...
 @overload
 def one_hot(
-    indices: AnyArray, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+    indices: AnyArray, depth: Integer, *, out: None = None, **how: Unpack[TypedVectors]
 ) -> Any: ...  # noqa: ANN401  its device is not in its type
 @overload
-def one_hot(indices: Operand, depth: int, *, out: Out, **how: Unpack[TypedVectors]) -> Out: ...
+def one_hot(indices: Operand, depth: Integer, *, out: Out, **how: Unpack[TypedVectors]) -> Out: ...
 @nvtx_range(NAME)
 def one_hot(
     indices: Any,
-    depth: int,
+    depth: Integer,
     *,
-    axis: int = -1,
+    axis: Integer = -1,
     values: Any = _OFF_ON,
     dtype: Any = None,
     negative: NegativeIndex = "from_end",

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from cudakern.errors import DescriptorError, describe_value
 from cudakern.operators.descriptor import OperatorDesc
@@ -20,9 +20,10 @@ from cudakern.operators.tensor import TensorDesc, as_integers
 from cudakern.values.validation import integer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from cudakern.engines.base import Launch
+    from cudakern.operators.annotations import FunctionName
     from cudakern.operators.descriptor import TypeTable
     from cudakern.values.layout import Layout
 
@@ -157,6 +158,16 @@ class ReduceOperatorDesc(_ReducingDesc):
     operator: ClassVar[str] = "reduce"
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
 
+    if TYPE_CHECKING:  # takes names and integers of any kind
+
+        def __init__(
+            self,
+            function: FunctionName | ReduceFunction,
+            input_tensor: TensorDesc,
+            output_tensor: TensorDesc,
+            axes: Iterable[SupportsIndex],
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         super().__post_init__()
         with suppress(DescriptorError):  # rule R1 reports it
@@ -182,6 +193,16 @@ class _ArgDesc(_ReducingDesc):
 
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
 
+    if TYPE_CHECKING:  # takes integers of any kind, and keeps Python's
+
+        def __init__(
+            self,
+            input_tensor: TensorDesc,
+            output_tensor: TensorDesc,
+            axes: Iterable[SupportsIndex],
+            axis_direction: AxisDirection,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         super().__post_init__()
         with suppress(Exception):  # check_rules reports it
@@ -203,7 +224,7 @@ class _ArgDesc(_ReducingDesc):
         return self.axis_direction is AxisDirection.DECREASING
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)  # the constructor is inherited
 class ArgmaxOperatorDesc(_ArgDesc):
     """DirectML's argmax: where the largest element is, over some axes of the input.
 
@@ -245,7 +266,7 @@ class ArgmaxOperatorDesc(_ArgDesc):
     operator: ClassVar[str] = "argmax"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)  # the constructor is inherited
 class ArgminOperatorDesc(_ArgDesc):
     """DirectML's argmin: where the smallest element is, otherwise as `ArgmaxOperatorDesc`.
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ContextDecorator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -368,7 +368,7 @@ class _Block(ContextDecorator, AbstractContextManager[ModuleType, None]):
                 _remove(before)
 
 
-def in_place_of_cupy(*, devices: int = 1) -> AbstractContextManager[ModuleType, None]:
+def in_place_of_cupy(*, devices: SupportsIndex = 1) -> AbstractContextManager[ModuleType, None]:
     """Have ``import cupy`` give NumPy's arrays and the simulator's kernels, inside of the block.
 
     Code written for CuPy runs unchanged, without a GPU and without CuPy: its RawKernel, RawModule,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -63,11 +63,11 @@ class RawKernel(raw.RawKernel):
 
     def __call__(
         self,
-        grid: tuple[int, ...],
-        block: tuple[int, ...],
+        grid: tuple[SupportsIndex, ...],
+        block: tuple[SupportsIndex, ...],
         args: Sequence[Any],
         *,
-        shared_mem: int = 0,
+        shared_mem: SupportsIndex = 0,
         stream: object = None,
     ) -> None:
         """Run the kernel, at once in any stream. Numbers below 1 count as 1, as in CuPy."""

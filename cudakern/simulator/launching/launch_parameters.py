@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -68,12 +68,14 @@ class PackedArguments:
     pointers_alone: bool = False  # whether no bytes but those of the operands are an address
 
 
-def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:
+def empty(
+    shape: SupportsIndex | Sequence[SupportsIndex], dtype: DTypeLike = np.float32
+) -> np.ndarray:
     """Return a new array whose elements count as uninitialized until something writes them.
 
     Parameters
     ----------
-    shape : int or tuple of int
+    shape : int or sequence of int
         Sizes.
     dtype : dtype, optional
         Data type.

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -509,7 +509,7 @@ class RawKernel(_Raw):
         return _attributes.get(self._attribute_key("max_dynamic_shared_size_bytes"), max(0, left))
 
     @max_dynamic_shared_size_bytes.setter
-    def max_dynamic_shared_size_bytes(self, value: int) -> None:
+    def max_dynamic_shared_size_bytes(self, value: SupportsIndex) -> None:
         self._set_attribute("max_dynamic_shared_size_bytes", value, 0, MAX_SHARED_BYTES)
 
     @property
@@ -518,7 +518,7 @@ class RawKernel(_Raw):
         return _attributes.get(self._attribute_key("preferred_shared_memory_carveout"), -1)
 
     @preferred_shared_memory_carveout.setter
-    def preferred_shared_memory_carveout(self, value: int) -> None:
+    def preferred_shared_memory_carveout(self, value: SupportsIndex) -> None:
         self._set_attribute("preferred_shared_memory_carveout", value, -1, 100)
 
     def _attribute_key(self, attribute: str) -> tuple[str, str, str]:
@@ -535,11 +535,11 @@ class RawKernel(_Raw):
 
     def __call__(
         self,
-        grid: tuple[int, ...],
-        block: tuple[int, ...],
+        grid: tuple[SupportsIndex, ...],
+        block: tuple[SupportsIndex, ...],
         args: Sequence[Any],
         *,
-        shared_mem: int = 0,
+        shared_mem: SupportsIndex = 0,
         stream: object = None,
     ) -> None:
         """Run the kernel.
@@ -597,7 +597,7 @@ class RawKernel(_Raw):
             launch = kernel.launcher(*size, packed.offsets, cooperative=cooperative)
             launch(packed.data, pack_guarded_arrays(packed, kernel))
 
-    def _checked_shared(self, shared_mem: int) -> int:
+    def _checked_shared(self, shared_mem: object) -> int:
         """Return the dynamic shared memory of a launch; an error if a launch cannot have it."""
         shared_mem = as_integer(self._label, "shared_mem", shared_mem)
         if not shared_mem:

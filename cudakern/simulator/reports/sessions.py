@@ -212,9 +212,9 @@ class TrafficReport(_LiveReport):
 
 @contextmanager
 def checked(
-    seed: int = 0,
-    resident_blocks: int = 4,
-    strict: bool = False,  # noqa: FBT001, FBT002
+    seed: SupportsIndex = 0,
+    resident_blocks: SupportsIndex = 4,
+    strict: bool | np.bool_ = False,  # noqa: FBT001, FBT002
     arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray] = (),
 ) -> Iterator[CheckReport]:
     """Check every access of the kernels that the simulator runs inside of the block.
