@@ -52,13 +52,13 @@ def lookups(x: NDArray[np.float16], indices: NDArray[np.int32], flags: NDArray[n
 
 def wrong_lookups(x: NDArray[np.float16]) -> None:
     """Each line has an error."""
-    ck.gather(x, 1, mode="clip")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.gather(x, 1, negative="no")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, mode="clip")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, negative="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.gather(x, 1, 0, "fill")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    ck.gather(x, 1, fill_value="0")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, fill_value="0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.gather(x, None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.gather(None, 1)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.gather(x, 1, out=[0])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, out=[0])  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.gather_nd(x, 1, axis=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 
@@ -80,9 +80,9 @@ def wrong_searches(x: NDArray[np.bool], tensor: Tensor) -> None:
     """Each line has an error."""
     ck.argwhere(None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.nonzero(x, 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    ck.nonzero(x, fill_value=0.5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.nonzero_coordinates(x, size=2.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.nonzero_coordinates(tensor, out=tensor)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero(x, fill_value=0.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero_coordinates(x, size=2.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero_coordinates(tensor, out=tensor)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.nonzero_coordinates(x).rows.sum()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -98,9 +98,9 @@ def vectors(indices: NDArray[np.uint8]) -> None:
 def wrong_vectors(indices: NDArray[np.uint8]) -> None:
     """Each line has an error."""
     ck.one_hot(indices)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    ck.one_hot(indices, "5")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.one_hot(indices, 5, negative="wrap")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.one_hot(indices, 5, dtype=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.one_hot(indices, "5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.one_hot(indices, 5, negative="wrap")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.one_hot(indices, 5, dtype=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def reductions(
@@ -122,13 +122,13 @@ def reductions(
 def wrong_reductions(x: NDArray[np.float32], word: str) -> None:
     """Each line has an error."""
     ck.reduce(x)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    ck.reduce(x, "mean")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.reduce(x, word)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.reduce(x, "sum", "rows")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.reduce(x, "sum", [0])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.reduce(x, "max", nan="omit")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.reduce(x, "sum", initial="0")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.reduce(x, "sum", out=[0.0])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "mean")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, word)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", "rows")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", [0])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "max", nan="omit")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", initial="0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", out=[0.0])  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 N, ZERO, SMALL = np.int64(1), np.int64(0), np.uint8(2)
@@ -203,11 +203,11 @@ def no_integers(
     """Each line has an error."""
     import cudakern.dask as cd  # noqa: PLC0415  it may be absent
 
-    ck.gather(x, 1, 0.5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.gather_nd(x, 1, batch_dims="0")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.nonzero(x, size=2.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, 0.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather_nd(x, 1, batch_dims="0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero(x, size=2.0)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.one_hot([0], 2, axis=None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
-    ck.reduce(x, "sum", (0, "1"))  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", (0, "1"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     cd.gather(x, 1, 0.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     cd.one_hot([0], None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ck.TensorDesc(ck.DataType.FLOAT32, (2, 0.5))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -234,7 +234,7 @@ def wrong_compiled(desc: ck.GatherOperatorDesc, x: NDArray[np.float32]) -> None:
     """Each line has an error."""
     ck.compile_operator(ck.GatherOperatorDesc)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ck.compile_operator(desc)(x, None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
-    ck.compile_operator(desc)(x, out=5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.compile_operator(desc)(x, out=5)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.compile_operator(desc, "6_4")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

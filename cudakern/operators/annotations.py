@@ -8,12 +8,29 @@ unknown to pyright, and results are Any as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar
+from typing import Any, Literal, Never, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cudakern.operators.reduce.types import ReduceFunction
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class NothingElse(Protocol[R_co]):
+    """What no value is, as ``NothingElse[Never]``: in a union, it has mypy name a wrong argument.
+
+    Where arguments fit no overload, mypy lists all overloads. But if they would fit one without
+    regard to type arguments, it says what does not fit that one. Every object would fit this type
+    so, as every object has this method.
+    """
+
+    def __sizeof__(self) -> R_co:  # type: ignore[override]
+        """Return the size in bytes."""
+
+
+Else: TypeAlias = NothingElse[Never]
 
 
 class SupportsDLPack(Protocol):
@@ -37,7 +54,7 @@ class SupportsCudaArrayInterface(Protocol):
 OnGPU: TypeAlias = SupportsCudaArrayInterface
 #: Arrays of all libraries, so overloads for NumPy's come before. NumPy's are named here, too, since
 #: pyright says that arrays of bool have no ``__dlpack__``.
-AnyArray: TypeAlias = NDArray[Any] | SupportsDLPack | SupportsCudaArrayInterface
+AnyArray: TypeAlias = NDArray[Any] | SupportsDLPack | SupportsCudaArrayInterface | Else
 Scalar: TypeAlias = complex | np.generic
 #: Values besides arrays that NumPy converts to an array.
 Numbers: TypeAlias = Scalar | Sequence[Any]
@@ -53,9 +70,9 @@ Out = TypeVar("Out", bound=AnyArray)
 #: The type of ``out`` if that may be several arrays.
 Outputs = TypeVar("Outputs", bound=AnyArray | Sequence[AnyArray])
 
-IndexMode: TypeAlias = Literal["clamp", "wrap", "fill", "raise"]
-NegativeIndex: TypeAlias = Literal["from_end", "invalid"]
-NanRule: TypeAlias = Literal["propagate", "ignore"]
+IndexMode: TypeAlias = Literal["clamp", "wrap", "fill", "raise"] | Else
+NegativeIndex: TypeAlias = Literal["from_end", "invalid"] | Else
+NanRule: TypeAlias = Literal["propagate", "ignore"] | Else
 ArgName: TypeAlias = Literal["argmax", "argmin"]
 FoldName: TypeAlias = Literal[
     "average", "l1", "l2", "log_sum", "log_sum_exp", "max", "min", "multiply", "sum", "sum_square"
@@ -78,12 +95,15 @@ Fold: TypeAlias = (
         ReduceFunction.SUM_SQUARE,
     ]
 )
-Function: TypeAlias = FunctionName | ReduceFunction
-Flag: TypeAlias = bool | np.bool_
-Integer: TypeAlias = SupportsIndex
-Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | None
+Function: TypeAlias = FunctionName | ReduceFunction | Else
+Flag: TypeAlias = bool | np.bool_ | Else
+Integer: TypeAlias = SupportsIndex | Else
+Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | Else | None
 #: An integer that is an element of an array, as which ``__index__`` alone does not serve.
-IntegerElement: TypeAlias = int | np.integer[Any] | np.bool_
+IntegerElement: TypeAlias = int | np.integer[Any] | np.bool_ | Else
+#: An element of an array.
+Element: TypeAlias = Scalar | Else
+AnyDType: TypeAlias = DTypeLike | Else
 DType: TypeAlias = type[T] | np.dtype[T]
 
 # Options that the overloads of a function have in common, since no result's type depends on them.
@@ -93,7 +113,7 @@ class Modes(TypedDict, total=False):
     """Options of gather and gather_nd."""
 
     mode: IndexMode
-    fill_value: Scalar
+    fill_value: Element
     negative: NegativeIndex
 
 
@@ -103,13 +123,13 @@ class Rules(TypedDict, total=False):
     keepdims: Flag
     nan: NanRule
     last_index: Flag
-    initial: Scalar | None
+    initial: Element | None
 
 
 class AllRules(Rules, total=False):
     """Options of reduce."""
 
-    dtype: DTypeLike | None
+    dtype: AnyDType | None
 
 
 class Direction(TypedDict, total=False):
@@ -128,4 +148,4 @@ class Vectors(Direction, total=False):
 class TypedVectors(Vectors, total=False):
     """Options of one_hot."""
 
-    dtype: DTypeLike | None
+    dtype: AnyDType | None

@@ -10,7 +10,7 @@ from cudakern.operators.indexing.indices import ZERO, check_mode
 from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, look_up
 
 if TYPE_CHECKING:
-    from cudakern.operators.annotations import IndexMode, Integer, NegativeIndex, Scalar
+    from cudakern.operators.annotations import Element, IndexMode, Integer, NegativeIndex
 
 
 def gather(
@@ -19,7 +19,7 @@ def gather(
     axis: Integer = 0,
     *,
     mode: IndexMode = "clamp",
-    fill_value: Scalar = ZERO,
+    fill_value: Element = ZERO,
     negative: NegativeIndex = "from_end",
     out: None = None,
 ) -> Lazy:

@@ -61,7 +61,7 @@ def gather(
     axis: Integer = 0,
     *,
     mode: types.IndexMode = "clamp",
-    fill_value: types.Scalar = ZERO,
+    fill_value: types.Element = ZERO,
     negative: types.NegativeIndex = "from_end",
     out: Array | None = None,
 ) -> Array:
@@ -135,7 +135,12 @@ def gather(
 
 
 def select(
-    x: Array, _: Array, axis: object, mode: str, fill_value: object, negative: str
+    x: Array,
+    _: Array,
+    axis: object,
+    mode: Any,  # noqa: ANN401  one of the words, as `check_mode` has found
+    fill_value: object,
+    negative: Any,  # noqa: ANN401  likewise
 ) -> Selection:
     """Return what indices select along an axis of x."""
     axis = normalize_axis(NAME, axis, x.ndim)

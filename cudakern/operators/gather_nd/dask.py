@@ -14,7 +14,7 @@ from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, l
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.operators.annotations import IndexMode, Integer, NegativeIndex, Scalar
+    from cudakern.operators.annotations import Element, IndexMode, Integer, NegativeIndex
 
 
 def gather_nd(
@@ -23,7 +23,7 @@ def gather_nd(
     batch_dims: Integer = 0,
     *,
     mode: IndexMode = "clamp",
-    fill_value: Scalar = ZERO,
+    fill_value: Element = ZERO,
     negative: NegativeIndex = "from_end",
     out: None = None,
 ) -> Lazy:

@@ -69,7 +69,7 @@ def gather_nd(
     batch_dims: Integer = 0,
     *,
     mode: types.IndexMode = "clamp",
-    fill_value: types.Scalar = ZERO,
+    fill_value: types.Element = ZERO,
     negative: types.NegativeIndex = "from_end",
     out: Array | None = None,
 ) -> Array:
@@ -149,7 +149,12 @@ def gather_nd(
 
 
 def select(
-    x: Array, indices: Array, batch_dims: object, mode: str, fill_value: object, negative: str
+    x: Array,
+    indices: Array,
+    batch_dims: object,
+    mode: Any,  # noqa: ANN401  one of the words, as `check_mode` has found
+    fill_value: object,
+    negative: Any,  # noqa: ANN401  likewise
 ) -> Selection:
     """Return what tuples select along the axes of x behind a batch."""
     batch, shape = as_integer(NAME, "batch_dims", batch_dims), indices.shape

@@ -94,7 +94,7 @@ ZERO = _NotGiven(0)
 EXACT.add(_NotGiven)
 
 
-def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> None:
+def check_mode(operator: str, mode: object, negative: object, fill_value: object) -> None:
     """Raise ArgumentError unless the mode is known and the other two fit it."""
     require_word(operator, "mode", mode, MODES, _OTHER_MODES)
     check_negative(operator, negative)

@@ -25,10 +25,12 @@ from cudakern.values.validation import as_bytes, as_extent
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import NDArray
 
     from cudakern.operators.annotations import (
         AnyArray,
+        AnyDType,
+        Else,
         Integer,
         IntegerElement,
         OnGPU,
@@ -126,19 +128,23 @@ def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa
 
 @overload
 def nonzero_coordinates(
-    x: OnGPU, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: None = None
+    x: OnGPU, *, size: Integer | None = None, dtype: AnyDType = "uint32", out: None = None
 ) -> NonzeroCoordinates[Any]: ...
 @overload
 def nonzero_coordinates(
-    x: OnHost, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: None = None
+    x: OnHost, *, size: Integer | None = None, dtype: AnyDType = "uint32", out: None = None
 ) -> NonzeroCoordinates[NDArray[np.integer[Any]]]: ...
 @overload
 def nonzero_coordinates(
-    x: AnyArray, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: None = None
+    x: AnyArray, *, size: Integer | None = None, dtype: AnyDType = "uint32", out: None = None
 ) -> NonzeroCoordinates[Any]: ...
 @overload
 def nonzero_coordinates(
-    x: Operand, *, size: Integer | None = None, dtype: DTypeLike = "uint32", out: Sequence[Out]
+    x: Operand,
+    *,
+    size: Integer | None = None,
+    dtype: AnyDType = "uint32",
+    out: Sequence[Out] | Else,
 ) -> NonzeroCoordinates[Out]: ...
 @nvtx_range(NAME)
 def nonzero_coordinates(
