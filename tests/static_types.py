@@ -1,7 +1,9 @@
 """Calls of the package, with the errors that type checkers must report.
 
 `test_static_types.py` has mypy and pyright check this file. A line with a comment for both must
-have an error, since they report comments that silence nothing. Functions named `integers` also run.
+have an error, since they report comments that silence nothing. The error `call-overload` of mypy
+comes with a list of all overloads; others name the wrong argument. Functions named `integers` also
+run.
 """
 
 from __future__ import annotations
@@ -126,6 +128,7 @@ def wrong_reductions(x: NDArray[np.float32], word: str) -> None:
     ck.reduce(x, word)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.reduce(x, "sum", "rows")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.reduce(x, "sum", [0])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", keepdims=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.reduce(x, "max", nan="omit")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.reduce(x, "sum", initial="0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType, reportCallIssue]
     ck.reduce(x, "sum", out=[0.0])  # type: ignore[type-var]  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -158,10 +161,10 @@ def integers_of_descriptors() -> None:
     indices = ck.TensorDesc(ck.DataType.INT64, (SMALL, N))
     gather = ck.GatherOperatorDesc(x, indices, x, axis=N, index_dimensions=ZERO)
     assert_type((gather.axis, gather.index_dimensions), tuple[int, int])
-    nd = ck.GatherNDOperatorDesc(x, indices, x, N, indices_dimension_count=N)
-    assert_type((nd.input_dimension_count, nd.indices_dimension_count), tuple[int, int])
-    nd1 = ck.GatherND1OperatorDesc(x, indices, x, SMALL, SMALL, batch_dimension_count=N)
-    assert_type(nd1.batch_dimension_count, int)
+    tuples = ck.GatherNDOperatorDesc(x, indices, x, N, indices_dimension_count=N)
+    assert_type((tuples.input_dimension_count, tuples.indices_dimension_count), tuple[int, int])
+    batched = ck.GatherND1OperatorDesc(x, indices, x, SMALL, SMALL, batch_dimension_count=N)
+    assert_type(batched.batch_dimension_count, int)
     assert_type(ck.OneHotOperatorDesc(indices, pair, x, axis=N).axis, int)
     total = ck.ReduceOperatorDesc("sum", x, column, [N])
     assert_type(total.function, ck.ReduceFunction)
