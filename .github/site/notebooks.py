@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,8 @@ def write(folder: Path, root: Path) -> list[str]:
     for name, (page, titles) in NOTEBOOKS.items():
         notebook, printed = make((root / page).read_text(encoding="utf-8"), titles)
         config = Config(KernelManager={"transport": "ipc"})
-        NotebookClient(notebook, timeout=600, record_timing=False, config=config).execute()
+        client = NotebookClient(notebook, timeout=600, record_timing=False, config=config)
+        client.execute(env={**os.environ, "CUDAKERN_QUIET": "1"})
         codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
         for cell, expected in zip(codes, printed, strict=True):
             if "tags" not in cell.metadata and text_of(cell) != expected:
