@@ -22,7 +22,7 @@ from __future__ import annotations
 try:
     import dask.array as da
 except ImportError as error:
-    ABSENT = 'cudakern: dask is not installed; from a clone run: pip install ".[dask]"'
+    ABSENT = 'cudakern: dask is not installed; run: pip install "cudakern[dask]"'
     raise ImportError(ABSENT) from error
 if getattr(da, "array_expr_enabled", bool)():  # younger than the oldest dask that serves
     PLANNED = "cudakern: dask's array.query-planning must be off, as it is unless set; got True"

@@ -235,7 +235,7 @@ def test_a_gpu_newer_than_nvrtc_gets_ptx(folder):
             [75, 80, 90],
             70,
             "7.5",
-            "; in a new environment, from a clone run: pip install '.[cuda12]'",
+            "; in a new environment, run: pip install 'cudakern[cuda12]'",
         ),
     ],
 )

@@ -168,7 +168,7 @@ import cudakern
 assert not [name for name in sys.modules if name.split(".")[0] in {"dask", "distributed"}]
 sys.modules["dask"] = None
 """
-    text = 'cudakern: dask is not installed; from a clone run: pip install ".[dask]"\n'
+    text = 'cudakern: dask is not installed; run: pip install "cudakern[dask]"\n'
     assert printed(code + SHOWN) == text
 
 

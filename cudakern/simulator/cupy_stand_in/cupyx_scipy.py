@@ -684,8 +684,8 @@ def _find_modules(*args: object) -> Any:
 def require_scipy() -> None:
     """Raise ModuleNotFoundError without SciPy."""
     if find_spec("scipy") is None:
-        message = "cupyx.scipy of in_place_of_cupy needs SciPy; from a clone run: "
-        raise ModuleNotFoundError(message + "pip install '.[scipy]'")
+        message = "cupyx.scipy of in_place_of_cupy needs SciPy; run: "
+        raise ModuleNotFoundError(message + "pip install 'cudakern[scipy]'")
 
 
 class ScipyModule(ModuleType):

@@ -57,7 +57,7 @@ _BROUGHT = (
     (re.compile("crt/"), "it comes with the extra simulator where CUDA is 13"),
     (
         re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups|cuComplex|mma\.h|vector_"),
-        "from a clone run: pip install '.[simulator]'",
+        "run: pip install 'cudakern[simulator]'",
     ),
 )
 #: Headers that NVRTC refuses, at least in some versions, and what to include instead.

@@ -164,7 +164,11 @@ def test_debug_waits_and_names_each_launch(record, monkeypatch, capsys):
     [
         ("cudaErrorInsufficientDriver: too old", ck.EngineUnavailableError, "driver or device is"),
         ("cudaErrorNoDevice: none", ck.EngineUnavailableError, "start it with --gpus all"),
-        ("Failed to find CUDA headers", ck.EngineUnavailableError, r"pip install '.\[cuda12\]'"),
+        (
+            "Failed to find CUDA headers",
+            ck.EngineUnavailableError,
+            r"pip install 'cudakern\[cuda12\]'",
+        ),
         ("cudaErrorIllegalAddress", RuntimeError, "^cudaErrorIllegalAddress$"),
     ],
 )
@@ -191,6 +195,6 @@ def test_cupy_has_the_drivers_function():
 
 def test_absent_cupy_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(ck.EngineUnavailableError, match=r"pip install '\.\[cuda12\]'"):
+    with pytest.raises(ck.EngineUnavailableError, match=r"pip install 'cudakern\[cuda12\]'"):
         library.import_cupy()
     assert library.device_count() == 0

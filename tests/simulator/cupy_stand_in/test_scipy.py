@@ -614,7 +614,7 @@ from cudakern.simulator import in_place_of_cupy
 with in_place_of_cupy() as cupy:
     try: import cupyx.scipy.ndimage
     except ImportError as error: print(error)"""
-    assert "cupyx.scipy of in_place_of_cupy needs SciPy; from a clone run: pip" in printed(program)
+    assert "cupyx.scipy of in_place_of_cupy needs SciPy; run: pip" in printed(program)
 
 
 def test_scipy_is_not_imported_before_it_is_asked_for():

@@ -330,7 +330,7 @@ def test_without_jinja2_the_message_says_what_to_install(checked, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ck.EngineUnavailableError) as caught:
         pages.render(checked)
-    expected = "cudakern: report.html needs jinja2; from a clone run: pip install '.[simulator]'"
+    expected = "cudakern: report.html needs jinja2; run: pip install 'cudakern[simulator]'"
     assert str(caught.value) == expected
 
 

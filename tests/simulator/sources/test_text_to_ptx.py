@@ -271,8 +271,8 @@ def test_a_missing_nvrtc_is_named(monkeypatch, folder, code):
         ptx_of_code(code) if isinstance(code, Code) else ptx_of(code)
     assert str(caught.value) == (
         "cudakern: cuda.bindings must be installed to compile kernels; without a GPU, "
-        "from a clone run: pip install '.[simulator]'; with one, from a clone run: "
-        "pip install '.[cuda12]' (CUDA 12) or '.[cuda13]' (CUDA 13)"
+        "run: pip install 'cudakern[simulator]'; with one, run: "
+        "pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
     )
     assert not folder.exists()
     nvrtc.version.cache_clear()
@@ -284,7 +284,7 @@ def test_a_missing_nvrtc_is_named(monkeypatch, folder, code):
         ("cupy/no_such.cuh", "it comes with CuPy"),
         ("curand_no_such.h", "run: pip install 'cuda-toolkit[curand]'"),
         ("crt/no_such.h", "it comes with the extra simulator where CUDA is 13"),
-        ("cub/no_such.cuh", "from a clone run: pip install '.[simulator]'"),
+        ("cub/no_such.cuh", "run: pip install 'cudakern[simulator]'"),
         ("no_such.h", ""),
     ],
 )

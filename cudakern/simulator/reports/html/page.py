@@ -66,7 +66,7 @@ def find_template() -> Template:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  an extra
         from markupsafe import Markup  # noqa: PLC0415  comes with jinja2
     except ImportError:
-        message = "cudakern: report.html needs jinja2; from a clone run: pip install '.[simulator]'"
+        message = "cudakern: report.html needs jinja2; run: pip install 'cudakern[simulator]'"
         raise EngineUnavailableError(message) from None
 
     def breakable(text: str) -> str:
