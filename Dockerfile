@@ -49,6 +49,7 @@ COPY .ci/locks/build.txt .ci/locks/uv.txt /locks/
 RUN --mount=type=cache,target=/root/.cache/pip \
     pip install --require-hashes -r /locks/build.txt -r /locks/uv.txt
 COPY pyproject.toml README.md LICENSE ./
+COPY .ci/metadata.py .ci/metadata.py
 COPY cudakern cudakern
 COPY kernels kernels
 RUN python -m build --wheel --no-isolation --outdir dist
@@ -80,7 +81,7 @@ RUN --mount=type=cache,id=test-apt-archives,target=/var/cache/apt,sharing=locked
 WORKDIR /opt/cudakern/src
 COPY --from=build /src/dist dist
 COPY .ci/locks/cuda${CUDA_MAJOR}.txt lock.txt
-COPY pyproject.toml README.md CITATION.cff ./
+COPY pyproject.toml README.md ./
 RUN --mount=type=bind,from=build,source=/opt/cudakern/bin,target=/mnt \
     --mount=type=cache,target=/root/.cache/uv \
     /mnt/uv pip install --require-hashes -c lock.txt -r pyproject.toml \

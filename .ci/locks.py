@@ -18,8 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-#: What builds the wheel.
+#: What builds the wheel, and what holds it against an index's rules.
 WHEEL = ("build>=1.2", *PROJECT["build-system"]["requires"])
+RELEASE = (*WHEEL, "readme-renderer[md]>=44", "twine>=7")
 #: What an editable install needs where the build is not isolated.
 BUILD = (*PROJECT["build-system"]["requires"], "editables>=0.3")
 #: What PyTorch requires; its wheel without CUDA is not on PyPI, so weekly.yml names it by hash.
@@ -69,6 +70,7 @@ def nvrtc(version: str) -> Lock:
 LOCKS = {
     "uv": Lock(requirements=("uv",)),
     "build": Lock(requirements=WHEEL),
+    "release": Lock(requirements=RELEASE),
     "cuda12": Lock(("cuda12", "dask", "lint", "profile", "test")),
     "cuda13": Lock(("cuda13", "dask", "lint", "profile", "test")),
     "interop": Lock(("cuda13", "interop", "test"), BUILD + TORCH),

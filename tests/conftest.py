@@ -24,6 +24,7 @@ from tests.helpers import checked, samples
 from tests.helpers.browser import browser, chromium  # noqa: F401  fixtures
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, DEVICE, HOST
+from tests.helpers.readmes import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,9 @@ OF_USERS = (
 )
 PLACES = [HOST, pytest.param(CUDA, marks=pytest.mark.gpu)] if HAS_GPU else [HOST]
 EVERYWHERE = [*PLACES, DEVICE]
+
+# Tests of what a clone is released as; the tests may run beside an installed package.
+collect_ignore = [] if (ROOT / ".ci").exists() else ["test_release.py"]
 
 # There is no deadline, since a first example compiles its kernel; the seed of a failure is printed.
 PROFILE = {
