@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from cudakern.compilation.cache import find_file, make, report_exhaustion
-from cudakern.compilation.installation import INSTALL, INSTALL_NVRTC
+from cudakern.compilation.installation import INSTALL_NVRTC
 from cudakern.compilation.waits import KERNELS, make_announcer
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.process.forks import PATIENCE, Lock, run_to_completion, start
@@ -267,7 +267,8 @@ def require_driver(driver: int) -> None:
         message = (
             "cudakern: NVRTC must not be for a later major version of CUDA than the driver, "
             f"which is for {driver // 1000}.{driver % 1000 // 10}; got NVRTC {version()} "
-            f"({library_path()}); update the driver, or in a new environment, {INSTALL}"
+            f"({library_path()}); update the driver, or install "
+            "the extra of its version in a new environment"
         )
         raise EngineUnavailableError(message)
 

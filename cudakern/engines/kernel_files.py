@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from cudakern.compilation import nvrtc
 from cudakern.compilation.cache import find_file, report_exhaustion
-from cudakern.compilation.installation import INSTALL_12
 from cudakern.engines.kernel_text import line_info, load_source
 from cudakern.errors import EngineUnavailableError
 
@@ -44,7 +43,7 @@ def file_for_gpu(spec: KernelSpec, capability: int) -> Path:
         return cached_file(spec, native)
     if capability < min(known):
         is_known_to_others = capability >= nvrtc.MIN_CAPABILITY
-        advice = f"; in a new environment, {INSTALL_12}" if is_known_to_others else ""
+        advice = "; install the extra cuda12 in a new environment" if is_known_to_others else ""
         message = (
             "cudakern: the GPU must have compute capability "
             f"{min(known) / 10} or later with NVRTC {nvrtc.version()}; "

@@ -93,8 +93,8 @@ class CheckReport(_LiveReport):
     launches : int
         Launches that were checked.
     notes : list of str
-        What was not checked to the end, once for each kernel and line; how much more ``strict`` would
-        report of volatile accesses, and of barriers without threads that have exited.
+        What was not checked to the end, once for each kernel and line; how much more ``strict``
+        would report of volatile accesses, and of barriers without threads that have exited.
     sources : dict of (str, str) to str
         The texts of the files that findings name, by library and file; empty if not known.
 
