@@ -114,16 +114,21 @@ _Rows = list[list[int] | None]
 
 
 def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa: ANN401  any arrays
-    """Return the count and the rows that are defined, as far as they can be read at once."""
+    """Return the count and the rows that are defined, as far as they can be read at once.
+
+    With the count goes how many had room, unless all had.
+    """
     if any(map(is_cupy, (count, coordinates))):
         return "<on the device>", None
     are_arrays = isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)
     if not are_arrays or (*count.shape, count.dtype.kind, coordinates.ndim) != (1, "u", 2):
         return f"<{foreign.kind_of(count)}>", None  # such as a pair of somebody's own
-    rows = coordinates[: int(count[0])]
+    found = int(count[0])
+    rows = coordinates[:found]
+    text = str(found) if len(rows) == found else f"{found}, {len(rows)} of {found} kept"
     if len(rows) <= _SHOWN:
-        return str(count[0]), rows.tolist()
-    return str(count[0]), [*rows[:_EDGE].tolist(), None, *rows[-_EDGE:].tolist()]
+        return text, rows.tolist()
+    return text, [*rows[:_EDGE].tolist(), None, *rows[-_EDGE:].tolist()]
 
 
 @overload

@@ -12,6 +12,7 @@ from tests.helpers.places import HOST, get, put
 from tests.helpers.recorded_cupy import on_device, recorded
 from tests.helpers.rows import each
 
+LONG = "[0], [1], [2], ..., [61], [62], [63]"
 DENSE = "[0, 1], [0, 2], [0, 3], ..., [4, 5], [4, 6], [4, 7]"
 
 
@@ -23,8 +24,11 @@ DENSE = "[0, 1], [0, 2], [0, 3], ..., [4, 5], [4, 6], [4, 7]"
         (np.ones(10), {}, 10, ", ".join(f"[{i}]" for i in range(10)), (10, 1)),
         (np.ones(11), {}, 11, "[0], [1], [2], ..., [8], [9], [10]", (11, 1)),
         (np.arange(40).reshape(5, 8), {}, 39, DENSE, (40, 2)),
-        (np.arange(40).reshape(5, 8), {"size": 2}, 39, "[0, 1], [0, 2]", (2, 2)),
-        ([1, 1], {"size": 0}, 2, "", (0, 1)),
+        (np.arange(40).reshape(5, 8), {"size": 2}, "39, 2 of 39 kept", "[0, 1], [0, 2]", (2, 2)),
+        (np.ones(275), {"size": 64}, "275, 64 of 275 kept", LONG, (64, 1)),
+        (np.ones(64), {"size": 64}, 64, LONG, (64, 1)),
+        (np.ones(64), {"size": 275}, 64, LONG, (275, 1)),
+        ([1, 1], {"size": 0}, "2, 0 of 2 kept", "", (0, 1)),
         (3, {}, 1, "[0]", (1, 1)),
         (0, {}, 0, "", (1, 1)),
         (np.zeros((0, 3)), {}, 0, "", (0, 2)),
