@@ -7,22 +7,30 @@ from __future__ import annotations
 
 import copyreg
 import re
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from enum import Enum
     from types import FrameType
 
 _LONGEST = 40  # letters of a misspelt name, at most
-_LIKENESS = 0.7  # how much of a word must be right
+_LIKENESS = 0.7  # how much of a name must be right
 
 
 def describe_value(value: object, convert: Callable[[object], str] = repr) -> str:
     """Return what was found as messages show it: the start of it, in one line."""
     return " ".join(_text(convert, value).split())[:60]
+
+
+def describe_class(value: object) -> str:
+    """Return the name of a value's class as messages show it: behind that of its library."""
+    library = str(type(value).__module__).partition(".")[0]
+    name = type(value).__name__
+    return name if library in {"builtins", "__main__"} else f"{library}.{name}"
 
 
 def describe_error(error: Exception) -> str:
@@ -38,8 +46,17 @@ def _text(convert: Callable[[object], str], value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+def any_of(words: Iterable[str]) -> str:
+    """Return words as messages list them, such as ``"a, b or c"``."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def did_you_mean(
-    value: object, names: Iterable[str], others: Mapping[str, str] | None = None
+    value: object,
+    names: Iterable[str],
+    others: Mapping[str, str] | None = None,
+    show: Callable[[str], str] = repr,
 ) -> str:
     """Return the end of a message, such as ``"; did you mean 'average'?"`` or nothing.
 
@@ -48,10 +65,36 @@ def did_you_mean(
     if not isinstance(value, str) or len(value) > _LONGEST:
         return ""
     word = _plain(value)
-    known = {_plain(name): repr(name) for name in names}
-    near = get_close_matches(word, known, n=1, cutoff=_LIKENESS)
-    suggestion = known.get(word) or (others or {}).get(word) or (known[near[0]] if near else None)
-    return f"; did you mean {suggestion}?" if suggestion else ""
+    known = {_plain(name): show(name) for name in names}
+    meant = {**(others or {}), **known}
+    near = [word] if word in meant else get_close_matches(word, known, n=1, cutoff=_LIKENESS)
+    near = near or _find_misspelt(word, meant)
+    return f"; did you mean {meant[near[0]]}?" if near else ""
+
+
+def did_you_mean_member(
+    value: object, enumeration: type[Enum], others: Mapping[str, str] | None = None
+) -> str:
+    """Return the end of a message that names the member which a text is meant for, or nothing.
+
+    DirectML's name of a member ends with ours. ``others`` maps other names to those of members.
+    """
+    word, names = _plain(value) if isinstance(value, str) else "", enumeration.__members__
+    ends = [name for name in names if word.endswith(_plain(name))]
+    show = f"{enumeration.__name__}.{{}}".format
+    texts = {other: show(name) for other, name in (others or {}).items()}
+    return did_you_mean(max(ends, key=len, default=value), names, texts, show)
+
+
+def _find_misspelt(word: str, words: Iterable[str]) -> list[str]:
+    """Return the words that another one is but for one letter, the most similar first."""
+    likeness: dict[str, float] = {}
+    for other in words if word.isalpha() else ():
+        matcher = SequenceMatcher(None, other, word)
+        right = sum(block.size for block in matcher.get_matching_blocks())
+        if 1 < right >= max(len(word), len(other)) - 1:
+            likeness[other] = matcher.ratio()
+    return sorted(likeness, key=likeness.__getitem__, reverse=True)
 
 
 def _plain(word: str) -> str:

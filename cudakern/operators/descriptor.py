@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern.errors import ArgumentError, DescriptorError, describe_value
+from cudakern.errors import ArgumentError, DescriptorError, describe_value, did_you_mean_member
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.tensor import TensorDesc, check_tensor
+from cudakern.values.dtypes import list_types
 from cudakern.values.validation import as_integer, integer_of
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ def as_level(operator: str, value: object) -> FeatureLevel:
     try:
         return FeatureLevel(integer_of(value))
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        requirement = "must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got "
-        message = requirement + describe_value(value)
-        raise ArgumentError(operator, "feature_level", message) from None
+        numbers = {level.label.replace("_", ""): level.name for level in FeatureLevel}
+        word = str(value) if isinstance(value, float) else value  # of 6.4
+        found = describe_value(value) + did_you_mean_member(word, FeatureLevel, numbers)
+        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {found}"
+        raise ArgumentError(operator, "feature_level", requirement) from None
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,10 @@ class OperatorDesc(ABC):
         """Raise DescriptorError unless a table lists the data type of a tensor at a level."""
         data_type: DataType = getattr(self, field).data_type
         allowed = next(types for since, types in table if level >= since)
-        names = ", ".join(sorted(kind.name for kind in allowed))
-        requirement = f"must be one of {names} at {level.label}; got {data_type.name}"
-        self.require(rule, f"{field}.data_type", data_type in allowed, requirement)
+        if data_type not in allowed:
+            requirement = f"must be {list_types(kind.name for kind in allowed)} at {level.label}"
+            found = f"{requirement}; got {data_type.name}"
+            raise DescriptorError(self.operator, f"{field}.data_type", found, rule)
 
     def validate(self, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4) -> None:
         """Hold the descriptor against every documented rule.

@@ -11,11 +11,24 @@ from enum import IntEnum, IntFlag
 from math import prod
 from typing import TYPE_CHECKING, SupportsIndex
 
-from cudakern.errors import DescriptorError, DTypeError, describe_value, dtype_error
+from cudakern.errors import (
+    DescriptorError,
+    DTypeError,
+    describe_value,
+    did_you_mean_member,
+    dtype_error,
+)
 from cudakern.operators.feature_level import FeatureLevel
-from cudakern.values.dtypes import EXTENSIONS, DataType
+from cudakern.values.dtypes import (
+    EXTENSIONS,
+    SIXTY_FOUR_BITS,
+    UP_TO_32_BITS,
+    DataType,
+    data_type_hint,
+    list_types,
+)
 from cudakern.values.layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
-from cudakern.values.validation import as_integer, integer_of
+from cudakern.values.validation import as_integer, integer_of, tuple_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,7 +133,10 @@ def as_integers(descriptor: str, field: str, values: Iterable[SupportsIndex]) ->
     try:
         integers = tuple(map(integer_of, values))
     except Exception:  # noqa: BLE001  whatever the class of a value raises
-        requirement = f"must be a sequence of integers; got {describe_value(values)}"
+        found = describe_value(values)
+        if isinstance(values, DataType):
+            found += ": data_type and sizes are swapped"
+        requirement = f"must be a sequence of integers; got {found}{tuple_hint(values)}"
         raise dtype_error(descriptor, field, requirement) from None
     return tuple(as_integer(descriptor, field, integer) for integer in integers)
 
@@ -130,7 +146,9 @@ def _as_member(field: str, value: object, enumeration: type[IntEnum | IntFlag]) 
     try:
         number = as_integer("TensorDesc", field, value)
     except DTypeError:
-        requirement = f"must be a {enumeration.__name__}; got {describe_value(value)}"
+        is_type = enumeration is DataType
+        hint = data_type_hint(value) if is_type else did_you_mean_member(value, enumeration)
+        requirement = f"must be a {enumeration.__name__}; got {describe_value(value)}{hint}"
         raise dtype_error("TensorDesc", field, requirement) from None
     try:
         return enumeration(number)
@@ -193,11 +211,12 @@ def check_tensor(
             name, field, f"must be a TensorDesc; got {describe_value(desc)}", "T1"
         )
     kind, sizes, strides = desc.data_type, desc.sizes, desc.strides
-    known = isinstance(kind, DataType) and (
-        DataType.FLOAT32 <= kind <= DataType.INT64 or (extended and kind in EXTENSIONS)
-    )
-    found = kind.name if isinstance(kind, DataType) else describe_value(kind)
-    require("T2", ".data_type", known, f"must be FLOAT32 to INT64; got {found}")
+    types = UP_TO_32_BITS | SIXTY_FOUR_BITS | (EXTENSIONS if extended else frozenset())
+    if kind not in types:
+        found = kind.name if isinstance(kind, DataType) else describe_value(kind)
+        found += "; FeatureLevel.EXTENDED has it" if kind in EXTENSIONS else ""
+        requirement = f"must be {list_types(member.name for member in types)}; got {found}"
+        raise DescriptorError(name, f"{field}.data_type", requirement, "T2")
     rank = len(sizes)
     if level < FeatureLevel.LEVEL_3_0:
         require("T3", ".sizes", rank in OLD_DIMENSIONS, f"must have 4 or 5 entries; got {rank}")

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.errors import describe_value, did_you_mean, dtype_error
+from cudakern.errors import (
+    any_of,
+    describe_value,
+    did_you_mean,
+    did_you_mean_member,
+    dtype_error,
+)
 from cudakern.process.lazy import load
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
 
 class DataType(IntEnum):
@@ -79,12 +85,14 @@ class DataType(IntEnum):
             No operator supports the dtype (object, strings, dates, structures, other byte orders).
         """
         value: object = dtype
-        data_type = known_dtypes().get(dtype) if isinstance(value, np.dtype) else None
+        if not isinstance(value, np.dtype):
+            requirement = f"must be a numpy.dtype; got {describe_value(value)}"
+            raise dtype_error("cudakern", "dtype", requirement)
+        data_type = known_dtypes().get(dtype)
         if data_type is None:
-            names = ", ".join(d.name for d in known_dtypes())
-            native = dtype.newbyteorder("=") if isinstance(value, np.dtype) else None
-            hint = '; use dtype.newbyteorder("=")' if native in known_dtypes() else ""
-            requirement = f"must be one of {names}; got {describe_value(dtype, str)}{hint}"
+            swapped = dtype.newbyteorder("=") in known_dtypes()
+            found = f"{dtype}" + ('; use dtype.newbyteorder("=")' if swapped else "")
+            requirement = f"must be {list_types(map(str, known_dtypes()))}; got {found}"
             raise dtype_error("cudakern", "dtype", requirement)
         return data_type
 
@@ -101,16 +109,18 @@ SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
 EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})
 INDEX_TYPES = frozenset({DataType.INT64, DataType.INT32, DataType.UINT64, DataType.UINT32})
 
+#: What messages call data types that differ in their bits, in the order in which they are listed.
+_FAMILIES = ("bool", "int", "uint", "float", "bfloat", "float8_*", "complex")
 #: What other libraries call some dtypes.
 _OTHER_NAMES = {
-    **dict.fromkeys(("f16", "fp16", "half"), "'float16'"),
-    **dict.fromkeys(("f32", "fp32", "float"), "'float32'"),
-    **dict.fromkeys(("f64", "fp64", "double"), "'float64'"),
-    **dict.fromkeys(("i32", "int"), "'int32'"),
-    **dict.fromkeys(("i64", "long"), "'int64'"),
-    "bf16": "'bfloat16'",
-    "u32": "'uint32'",
-    "u64": "'uint64'",
+    **dict.fromkeys(("f16", "fp16", "half"), "float16"),
+    **dict.fromkeys(("f32", "fp32", "float"), "float32"),
+    **dict.fromkeys(("f64", "fp64", "double"), "float64"),
+    **dict.fromkeys(("i32", "int"), "int32"),
+    **dict.fromkeys(("i64", "long"), "int64"),
+    "bf16": "bfloat16",
+    "u32": "uint32",
+    "u64": "uint64",
 }
 
 
@@ -159,15 +169,50 @@ def require_dtype(
     """Raise DTypeError unless an argument's dtype is legal."""
     if dtype not in legal:
         found = f"{dtype}{hint_of(name, dtype, legal)}"
-        requirement = f"must be one of {', '.join(map(str, legal))}; got {found}"
+        requirement = f"must be {list_types(map(str, legal))}; got {found}"
         raise dtype_error(operator, f"{name}.dtype", requirement)
 
 
+def list_types(names: Iterable[str]) -> str:
+    """Return names of data types as messages list them: ``"int8 to int64"`` for all four."""
+    families: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: (len(name), name)):
+        head, _, tail = name.partition("_")  # of float8_e5m2
+        families.setdefault(f"{head}_*" if tail else head.rstrip("0123456789"), []).append(name)
+    words: list[str] = []
+    for family in sorted(families, key=lambda family: _FAMILIES.index(family.lower())):
+        first, *others = families[family]
+        if len(others) > 1:
+            words.append(family if family.endswith("*") else f"{first} to {others[-1]}")
+        else:
+            words += first, *others
+    return any_of(words)
+
+
 def hint_of(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
-    """Return the end of a message about an operand's dtype: where it comes from, what to use."""
+    """Return the end of a message about an operand's dtype: what to use instead, if that is known.
+
+    ``name`` is the operand in Python.
+    """
     if dtype.kind == "O":
-        return "; NumPy has it for integers of more than 64 bits, and for what is no number"
-    return conversion_hint(name, dtype, legal)
+        wide = "float64" if np.dtype(np.float64) in legal else "int64"
+        return f'; if all are numbers, use np.asarray({name}, "{wide}")'
+    if dtype.kind in "SUT":
+        return "; it is text, and operators take numbers"
+    fields = [field for field in dtype.names or () if dtype[field] in legal]
+    if fields:
+        return f"; use a field, such as {name}[{fields[0]!r}]"
+    if dtype.kind in "mM" and np.dtype(np.float64) in legal:  # dates are no indices
+        native = "" if dtype.isnative else f'.astype({name}.dtype.newbyteorder("="))'
+        return f'; use {name}{native}.view("int64")'
+    return conversion_hint(name, dtype, legal) or _near_hint(name, dtype, legal)
+
+
+def _near_hint(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
+    """Return the end of a message: float32 for 8-bit floats, float64 for longdouble."""
+    near = [k for k in map(np.dtype, ("u1", "i1", "f4", "c8")) if np.can_cast(dtype, k)]
+    near += [k for k in map(np.dtype, ("f8", "c16")) if np.can_cast(dtype, k, "same_kind")]
+    return next((f'; use {name}.astype("{k}")' for k in near if k in legal), "")
 
 
 def conversion_hint(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
@@ -179,6 +224,25 @@ def conversion_hint(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[
     return f'; use {name}.astype({name}.dtype.newbyteorder("="))'
 
 
+def data_type_hint(value: object) -> str:
+    """Return the end of a message: the member of `DataType` that another's data type stands for."""
+    dtype: np.dtype[Any] | None = None
+    if not (value is None or isinstance(value, np.generic)):
+        with suppress(Exception):
+            dtype = np.dtype(value)  # type: ignore[call-overload]  # whatever the caller gave
+    if dtype is not None:
+        known = known_dtypes().get(dtype)
+        return f"; did you mean DataType.{known.name}?" if known else ""
+    others = {other: name.upper() for other, name in _OTHER_NAMES.items()}
+    return did_you_mean_member(_last_word(value), DataType, others)
+
+
+def _last_word(value: object) -> str:
+    """Return what a dtype is called behind the name of its library, as of torch.float32."""
+    name = value if isinstance(value, str) else describe_value(value)
+    return name.rpartition(".")[2]
+
+
 def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
     """Return the legal dtype that a caller's value stands for; an error suggests the nearest."""
     dtype: np.dtype[Any] | None = None
@@ -187,14 +251,14 @@ def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) ->
             dtype = np.dtype(wanted)  # type: ignore[call-overload]  # whatever the caller gave
     if dtype is not None and dtype in legal:
         return dtype
-    name = wanted if isinstance(wanted, str) else describe_value(wanted)
-    word = name.rpartition(".")[2]  # of torch.float32
+    word = _last_word(wanted)
     if not narrow_floats() and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
     elif dtype is not None and dtype.newbyteorder("=") in legal:
         hint = f"; did you mean '{dtype.newbyteorder('=')}'?"
     else:
-        hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)
+        others = {other: repr(name) for other, name in _OTHER_NAMES.items()}
+        hint = did_you_mean(word, map(str, legal) if dtype is None else (), others)
     got = describe_value(wanted) if dtype is None else str(dtype)
-    requirement = f"must be one of {', '.join(map(str, legal))}; got {got:.60}{hint}"
+    requirement = f"must be {list_types(map(str, legal))}; got {got:.60}{hint}"
     raise dtype_error(operator, "dtype", requirement)

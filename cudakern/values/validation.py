@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from enum import Enum
 from math import isfinite, isinf
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import numpy as np
 from cudakern.errors import (
     ArgumentError,
     AxisError,
+    any_of,
     describe_error,
     describe_value,
     did_you_mean,
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}
 
 _MAX_BITS = 128  # of integers that are given
+_MAX_LISTED = 8  # integers that a message lists
 
 
 def is_flag(value: object) -> bool:
@@ -70,6 +74,19 @@ def as_integer(
     return integer
 
 
+def tuple_hint(value: Any) -> str:  # noqa: ANN401
+    """Return the end of a message: the tuple that an integer, or a list of them, is meant for."""
+    with suppress(Exception):  # whatever the class of a value raises
+        if hasattr(value, "__cuda_array_interface__"):  # a look at it would wait for the GPU
+            return ""
+        if hasattr(value, "__len__"):
+            integers = tuple(map(integer_of, value)) if len(value) <= _MAX_LISTED else ()
+        else:
+            integers = () if isinstance(value, Enum) else (integer_of(value),)
+        return f"; did you mean {integers}?" if integers else ""
+    return ""
+
+
 def normalize_axis(operator: str, axis: object, rank: int) -> int:
     """Return an axis counted from the first one, or raise AxisError."""
     position = as_integer(operator, "axis", axis, AXIS_WORDS)
@@ -97,14 +114,13 @@ def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int)
 def require_word(
     operator: str, name: str, value: object, words: Collection[str], others: Mapping[str, str]
 ) -> None:
-    """Raise ArgumentError unless a value is one of at least two words.
+    """Raise ArgumentError unless a value is one of some words.
 
     ``others`` maps other words to what they stand for, as for `did_you_mean`.
     """
     if not isinstance(value, str) or value not in words:
-        *first, last = map(repr, words)
         hint = did_you_mean(value, words, others)
-        requirement = f"must be {', '.join(first)} or {last}; got {describe_value(value)}{hint}"
+        requirement = f"must be {any_of(map(repr, words))}; got {describe_value(value)}{hint}"
         raise ArgumentError(operator, name, requirement)
 
 
@@ -116,13 +132,13 @@ def as_extent(operator: str, field: str, value: object) -> int:
     return extent
 
 
-def as_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
+def as_bytes(operator: str, name: str, value: Any, dtype: np.dtype[Any]) -> bytes:  # noqa: ANN401
     """Return the bytes of a scalar as one element of a dtype; raise DTypeError unless it fits."""
-    if is_cupy(value):  # NumPy would wait for it
+    if is_cupy(value) and value.ndim == 0:  # NumPy would wait for it
         requirement = f"must fit {dtype}; got {describe_value(value)} (it is on a GPU; use .item())"
         raise dtype_error(operator, name, requirement)
     try:
-        element = np.asarray(value)
+        element = value if is_cupy(value) else np.asarray(value)
         if element.ndim == 0:
             element = element.astype(element.dtype.newbyteorder("="), copy=False)
             return _convert_element(element, dtype).tobytes()

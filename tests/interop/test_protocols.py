@@ -205,11 +205,11 @@ def test_narrow_scalars_and_lists_of_them_are_arrays():
     assert ck.one_hot([1], 2, values=(one, one)).dtype == ml_dtypes.bfloat16
 
 
-@each("name", ["int4", "uint4", "float4_e2m1fn"])
-def test_types_of_less_than_a_byte_are_not_known(name):
+@each(("name", "wider"), [("int4", "int8"), ("uint4", "uint8"), ("float4_e2m1fn", "float32")])
+def test_types_of_less_than_a_byte_are_not_known(name, wider):
     with pytest.raises(ck.DTypeError) as caught:
         ck.argwhere(np.zeros(3, getattr(ml_dtypes, name)))
-    assert str(caught.value).endswith(f"; got {name}")
+    assert str(caught.value).endswith(f'; got {name}; use x.astype("{wider}")')
 
 
 READ = "must be writeable; got a read-only "

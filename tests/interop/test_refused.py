@@ -38,11 +38,12 @@ if "dask" not in ABSENT:
 if "scipy" not in ABSENT:
     from scipy import sparse
 
-    for kind in (sparse.csr_matrix, sparse.coo_array, sparse.dok_array):
+    formats = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+    for kind in [getattr(sparse, f"{f}_{kind}") for f in formats for kind in ("array", "matrix")]:
         name = f"scipy.{kind.__name__}"
         KINDS[name] = (
             lambda array, kind=kind: kind(np.atleast_2d(array)),
-            (ck.DTypeError, f"must be an array; got {name}"),
+            (ck.DTypeError, f"must be an array; got {name}; use {{}}.toarray()"),
             (ck.BindingError, NO_ARRAY.format(name)),
         )
 
@@ -57,7 +58,8 @@ def test_no_function_computes_an_operand_or_an_output(addresses, case, kind):
         with pytest.raises(error) as caught:
             run(case, put, outputs)
         assert type(caught.value) is error
-        assert str(caught.value).endswith(f" {text}")
+        operand = str(caught.value).split()[1]
+        assert str(caught.value).endswith(f" {text.format(operand)}")
 
     for k in range(len(case.operands)):
         order = iter(range(len(case.operands)))

@@ -6,6 +6,7 @@ error, and one line that names the operator and the argument. Nothing is launche
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
@@ -22,6 +23,7 @@ from tests.helpers.rows import each
 
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
 #: The names of operands and outputs as messages have them, and the least dimensions of operands.
 NAMES = {name: (case.least, [*case.outputs]) for name, case in CASES.items() if case.least}
 OPERANDS = [(name, *one) for name, (operands, _) in NAMES.items() for one in enumerate(operands)]
@@ -57,19 +59,26 @@ def call_into(name, k, output):
     return lambda: call(name, CASES[name].operands, outputs)
 
 
+MASKED = "a masked array: the mask would be lost; use .filled(value), or .data without the mask"
 NO_ARRAYS = {
     "None": (None, ck.DTypeError, "must be an array; got NoneType"),
-    "a set": ({0, 1}, ck.DTypeError, "must be an array; got set"),
+    "a set": ({0, 1}, ck.DTypeError, "must be an array; got set; use list({})"),
+    "a dict": ({0: 1, 1: 0}, ck.DTypeError, "must be an array; got dict; use list({}.values())"),
+    "a generator": (
+        (n for n in (0, 1)),
+        ck.DTypeError,
+        "must be an array; got generator; use list({})",
+    ),
     "a ragged list": ([[1, 2], [3], [4]], ck.BindingError, "must be an array;  ... "),
     "a masked array": (
         np.ma.masked_array([1, 2], [0, 1]),
         ck.BindingError,
-        "must not be a masked array: the mask would be lost",
+        f"must not be {MASKED}",
     ),
     "a list of masked arrays": (
         [np.ma.masked_array([1, 2], [0, 1])],
         ck.BindingError,
-        "must not be a masked array: the mask would be lost",
+        f"must not be {MASKED}",
     ),
 }
 
@@ -81,7 +90,8 @@ def test_what_is_no_array(launches, name, k, operand, given):
     if operand == "values" and isinstance(value, list):
         error = ck.ArgumentError
         text = f"must be two scalars or an array of two elements; got {len(value)} of them"
-    assert_refused(error, f"{operator_of(name)}: {operand} {text}", call_with(name, k, value))
+    text = f"{operator_of(name)}: {operand} {text.format(operand)}"
+    assert_refused(error, text, call_with(name, k, value))
     assert not launches
 
 
@@ -99,8 +109,11 @@ TUPLES = {
     "CuPy": (lambda a: (on_device(a), on_device(a)), "a tuple of arrays"),
     "NonzeroCoordinates": (lambda a: ck.NonzeroCoordinates(a, a), "NonzeroCoordinates"),
 }
-#: What to use instead where indices are meant.
-STACKED = "np.stack({}, axis=-1), or argwhere instead of nonzero"
+
+
+def stacked(operand):
+    """Return what to use where indices are meant."""
+    return f"np.stack({operand}, axis=-1), or argwhere instead of nonzero"
 
 
 @pytest.fixture
@@ -120,12 +133,12 @@ def test_several_arrays_in_place_of_one(launches, name, k, operand, given):
         with pytest.raises((ck.DTypeError, ck.ArgumentError), match=r"^one_hot: values.* must "):
             call_with(name, k, value)()
         return
-    use = STACKED if operand.startswith("indices") else "np.stack({})"
+    use = stacked(operand) if operand.startswith("indices") else f"np.stack({operand})"
     if operand.startswith("indices") and operator == "gather":
         use = f"gather_nd with {use}"
     if given == "NonzeroCoordinates":
-        use = "{0}.coordinates, whose rows from {0}.count on are undefined"
-    text = f"{operator}: {operand} must be one array; got {found}; use {use.format(operand)}"
+        use = f"{operand}.coordinates, whose rows from {operand}.count on are undefined"
+    text = f"{operator}: {operand} must be one array; got {found}; use {use}"
     assert_refused(ck.DTypeError, text, call_with(name, k, value))
     assert not launches
 
@@ -135,9 +148,9 @@ def test_several_arrays_in_place_of_one(launches, name, k, operand, given):
 @each(("name", "k", "operand"), [o for o in OPERANDS if o[2] != "values"])
 def test_a_list_of_arrays_that_numpy_does_not_read(launches, name, k, operand, make):
     """On a GPU or lazy, which is to stay so."""
-    value = [make(CASES[name].operands[k])] * 2
-    found = f"must be one array; got a list of arrays; use np.stack({operand})"
-    text = f"{operator_of(name)}: {operand} {found}"
+    value, is_tuples = [make(CASES[name].operands[k])] * 2, (name, k) == ("gather_nd", 1)
+    use = stacked(operand) if is_tuples else f"np.stack({operand})"
+    text = f"{operator_of(name)}: {operand} must be one array; got a list of arrays; use {use}"
     assert_refused(ck.DTypeError, text, call_with(name, k, value))
     assert not launches
 
@@ -152,43 +165,155 @@ def test_what_nonzero_returns_is_no_index(x):
             assert same_bytes(ck.gather_nd(x, np.stack(indices, axis=-1)), x[np.nonzero(x)])
 
 
-UNKNOWN = ["U1", "datetime64[s]", "object", [("f0", "<i4"), ("f1", "<i4")], ">f4", ">i8"]
-NO_INTEGERS = ["float16", "bool", "complex128"]
-#: Operands, and dtypes that they cannot have. What is compiled takes one dtype alone.
+TEXT = "; it is text, and operators take numbers"
+#: Dtypes that no operand has, and the way out for data, for indices.
+UNKNOWN = {
+    "U1": (TEXT, TEXT),
+    "S2": (TEXT, TEXT),
+    "datetime64[s]": ('; use {0}.view("int64")', ""),
+    ">m8[ms]": ('; use {0}.astype({0}.dtype.newbyteorder("=")).view("int64")', ""),
+    "object": (
+        '; if all are numbers, use np.asarray({0}, "float64")',
+        '; if all are numbers, use np.asarray({0}, "int64")',
+    ),
+    "V3": ("", ""),
+    "longdouble": ('; use {0}.astype("float64")', '; use {0}.astype("int64")'),
+    "clongdouble": ('; use {0}.astype("complex128")', ""),
+    "int4": ('; use {0}.astype("int8")', '; use {0}.astype("int8")'),
+    "uint2": ('; use {0}.astype("uint8")', '; use {0}.astype("uint8")'),
+    "float4_e2m1fn": ('; use {0}.astype("float32")', '; use {0}.astype("int64")'),
+    "<i4,<f4": ("; use a field, such as {0}['f0']",) * 2,
+    ">f4": ('; use {0}.astype({0}.dtype.newbyteorder("="))', '; use {0}.astype("int64")'),
+    ">i8": ('; use {0}.astype({0}.dtype.newbyteorder("="))',) * 2,
+}
+#: Dtypes that indices do not have either.
+NO_INTEGERS = {
+    "float16": '; use {0}.astype("int64")',
+    "bool": "; the positions of a mask are nonzero({0})[0], as tuples argwhere({0})",
+    "complex128": "",
+}
+#: Operands, dtypes that they cannot have, and the end of the message.
 OF_OTHER_DTYPES = [
-    (*operand, np.dtype(dtype))
+    (*operand, dtype, ways[operand[2] == "indices"])
     for operand in OPERANDS
-    for dtype in UNKNOWN + NO_INTEGERS * (operand[2] not in {"x", "values"})
+    for dtype, ways in {**UNKNOWN, **{k: ("", way) for k, way in NO_INTEGERS.items()}}.items()
+    if dtype in UNKNOWN or operand[2] == "indices"
 ]
 
 
+def dtype_of(name):
+    """Return NumPy's dtype of a name, or that of ml_dtypes."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
 @each("empty", [False, True])
-@each(("name", "k", "operand", "dtype"), OF_OTHER_DTYPES)
-def test_dtypes_that_are_not_supported(launches, name, k, operand, dtype, empty):
-    own, error = CASES[name].operands[k], ck.DTypeError
-    text = f".dtype must be one of  ... ; got {dtype}"
-    if name.startswith("compiled"):
-        text, error = f" must have dtype {own.dtype}; got {dtype}", ck.BindingError
-    elif operand == "indices":
-        text = (
-            ".dtype must be int8, int16, int32, int64, uint8, uint16, uint32 or uint64; "
-            f"got {dtype}"
-        )
-    if dtype.kind == "b" and operand.startswith("indices"):
-        text += (
-            f"; the positions of a mask are nonzero({operand})[0], as tuples argwhere({operand})"
-        )
-    native = dtype.newbyteorder("=")
-    legal = [native] if operand != "indices" or native.kind == "i" else []
-    legal = [own.dtype] if name.startswith("compiled") else legal
-    if not dtype.isnative and native in legal:
-        text += f'; use {operand}.astype({operand}.dtype.newbyteorder("="))'
-    if dtype.kind == "O" and error is ck.DTypeError:
-        text += "; NumPy has it for integers of more than 64 bits, and for what is no number"
+@each(
+    ("name", "k", "operand", "dtype", "way"),
+    [row for row in OF_OTHER_DTYPES if not row[0].startswith("compiled")],
+)
+def test_dtypes_that_are_not_supported(launches, name, k, operand, dtype, way, empty):
+    own, dtype = CASES[name].operands[k], dtype_of(dtype)
+    legal = "bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, ... "
+    legal = "int8 to int64 or uint8 to uint64" if operand == "indices" else legal
+    text = f"{name}: {operand}.dtype must be {legal}; got {dtype}{way.format(operand)}"
     value = np.zeros(own.shape, dtype)
     value = value[:0] if empty and operand in {"x", "indices"} else value
     with nothing_allocated():
-        assert_refused(error, f"{operator_of(name)}: {operand}{text}", call_with(name, k, value))
+        assert_refused(ck.DTypeError, text, call_with(name, k, value))
+    assert not launches
+
+
+COMPILED = [row for row in OPERANDS if row[0].startswith("compiled")]
+
+
+@each("dtype", [*UNKNOWN, *NO_INTEGERS])
+@each(("name", "k", "operand"), COMPILED)
+def test_a_compiled_operator_takes_one_dtype(launches, name, k, operand, dtype):
+    own, dtype = CASES[name].operands[k], dtype_of(dtype)
+    text = f"{operator_of(name)}: {operand} must have dtype {own.dtype}; got {dtype}"
+    if dtype.kind == "b" and operand.startswith("indices"):
+        text += NO_INTEGERS["bool"].format(operand)
+    if dtype.newbyteorder("=") == own.dtype:
+        text += UNKNOWN[">i8"][0].format(operand)
+    value = np.zeros(own.shape, dtype)
+    assert_refused(ck.BindingError, text, call_with(name, k, value))
+    assert not launches
+
+
+#: What has a way out, and values that are not lost on it.
+WAYS_OUT = {
+    "datetime64[s]": [3, 1, 2],
+    ">m8[ms]": [3, 1, 2],
+    "object": [3, 1.5, 2],
+    "longdouble": [3, 1.5, 2],
+    "clongdouble": [3, 1j, 2],
+    "int4": [3, -8, 2],
+    "uint2": [3, 0, 2],
+    "float4_e2m1fn": [3, 1.5, 2],
+    ">f4": [3, 1.5, 2],
+}
+
+
+@each("name", WAYS_OUT)
+def test_the_way_out_of_a_dtype_is_taken(name):
+    values = np.array(WAYS_OUT[name]).astype(dtype_of(name))
+    with pytest.raises(ck.DTypeError) as caught:
+        ck.gather(values, [2, 0, 1])
+    x = eval(str(caught.value).rpartition("use ")[2], {"x": values, "np": np})  # noqa: S307  our own words
+    assert ck.gather(x, [2, 0, 1]).tolist() == [WAYS_OUT[name][k] for k in (2, 0, 1)]
+
+
+#: Indices of floats that are integers, in forms that have no method astype, and in one that has.
+FLOATS = {
+    "array": np.array([1.0, 0.0]),
+    "list": [1.0, 0.0],
+    "tuple": ([1.0], [0]),
+    "scalar": 1.0,
+    "NumPy's scalar": np.float32(1),
+    "memoryview": memoryview(np.array([1.0, 0.0])),
+}
+
+
+@each("given", FLOATS)
+@each("name", ["gather", "gather_nd", "one_hot"])
+def test_the_way_out_of_floats_as_indices_is_taken(name, given):
+    indices = FLOATS[given]
+    indices = [indices] if name == "gather_nd" and given.endswith("scalar") else indices
+    x, behind = ((X,), ()) if name.startswith("gather") else ((), (3,))
+    call = getattr(ck, name)
+    with pytest.raises(ck.DTypeError, match=r"; use [^;]*\.astype\(\"int64\"\)$") as caught:
+        call(*x, indices, *behind)
+    way_out = str(caught.value).partition("; use ")[2]
+    found = call(*x, eval(way_out, {"indices": indices, "np": np}), *behind)  # noqa: S307
+    assert same_bytes(found, call(*x, np.asarray(indices).astype(int), *behind))
+
+
+@each("dtype", ["float32", "complex64", "longdouble"])
+@each("name", ["gather", "gather_nd"])
+def test_x_and_indices_swapped(launches, name, dtype):
+    """As far as dtypes tell: x could be indices, which indices of floats cannot."""
+    x, indices = np.ones((2, 3), dtype), np.array([[1, 0]])
+    swapped = f"; use {name}(indices, x) if x and indices are swapped"
+    floats = ', else indices.astype("int64")' if dtype != "complex64" else ""
+    text = f"{name}: indices.dtype must be  ... ; got {x.dtype}{swapped}{floats}"
+    assert_refused(ck.DTypeError, text, lambda: getattr(ck, name)(indices, x))
+    assert not launches
+
+
+SWAPPED = "must be an int; got {}: indices and {} are swapped"
+OUT_OF_ORDER = {
+    "gather: axis": lambda value: ck.gather(X, 0, value),  # as in PyTorch
+    "one_hot: depth": lambda value: ck.one_hot(3, value),
+}
+
+
+@each("make", [np.array, np.ndarray.tolist, lambda own: tuple(own.tolist())])
+@each("name", OUT_OF_ORDER)
+def test_indices_and_an_integer_swapped(place, launches, name, make):
+    value = make(np.array([2, 0]))
+    value = put(value, place) if isinstance(value, np.ndarray) else value
+    text = f"{name} {SWAPPED.format(repr(value), name.split()[1])}"
+    assert_refused(ck.DTypeError, text, lambda: OUT_OF_ORDER[name](value))
     assert not launches
 
 
@@ -263,7 +388,7 @@ def read_only(array):
 NO_OUTPUTS = {
     "list": (np.ndarray.tolist, "must be a numpy.ndarray or cupy.ndarray; got list"),
     "None": (lambda _: None, "must be a numpy.ndarray or cupy.ndarray; got NoneType"),
-    "masked": (np.ma.masked_array, "must not be a masked array: the mask would be lost"),
+    "masked": (np.ma.masked_array, f"must not be {MASKED}"),
     "read-only": (read_only, "must be writeable; got a read-only array"),
     "longer": (lambda out: np.concatenate([out, out]), "must have shape {shape} ... "),
     "deeper": (lambda out: out[None], "must have shape {shape} ... "),
@@ -469,3 +594,5 @@ def test_a_scalar_is_on_the_host(place, argument):
     else:
         text = f"{argument} must fit  ...  (it is on a GPU; use .item())"
         assert_refused(ck.DTypeError, text, lambda: SCALARS[argument](x, x[0]))
+    text = f"{argument} must be a scalar; got shape (1,)"
+    assert_refused(ck.DTypeError, text, lambda: SCALARS[argument](x, x[:1]))

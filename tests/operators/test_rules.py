@@ -136,7 +136,9 @@ def test_type_tables_are_checked_last_and_in_order(desc, kinds, label, first):
     if first is None:
         assert desc.validate(level) is None
         return
-    with pytest.raises(ck.DescriptorError, match=f"{first}_tensor.data_type must be one of"):
+    with pytest.raises(
+        ck.DescriptorError, match=f"{first}_tensor.data_type must be .* at {label};"
+    ):
         desc.validate(level)
     sizes = (9, *desc.output_tensor.sizes[1:])
     with pytest.raises(ck.DescriptorError, match=r"\.sizes must"):
@@ -159,6 +161,12 @@ MESSAGES = {
     "argmin: output_tensor.data_type must hold indices up to 2147516415; got INT32 [R9]": (
         arg("argmin", (2**15, 2**16 + 1), (1, 0), result="INT32")
     ),
+    "gather: input_tensor.data_type must be INT8 to INT64, UINT8 to UINT64 or FLOAT16 to FLOAT64; "
+    "got BFLOAT16; FeatureLevel.EXTENDED has it [T2]": gather(
+        (3, 4), (1, 2), (2, 4), 0, 1, kind="BFLOAT16"
+    ),
+    "gather: indices_tensor.data_type must be INT32, INT64, UINT32 or UINT64 at 6_4; "
+    "got INT8 [G3]": gather((3, 4), (1, 2), (2, 4), 0, 1, index_kind="INT8"),
 }
 
 

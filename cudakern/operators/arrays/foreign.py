@@ -6,21 +6,29 @@ Not its class decides but its protocols: DLPack, the CUDA array interface, ``__a
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern.engines import HOST
 from cudakern.engines.cuda.library import translate
-from cudakern.errors import BindingError, CudakernError, describe_error, describe_value, dtype_error
+from cudakern.errors import (
+    BindingError,
+    CudakernError,
+    describe_class,
+    describe_error,
+    describe_value,
+    dtype_error,
+)
 from cudakern.operators.arrays import native
 from cudakern.operators.arrays.native import Array, address_of, is_read_only
 from cudakern.process.lazy import is_cupy
 from cudakern.values.dtypes import narrow_floats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 # Device types of DLPack: those whose memory the processor reads, and those of CUDA.
 _HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
@@ -95,9 +103,9 @@ def as_output(operator: str, name: str, value: object) -> Array:
         exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
         array = _writeable_view_of(operator, name, value) if exported else None
     if not exported:
-        requirement = f"must be a numpy.ndarray or cupy.ndarray; got {kind_of(value)}"
+        requirement = f"must be a numpy.ndarray or cupy.ndarray; got {describe_class(value)}"
         raise BindingError(operator, name, requirement)
-    native.require_writeable(operator, name, array, kind_of(value))
+    native.require_writeable(operator, name, array, describe_class(value))
     return array
 
 
@@ -114,19 +122,32 @@ def _reading(operator: str, name: str, value: object) -> Iterator[None]:
         if translated is not None:
             raise translated from error
         text = describe_error(error)
-        requirement = f"must be an array; got {kind_of(value)}" + (f" ({text})" if text else "")
+        found = describe_class(value) + (f" ({text})" if text else _way_to_array(name, value))
+        requirement = f"must be an array; got {found}"
         if isinstance(error, ValueError):
             raise BindingError(operator, name, requirement) from error
         raise dtype_error(operator, name, requirement) from error
+
+
+def _way_to_array(name: str, value: object) -> str:
+    """Return the end of a message: how to make an array of a sparse one, or of an iterable."""
+    with suppress(Exception):  # whatever the class of the value raises
+        if hasattr(value, "toarray"):
+            return f"; use {name}.toarray()"
+        if isinstance(value, Iterable):
+            return f"; use list({name}{'.values()' if isinstance(value, Mapping) else ''})"
+    return ""
 
 
 def _require_plain(operator: str, name: str, value: object) -> None:
     """Raise BindingError for a masked array, whose mask NumPy would lose, and for a lazy one."""
     masked = sys.modules.get("numpy.ma")  # NumPy imports it at first use, for 20 ms
     if isinstance(value, getattr(masked, "MaskedArray", ())):
-        raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
+        requirement = "must not be a masked array: the mask would be lost"
+        way = "; use .filled(value), or .data without the mask"
+        raise BindingError(operator, name, requirement + way)
     if _is_lazy(value):
-        requirement = f"must be computed; got a lazy {kind_of(value)}; use cudakern.dask"
+        requirement = f"must be computed; got a lazy {describe_class(value)}; use cudakern.dask"
         raise BindingError(operator, name, requirement)
 
 
@@ -140,8 +161,11 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
     """Raise DTypeError for a sequence with arrays in a tuple, on a GPU or of Dask.
 
     For NumPy, a tuple of arrays holds an array for each axis if it is an index, and rows elsewhere.
-    A list always holds rows.
+    A list always holds rows. For gather_nd that would be the transpose of what nonzero returns, if
+    that is put into a list, so a list of arrays is an error there.
     """
+    is_tuples = operator == "gather_nd" and name.startswith("indices")
+    by_axis = is_tuples and len(value) > 0 and all(map(_is_array, value))
     for element, in_tuple in _leaves(value):
         if is_cupy(element) or _is_array(element):
             if (
@@ -150,9 +174,11 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
                 or _device_type(element) not in _HOST_TYPES
                 or _is_lazy(element)
             ):
-                requirement = _one_array(operator, name, value, in_tuple=in_tuple)
+                requirement = _one_array(operator, name, value, by_axis=in_tuple or by_axis)
                 raise dtype_error(operator, name, requirement)
             _require_plain(operator, name, element)
+    if by_axis:
+        raise dtype_error(operator, name, _one_array(operator, name, value, by_axis=True))
 
 
 def _leaves(value: list[Any] | tuple[Any, ...]) -> Iterator[tuple[Any, bool]]:
@@ -178,14 +204,14 @@ def _is_array(value: object) -> bool:
     return any(hasattr(value, offer) for offer in _OFFERS) if rank is None else rank != 0
 
 
-def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> str:
+def _one_array(operator: str, name: str, value: object, *, by_axis: bool) -> str:
     """Return the requirement for an operand of several arrays, and how to make one of these."""
     kind = type(value).__name__
     if kind == "NonzeroCoordinates":
         use = f"{name}.coordinates, whose rows from {name}.count on are undefined"
         return f"must be one array; got {kind}; use {use}"
     use = f"np.stack({name})"
-    if in_tuple and name.startswith("indices"):
+    if by_axis and name.startswith("indices"):
         use = f"np.stack({name}, axis=-1), or argwhere instead of nonzero"
         use = f"gather_nd with {use}" if operator == "gather" else use
     return f"must be one array; got a {kind} of arrays; use {use}"
@@ -280,10 +306,3 @@ def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
         raise TypeError("it requires grad; use detach()")
     library = sys.modules[type(value.dtype).__module__.partition(".")[0]]
     return value.view(getattr(library, f"uint{8 * value.dtype.itemsize}"))
-
-
-def kind_of(value: object) -> str:
-    """Return the name of a value's class as messages show it: behind that of its library."""
-    library = str(type(value).__module__).partition(".")[0]
-    name = type(value).__name__
-    return name if library in {"builtins", "__main__"} else f"{library}.{name}"

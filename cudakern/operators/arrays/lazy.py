@@ -83,13 +83,15 @@ def _meta(operator: str, name: str, value: object) -> Array:
     return as_array(operator, name, value)
 
 
-def as_lazy_indices(operator: str, value: object, **beside: object) -> tuple[Lazy, Array | None]:
-    """Return indices as a dask array of integers, and as an array unless they were lazy."""
+def as_lazy_indices(
+    operator: str, value: object, data: Lazy | None = None, **beside: object
+) -> tuple[Lazy, Array | None]:
+    """Return indices into ``data`` as a dask array of integers, and as an array if not lazy."""
     if isinstance(value, da.Array):
         lazy = as_lazy(operator, "indices", value)
-        require_index_dtype(operator, lazy.dtype)
+        require_index_dtype(operator, lazy, lazy.dtype, data)
         return lazy, None
-    array = as_indices(operator, value, as_array(operator, "indices", value))
+    array = as_indices(operator, value, as_array(operator, "indices", value), data)
     return of_one_chunk(operator, "indices", value, array, beside), array
 
 

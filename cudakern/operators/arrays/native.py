@@ -20,7 +20,7 @@ from cudakern.values.dtypes import conversion_hint, copyable_dtypes
 from cudakern.values.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from cudakern.engines.base import T
 
@@ -339,8 +339,12 @@ def check_output(
     dtype: np.dtype[Any],
     device: int,
     reason: str,
+    options: Collection[np.dtype[Any]] = (),
 ) -> None:
-    """Raise BindingError unless an array can receive a result; ``reason`` is the shape's."""
+    """Raise BindingError unless an array can receive a result; ``reason`` is the shape's.
+
+    The call's ``dtype`` may be any of ``options``.
+    """
     actual = device_of(array)
     if actual != device:
         requirement = f"must be where the inputs are, on {device_name(device)}"
@@ -348,17 +352,27 @@ def check_output(
     if array.shape != shape:
         requirement = f"must have shape {shape} {reason}".rstrip()
         raise BindingError(operator, name, f"{requirement}; got {array.shape}")
-    require_own_dtype(operator, name, array, dtype)
+    require_own_dtype(operator, name, array, dtype, options)
     require_writeable(operator, name, array)
     if overlaps_itself(array.shape, array.strides, dtype.itemsize):
         requirement = f"must give each element an address of its own; got strides {array.strides}"
         raise BindingError(operator, name, requirement)
 
 
-def require_own_dtype(operator: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:
-    """Raise BindingError unless an array has the dtype that follows from the other arguments."""
+def require_own_dtype(
+    operator: str,
+    name: str,
+    array: Array,
+    dtype: np.dtype[Any],
+    options: Collection[np.dtype[Any]] = (),
+) -> None:
+    """Raise BindingError unless an array has the dtype that follows from the other arguments.
+
+    One of these is ``dtype``, which may be any of ``options``.
+    """
     if array.dtype != dtype:
         hint = conversion_hint(name, array.dtype, (dtype,))
+        hint = f'; use dtype="{array.dtype}"' if array.dtype in options else hint
         raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}{hint}")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.operators.arrays.lazy import Lazy, require_known
 from cudakern.operators.gather import function as eager
-from cudakern.operators.indexing.indices import ZERO, check_mode
+from cudakern.operators.indexing.indices import ZERO, check_mode, require_order
 from cudakern.operators.indexing.lazy_lookup import LazyLookup, lazy_operands, look_up
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def gather(
     >>> cd.gather(da.arange(0, 60, 10, chunks=2), [2, 0, -1, 7]).compute()
     array([20,  0, 50, 50])
     """
+    require_order("gather", "axis", axis, indices)
     require_known("gather", out, axis=axis, mode=mode, fill_value=fill_value, negative=negative)
     check_mode("gather", mode, negative, fill_value)
     x, positions, at_hand = lazy_operands("gather", x, indices, 0)

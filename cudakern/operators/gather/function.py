@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern.operators.binding import kind_of
 from cudakern.operators.gather.plan import plan_gather, rows_of
-from cudakern.operators.indexing.indices import ZERO, Selection, fill_pattern
+from cudakern.operators.indexing.indices import ZERO, Selection, fill_pattern, require_order
 from cudakern.operators.indexing.lookup import Lookup
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.values.validation import normalize_axis
@@ -136,13 +136,14 @@ def gather(
 
 def select(
     x: Array,
-    _: Array,
+    indices: Array,
     axis: object,
     mode: Any,  # noqa: ANN401  one of the words, as `check_mode` has found
     fill_value: object,
     negative: Any,  # noqa: ANN401  likewise
 ) -> Selection:
     """Return what indices select along an axis of x."""
+    require_order(NAME, "axis", axis, indices)
     axis = normalize_axis(NAME, axis, x.ndim)
     fill = fill_pattern(NAME, mode, fill_value, x.dtype)
     return Selection(axis, axis + 1, mode, fill, negative, tuples=False)

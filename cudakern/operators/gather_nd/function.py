@@ -115,7 +115,7 @@ def gather_nd(
         ``fill_value`` do not go together, or there are too many dimensions.
     DTypeError
         A dtype is not supported, ``batch_dims`` is not an integer, an operand is a tuple of arrays,
-        or ``fill_value`` does not fit.
+        indices are a list of arrays, or ``fill_value`` does not fit.
     BindingError
         ``out`` does not fit, an array overlaps it, or arrays are on different devices.
     IndexRangeError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -130,8 +131,11 @@ def widen(indices: Array, extents: Sequence[int], negative: str) -> Array:
     return indices
 
 
-def as_indices(operator: str, value: object, indices: Array) -> Array:
-    """Return indices as int32, int64, uint32 or uint64, widened if they are narrower integers."""
+def as_indices(operator: str, value: object, indices: Array, x: Array | None = None) -> Array:
+    """Return indices as int32, int64, uint32 or uint64, widened if they are narrower integers.
+
+    An error tells whether ``x`` may be the indices.
+    """
     if indices.dtype in _INDEX_DTYPES:
         return indices
     if indices.dtype in _WIDENED:
@@ -141,7 +145,7 @@ def as_indices(operator: str, value: object, indices: Array) -> Array:
             return indices.astype(np.int64)  # an empty list has no dtype of its own
         if indices.dtype == np.float64:
             _require_one_type(operator, value)
-    require_index_dtype(operator, indices.dtype)
+    require_index_dtype(operator, value, indices.dtype, x)
     return indices
 
 
@@ -154,14 +158,37 @@ def _require_one_type(operator: str, value: Sequence[Any]) -> None:
         raise dtype_error(operator, "indices", requirement)
 
 
-def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
-    """Raise DTypeError unless indices may have a dtype, or can be widened from it."""
-    if dtype not in _INDEX_DTYPES and dtype not in _WIDENED:
-        legal = _INDEX_DTYPES | _WIDENED.keys()
-        *others, last = sorted(map(str, legal), key=lambda name: (name[0], len(name), name))
-        requirement = f"must be {', '.join(others)} or {last}; got {dtype}"
-        hint = dtypes.hint_of("indices", dtype, legal)
-        raise dtype_error(operator, "indices.dtype", f"{requirement}{hint}")
+def require_index_dtype(
+    operator: str, value: object, dtype: np.dtype[Any], x: Array | None = None
+) -> None:
+    """Raise DTypeError unless indices may have a dtype, or can be widened from it.
+
+    The error tells whether ``x`` may be the indices.
+    """
+    legal = _INDEX_DTYPES | _WIDENED.keys()
+    if dtype in legal:
+        return
+    hint = dtypes.hint_of("indices", dtype, legal)
+    if not hint:
+        name = "indices" if hasattr(value, "astype") else "np.asarray(indices)"
+        is_float = np.can_cast(dtype, np.float64, "same_kind")
+        ways = [f'{name}.astype("int64")'] if is_float else []
+        if x is not None and x.dtype in legal:
+            ways.insert(0, f"{operator}(indices, x) if x and indices are swapped")
+        hint = f"; use {', else '.join(ways)}" if ways else ""
+    requirement = f"must be {dtypes.list_types(map(str, legal))}; got {dtype}{hint}"
+    raise dtype_error(operator, "indices.dtype", requirement)
+
+
+def require_order(operator: str, name: str, value: Any, indices: Any) -> None:  # noqa: ANN401
+    """Raise DTypeError if the argument of this name and the indices are swapped, as in PyTorch."""
+    swapped = False
+    with suppress(Exception):  # whatever the class of a value raises
+        is_number = isinstance(indices, int) or indices.ndim == 0
+        swapped = is_number and (isinstance(value, list | tuple) or value.ndim > 0)
+    if swapped:
+        requirement = f"must be an int; got {describe_value(value)}: indices and {name} are swapped"
+        raise dtype_error(operator, name, requirement)
 
 
 def fill_pattern(operator: str, mode: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:

@@ -35,7 +35,7 @@ def lazy_operands(
 ) -> tuple[Lazy, Lazy, Array | None]:
     """Return x and indices as dask arrays, and the latter as an array if they are at hand."""
     data = as_lazy(operator, "x", x, indices=indices)
-    positions, array = lazy.as_lazy_indices(operator, indices, x=x)
+    positions, array = lazy.as_lazy_indices(operator, indices, data, x=x)
     require_operands(operator, data, positions, least)
     at_hand = array is not None and native.device_of(array) == HOST
     return data, positions, array if at_hand else None

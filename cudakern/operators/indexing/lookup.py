@@ -40,7 +40,7 @@ def as_operands(
 ) -> tuple[Array, Array]:
     """Return x and indices as arrays of supported dtypes; indices have ``least`` dimensions."""
     data = as_array(operator, "x", x)
-    positions = as_indices(operator, indices, as_array(operator, "indices", indices))
+    positions = as_indices(operator, indices, as_array(operator, "indices", indices), data)
     require_operands(operator, data, positions, least)
     if data is not x or positions is not indices:
         of_numbers = map(is_of_numbers, (x, indices))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 
 from cudakern.engines import engine_for
-from cudakern.errors import ArgumentError, BindingError
+from cudakern.errors import ArgumentError, BindingError, describe_class
 from cudakern.operators.arrays import foreign, native
 from cudakern.operators.arrays.foreign import as_array, as_output
 from cudakern.operators.binding import Binding, Call, Work, kind_of
@@ -122,7 +122,7 @@ def _contents(count: Any, coordinates: Any) -> tuple[str, _Rows | None]:  # noqa
         return "<on the device>", None
     are_arrays = isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)
     if not are_arrays or (*count.shape, count.dtype.kind, coordinates.ndim) != (1, "u", 2):
-        return f"<{foreign.kind_of(count)}>", None  # such as a pair of somebody's own
+        return f"<{describe_class(count)}>", None  # such as a pair of somebody's own
     found = int(count[0])
     rows = coordinates[:found]
     text = str(found) if len(rows) == found else f"{found}, {len(rows)} of {found} kept"
@@ -296,7 +296,8 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], d
     native.check_output(NAME, _NAMES[1], count, (1,), count_type(x), device, "")
     if wanted is not None:
         reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
-        native.check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, device, reason)
+        shape = wanted, max(1, x.ndim)
+        native.check_output(NAME, _NAMES[2], rows, shape, kind, device, reason, _KINDS)
     if not x.size:
         return Work(before=lambda arrays: _write_nothing(arrays, fill, device))
     kind_of_x, count_bytes = DataType.from_numpy(x.dtype), count.dtype.itemsize

@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 
 from cudakern.operators.arrays import lazy
+from cudakern.operators.indexing.indices import require_order
 from cudakern.operators.one_hot import function as eager
 from cudakern.operators.one_hot.function import new_axis, off_on, result_shape
 
@@ -52,6 +53,7 @@ def one_hot(
            [0, 0, 1]], dtype=int32)
     """
     name = "one_hot"
+    require_order(name, "depth", depth, indices)
     lazy.require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
     beside = {} if isinstance(values, list | tuple) else {"values": values}
     positions, _ = lazy.as_lazy_indices(name, indices, **beside)

@@ -13,7 +13,13 @@ from cudakern.operators.arrays import native
 from cudakern.operators.arrays.foreign import as_array, as_output, is_of_numbers, send_numbers
 from cudakern.operators.arrays.native import Array
 from cudakern.operators.binding import Binding, Call, Work, kind_of
-from cudakern.operators.indexing.indices import as_indices, check_negative, index_type, widen
+from cudakern.operators.indexing.indices import (
+    as_indices,
+    check_negative,
+    index_type,
+    require_order,
+    widen,
+)
 from cudakern.operators.nvtx_ranges import nvtx_range
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
 from cudakern.process.caches import register
@@ -114,6 +120,7 @@ def _common_dtype(values: Sequence[object]) -> np.dtype[Any]:
 def new_axis(indices: Array, depth: object, axis: object, negative: object) -> tuple[int, int]:
     """Return the length and the position of the new axis; raise if these are not legal."""
     native.require_rank(NAME, "indices", indices, 0)
+    require_order(NAME, "depth", depth, indices)
     length = as_extent(NAME, "depth", depth)
     axis = normalize_axis(NAME, axis, indices.ndim + 1)
     check_negative(NAME, negative)
@@ -135,7 +142,8 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], d
     axis, depth, dtype, pattern, negative = request
     indices, _, out = arrays
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-    native.check_output(NAME, "out", out, shape, dtype, device, f"for axis={axis}, depth={depth}")
+    reason, options = f"for axis={axis}, depth={depth}", copyable_dtypes()
+    native.check_output(NAME, "out", out, shape, dtype, device, reason, options)
     source, values, to = layouts
     kind = index_type(indices, negative)
     return Work(plan_one_hot(OneHotProblem(source, values, to, axis, kind, pattern)))

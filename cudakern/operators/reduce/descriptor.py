@@ -9,7 +9,7 @@ from enum import IntEnum
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
-from cudakern.errors import DescriptorError, describe_value
+from cudakern.errors import DescriptorError, describe_value, did_you_mean_member
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.operators.reduce import types
@@ -214,7 +214,8 @@ class _ArgDesc(_ReducingDesc):
         super().check_rules(level)
         direction: object = self.axis_direction
         if not isinstance(direction, AxisDirection):
-            requirement = f"must be INCREASING or DECREASING; got {describe_value(direction)}"
+            found = describe_value(direction) + did_you_mean_member(direction, AxisDirection)
+            requirement = f"must be INCREASING or DECREASING; got {found}"
             raise DescriptorError(self.operator, "axis_direction", requirement)
 
     def _function(self) -> ReduceFunction:

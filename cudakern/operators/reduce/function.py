@@ -20,7 +20,7 @@ from cudakern.operators.reduce.types import NAME, ReduceFunction
 from cudakern.process.caches import register
 from cudakern.values import validation
 from cudakern.values.dtypes import DataType, as_dtype, conversion_hint, known_dtypes, require_dtype
-from cudakern.values.validation import AXIS_WORDS, integer_of
+from cudakern.values.validation import AXIS_WORDS, integer_of, tuple_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,9 @@ def _as_axes(axis: object) -> int | tuple[int, ...]:
     try:
         return tuple(map(integer_of, axis)) if isinstance(axis, tuple) else integer_of(axis)
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
+        hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS) or tuple_hint(axis)
+        if isinstance(axis, str) and axis in types.BY_LABEL:
+            hint = ": function and axis are swapped"
         requirement = f"must be an int, a tuple of ints or None; got {describe_value(axis)}{hint}"
         raise dtype_error(NAME, "axis", requirement) from None
 

@@ -5,6 +5,7 @@ Source: DirectML reference, ``DML_REDUCE_FUNCTION`` and ``DML_REDUCE_OPERATOR_DE
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from enum import IntEnum
 from math import inf, nan
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern.errors import ArgumentError, describe_value, did_you_mean, dtype_error
+from cudakern.errors import ArgumentError, any_of, describe_value, did_you_mean, dtype_error
 from cudakern.operators.feature_level import FeatureLevel
 from cudakern.values import dtypes
 from cudakern.values.dtypes import DataType
@@ -66,7 +67,9 @@ FLOAT_FUNCTIONS = frozenset(
 )
 
 BY_LABEL = {function.label: function for function in ReduceFunction}
-#: Names in other libraries; those of ONNX begin with "Reduce". A leading "nan" means "ignore".
+#: In front of names: of ONNX, as in ReduceSum, and of DirectML, as in DML_REDUCE_FUNCTION_SUM.
+_PREFIX = re.compile(r"^(dml_)?reduce(_?function[_.])?")
+#: Names in other libraries. A leading "nan" means "ignore".
 _OTHER_NAMES = {
     **dict.fromkeys(("mean", "avg"), "'average'"),
     **dict.fromkeys(("prod", "product", "mul"), "'multiply'"),
@@ -174,7 +177,7 @@ def requirement_of(value: object) -> str:
         name = None
         with suppress(Exception):  # whatever the class of a value raises
             name = value.__name__  # type: ignore[attr-defined]  # numpy.sum
-    word = name.lower().removeprefix("reduce") if isinstance(name, str) else name
+    word = _PREFIX.sub("", name.lower()) if isinstance(name, str) else name
     hint = _ELSEWHERE if word in _ABSENT else did_you_mean(word, BY_LABEL, _OTHER_NAMES)
     return f"must be one of {', '.join(BY_LABEL)}; got {describe_value(value)}{hint}"
 
@@ -215,8 +218,7 @@ def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozens
     if function in NORMS:
         least = min(least, names.index("float"))
     allowed = names[least:]
-    words = " or ".join(filter(None, (", ".join(allowed[:-1]), allowed[-1])))
-    return words, frozenset().union(*(_CATEGORIES[name] for name in allowed))
+    return any_of(allowed), frozenset().union(*(_CATEGORIES[name] for name in allowed))
 
 
 def result_type(function: ReduceFunction, kind: DataType) -> DataType:

@@ -20,6 +20,7 @@ from cudakern.errors import (
     CudakernError,
     KernelCompileError,
     SimulatorError,
+    any_of,
     did_you_mean,
     is_inside,
 )
@@ -83,7 +84,7 @@ def read_marker(mark: pytest.Mark, test: str) -> Settings:
 
 def _read_arguments(mark: pytest.Mark) -> Settings:
     names = Settings.__dataclass_fields__
-    listed = f"must be {', '.join([*names][:-1])} or {[*names][-1]}"
+    listed = f"must be {any_of(names)}"
     if mark.args:
         value = shown_value(mark.args[0])
         hint = f"; did you mean {_guess_argument(mark.args[0], value)}?"

@@ -15,7 +15,8 @@ NEGATIVE = "negative must be 'from_end' or 'invalid'; got "
 #: Words of other libraries and misspelt ones, and what is meant.
 MEANT = {
     "clip": "clamp", "CLAMP": "clamp", "nearest": "clamp", "promise_in_bounds": "clamp",
-    "constant": "fill", "filled": "fill", "error": "raise", "modulo": "wrap",
+    "constant": "fill", "filled": "fill", "error": "raise", "modulo": "wrap", "clop": "clamp",
+    "nearst": "clamp", "errors": "raise", "wrp": "wrap",
 }  # fmt: skip
 
 
@@ -28,7 +29,7 @@ TABLES = {
         "axis must lie in [-2, 1]; got 2": call(axis=2),
         "axis must lie in [-2, 1]; got -3": call(axis=-3),
         **{f"{MODE}{k!r}; did you mean {v!r}?": call(mode=k) for k, v in MEANT.items()},
-        f"{MODE}'mirror'": call(mode="mirror"),
+        **{f"{MODE}{word!r}": call(mode=word) for word in ("mirror", "reflect", "mod", "r")},
         f"{MODE}['clamp']": call(mode=["clamp"]),
         f"{MODE}None": call(mode=None),
         f"{MODE}array([[0., 1., 2.], [3., 4., 5.]], dtype=float32)": call(mode=X),
@@ -42,6 +43,7 @@ TABLES = {
     },
     ck.DTypeError: {
         "axis must be an int; got 1.5": call(axis=1.5),
+        "axis must be an int; got (0,)": call(axis=(0,)),
         "axis must be an int; got 'last'; did you mean -1?": call(axis="last"),
         "axis must be an int; got 'depth'": call(axis="depth"),
         "fill_value must be a scalar; got shape (2,)": call(mode="fill", fill_value=[1, 2]),

@@ -7,9 +7,11 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
-from tests.helpers.places import POISON, get, put
+from tests.helpers.foreign_arrays import DLPackOnly
+from tests.helpers.places import POISON, get, put, same_bytes
 from tests.helpers.refused import assert_refused, refusals
 from tests.helpers.rows import each
+from tests.operators.gather_nd.rules import LEGAL
 
 pytestmark = [PLAIN_UNLESS_THOROUGH, pytest.mark.device]
 
@@ -69,6 +71,52 @@ TABLES = {
 def test_answer(launches, error, text, call):
     assert_refused(error, f"gather_nd: {text}", call)
     assert not launches
+
+
+SEVERAL = (
+    "{0} must be one array; got a {1} of arrays; "
+    "use np.stack({0}, axis=-1), or argwhere instead of nonzero"
+)
+
+
+@each("make", [put, lambda array, _: DLPackOnly(array), lambda array, _: memoryview(array)])
+@each("count", [1, 2, 3])
+@each("kind", [list, tuple])
+def test_an_index_for_each_axis(launches, place, kind, count, make):
+    """NumPy makes a row of each array of a list, and gather_nd would take the rows as tuples."""
+    columns = kind([make(np.arange(count), place)] * count)
+    text = f"gather_nd: {SEVERAL.format('indices', kind.__name__)}"
+    assert_refused(ck.DTypeError, text, call(put(X, place), columns))
+    compiled, x = ck.compile_operator(LEGAL), np.zeros((3, 4), np.float32)
+    text = f"gather_nd: {SEVERAL.format('indices_tensor', kind.__name__)}"
+    assert_refused(ck.DTypeError, text, lambda: compiled(put(x, place), columns))
+    assert not launches
+
+
+ROWS = {
+    "numbers": [[1, 2], [0, 1]],
+    "NumPy's numbers": [[np.int64(1), np.array(2)], [np.uint8(0), 1]],
+    "an array among lists": [np.array([1, 2]), [0, 1]],
+    "arrays in lists": [[np.array([1, 2]), np.array([0, 1])]],
+}
+
+
+@each("rows", ROWS)
+def test_rows_are_tuples(rows):
+    """As numpy.asarray reads them."""
+    found = ck.gather_nd(X, ROWS[rows])
+    assert same_bytes(found.reshape(2, 4), X[[1, 0], [2, 1]])
+
+
+def test_the_way_out_is_what_numpy_selects(place):
+    x = put(X, place)
+    indices = list(ck.nonzero(x))
+    with pytest.raises(ck.DTypeError) as caught:
+        ck.gather_nd(x, indices)
+    way_out = str(caught.value).partition("; use ")[2].partition(", or ")[0]
+    rows = eval(way_out, {"np": np, "indices": [get(index) for index in indices]})  # noqa: S307
+    for given in (put(rows, place), ck.argwhere(x)):
+        assert same_bytes(get(ck.gather_nd(x, given)), X[np.nonzero(X)])
 
 
 # Batch dimensions, indices, where the first bad component is, of which axis, and what it is.

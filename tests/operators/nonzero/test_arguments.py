@@ -15,11 +15,12 @@ pytestmark = pytest.mark.device
 X = np.array([[0, 1, 2], [3, 0, 5]], np.float32)
 #: One element too many for uint32, in one byte.
 HUGE = np.broadcast_to(np.ones(1, np.uint8), (2**16, 2**16))
-KIND = "nonzero_coordinates: dtype must be one of uint32, int64; got "
+KIND = "nonzero_coordinates: dtype must be int64 or uint32; got "
 LONG = "nonzero_coordinates: dtype must be int64 for more than 2^32 - 1 elements; got uint32"
 PAIR = "nonzero_coordinates: out must be a pair (count, coordinates); got "
 COUNT = "nonzero_coordinates: out.count must "
 ROWS = "nonzero_coordinates: out.coordinates must "
+USE, USE_NARROW = '; use dtype="int64"', '; use dtype="uint32"'
 FILL = "nonzero: fill_value must fit int64; got "
 
 
@@ -83,7 +84,12 @@ TABLES = {
         f"{ROWS}have shape ({2**32 - 1}, 1) for x.shape=({2**32 - 1},); got (6, 2)": into(
             count(1), rows(), x=HUGE.reshape(-1)[:-1]
         ),
-        f"{ROWS}have dtype int64; got uint32": into(count(1), rows(), dtype=np.int64),
+        f"{ROWS}have dtype uint32; got int64{USE}": into(count(1), rows(dtype=np.int64)),
+        f"{ROWS}have dtype int64; got uint32{USE_NARROW}": into(count(1), rows(), dtype=np.int64),
+        **{
+            f"{ROWS}have dtype uint32; got {kind}": into(count(1), rows(dtype=kind))
+            for kind in ("int32", "float64", "uint64", "bool")
+        },
     },
 }  # fmt: skip
 
@@ -114,7 +120,9 @@ def test_a_warm_call_tells_dtypes_and_shapes_apart(place):
     for _ in range(2):
         assert get(ck.nonzero_coordinates(x, out=pair).count).tolist() == [4]
     assert_refused(
-        ck.BindingError, f"{ROWS}have dtype int64; got uint32", into(*pair, x=x, dtype="int64")
+        ck.BindingError,
+        f"{ROWS}have dtype int64; got uint32{USE_NARROW}",
+        into(*pair, x=x, dtype="int64"),
     )
     text = f"{ROWS}have shape (6, 1) for x.shape=(6,); got (6, 2)"
     assert_refused(ck.BindingError, text, into(*pair, x=x.reshape(6)))

@@ -14,7 +14,14 @@ pytestmark = pytest.mark.device
 
 I = np.array([[0, 1, 2], [3, -1, 9]], np.int32)  # noqa: E741  as in the operator's formula
 TWO = "values must be two scalars or an array of two elements; got "
-VALUES = "values.dtype must be one of  ... ; got "
+VALUES = "values.dtype must be bool,  ...  or complex128; got "
+
+
+KINDS = (
+    "dtype must be bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, float8_*, "
+    "complex64 or complex128; got "
+)
+OUT = np.zeros((2, 3, 5), np.int64)
 
 
 def call(depth=5, **options):
@@ -39,9 +46,9 @@ TABLES = {
         "depth must be an int; got 5.0": call(5.0),
         "axis must be an int; got 'columns'; did you mean 1?": call(axis="columns"),
         "values[0] must be a scalar; got shape (1,)": values([0], 1),
-        f"{VALUES}<U1": values(0, "x"),
-        f"{VALUES}object; NumPy has it for  ... , and for what is no number": values(None, 1),
-        f"{VALUES}datetime64[s]": values(0, np.datetime64(1, "s")),
+        f"{VALUES}<U1; it is text, and operators take numbers": values(0, "x"),
+        f'{VALUES}object; if all are numbers, use np.asarray(values, "float64")': values(None, 1),
+        f'{VALUES}datetime64[s]; use values.view("int64")': values(0, np.datetime64(1, "s")),
         "values must be scalars of one dtype; got ( ... )": values(
             np.float32(0), np.datetime64(1, "s")
         ),
@@ -49,14 +56,16 @@ TABLES = {
         "values[1] must fit int8; got np.int64(300) (it is out of range)": call(
             values=np.array([0, 300]), dtype="int8"
         ),
-        "dtype must be one of  ... float8_e8m0fnu; got 'bflot16'; did you mean 'bfloat16'?": call(
-            dtype="bflot16"
-        ),
+        f"{KINDS}'bflot16'; did you mean 'bfloat16'?": call(dtype="bflot16"),
+        f"{KINDS}<DataType.INT8: 8>; did you mean 'int8'?": call(dtype=ck.DataType.INT8),
     },
     ck.BindingError: {
         "out must have shape (2, 10, 3) for axis=1, depth=10; got (2, 3, 10)": call(
             10, axis=1, out=np.zeros((2, 3, 10), np.float32)
-        )
+        ),
+        'out must have dtype float32; got int64; use dtype="int64"': call(out=OUT),
+        'out must have dtype int8; got int64; use dtype="int64"': call(out=OUT, dtype="int8"),
+        "out must have dtype float32; got datetime64[s]": call(out=OUT.view("M8[s]")),
     },
 }
 

@@ -22,7 +22,10 @@ MANY = np.zeros((2, 129))
 UNKNOWN = f"function must be one of {', '.join(FUNCTIONS)}; got "
 AXIS = "axis must be an int, a tuple of ints or None; got "
 SHAPE = "out must have shape"
-KINDS = "dtype must be one of  ... ; got "
+KINDS = (
+    "dtype must be bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16, "
+    "complex64 or complex128; got "
+)
 REAL = "x.dtype must be real for log_sum_exp; got complex64"
 FOR_INITIAL = {"max", "min", "multiply", "sum"}
 #: Words of other libraries and misspelt ones, and what is meant.
@@ -33,6 +36,8 @@ MEANT = {
     "amin": "'min'", "nanmax": "'max' with nan='ignore'", "norm": "'l2'", "arg_max": "'argmax'",
     "nanargmin": "'argmin' with nan='ignore'", "logsumexp": "'log_sum_exp'",
     "ReduceLogSumExp": "'log_sum_exp'", "sumsq": "'sum_square'", "lse": "'log_sum_exp'",
+    "men": "'average'", "sun": "'sum'", "mim": "'min'", "prd": "'multiply'", "amx": "'max'",
+    "sums": "'sum'", "DML_REDUCE_FUNCTION_L2": "'l2'", "ReduceFunction.SUM_SQUARE": "'sum_square'",
 }  # fmt: skip
 #: Functions of NumPy that are made of reduce's, and how.
 MADE = {
@@ -82,7 +87,19 @@ TABLES = {
         **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, v in WORDS.items()},
         **{
             f"{UNKNOWN}{name!r}": call(function=name)
-            for name in ("kurtosis", "", "x" * 58, 12, -1, 10.0, ["sum"], True, np.True_)
+            for name in (
+                "kurtosis",
+                "s",
+                "",
+                "x" * 58,
+                12,
+                -1,
+                10.0,
+                ["sum"],
+                True,
+                np.True_,
+                (0, 1),
+            )
         },
         **{
             f"{UNKNOWN}{name!r}; there is none here, but in NumPy and CuPy": call(function=name)
@@ -149,7 +166,23 @@ TABLES = {
         ),
     },
     ck.DTypeError: {
-        **{f"{AXIS}{a!r}": call(axis=a) for a in (1.0, "0", [0, 1], (0, 1.0), ((0,),), (None,))},
+        **{
+            f"{AXIS}{axis!r}": call(axis=axis)
+            for axis in (1.0, "0", (0, 1.0), ((0,),), (None,), [], [0, 1.0], [None], "01", [0] * 9)
+        },
+        **{
+            f"{AXIS}{axis!r}; did you mean {meant}?": call(axis=axis)
+            for axis, meant in [
+                ([0, 1], (0, 1)),
+                ([1], (1,)),
+                ({0, 1}, (0, 1)),
+                (range(2), (0, 1)),
+                (np.array([0, -1]), (0, -1)),
+                ({1: 0}.values(), (0,)),
+                ([np.int8(1)], (1,)),
+            ]
+        },
+        f"{AXIS}'sum': function and axis are swapped": call(function=0, axis="sum"),
         f"{AXIS}'all'; did you mean None?": call(axis="all"),
         f"{AXIS}(0, 'first')": call(axis=(0, "first")),
         "axis must be an int of at most 128 bits; got one of 16610 bits": [
@@ -167,6 +200,7 @@ TABLES = {
         "dtype must hold indices up to 257; got uint8": call(MANY, "argmin", dtype="uint8"),
         f"{KINDS}'fp16'; did you mean 'float16'?": call(dtype="fp16"),
         f"{KINDS}'torch.float64'; did you mean 'float64'?": call(dtype="torch.float64"),
+        f"{KINDS}<DataType.FLOAT32: 1>; did you mean 'float32'?": call(dtype=ck.DataType.FLOAT32),
         f"{KINDS}float8_e5m2": call(dtype=ml_dtypes.float8_e5m2),
         f"{KINDS}datetime64": call(dtype="datetime64"),
         f"{KINDS}>f4; did you mean 'float32'?": call(dtype=">f4"),

@@ -125,11 +125,14 @@ def test_functions_have_names_and_the_values_of_directml():
 def test_axis_direction_is_one_of_two(operator):
     assert (INCREASING, DECREASING) == (0, 1)
     assert arg(operator, (3, 4), (1,), 1).axis_direction is DECREASING
-    for direction in (2, -1, None, "increasing"):
+    meant = {"increasing": "INCREASING", "DML_AXIS_DIRECTION_DECREASING": "DECREASING"}
+    for direction in (2, -1, None, "up", *meant):
         with pytest.raises(ck.DescriptorError) as caught:
             arg(operator, (3, 4), (1,), direction).validate()
         assert (caught.value.operator, caught.value.field) == (operator, "axis_direction")
         text = f"{operator}: axis_direction must be INCREASING or DECREASING; got {direction!r}"
+        if direction in meant:
+            text += f"; did you mean AxisDirection.{meant[direction]}?"
         assert str(caught.value) == text
 
 
@@ -146,4 +149,5 @@ def test_axes_are_kept_as_given(axes):
 @each("desc", [LEGAL, ARGMAX, ARGMIN])
 def test_axes_are_integers(desc, axes):
     text = f"{type(desc).__name__}: axes must be a sequence of integers; got {axes!r}"
+    text += "; did you mean (1,)?" if axes == 1 else ""
     assert_refused(ck.DTypeError, text, lambda: replace(desc, axes=axes))
