@@ -38,8 +38,8 @@ if "dask" not in ABSENT:
 if "scipy" not in ABSENT:
     from scipy import sparse
 
-    formats = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
-    for kind in [getattr(sparse, f"{f}_{kind}") for f in formats for kind in ("array", "matrix")]:
+    FORMATS = [name for name in sparse.__all__ if name[3:] in {"_array", "_matrix"}]
+    for kind in [kind for kind in map(vars(sparse).get, FORMATS) if isinstance(kind, type)]:
         name = f"scipy.{kind.__name__}"
         KINDS[name] = (
             lambda array, kind=kind: kind(np.atleast_2d(array)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from cudakern.simulator.cupy_stand_in.arrays import ndarray
 from cudakern.simulator.cupy_stand_in.devices import CUDARuntimeError, device_count, get_device_id
 from cudakern.simulator.cupy_stand_in.memory import BaseMemory, MemoryPointer, view_as_numpy
 from cudakern.simulator.launching import raw
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def convert_argument(value: Any) -> Any:
@@ -61,18 +58,8 @@ class RawKernel(raw.RawKernel):
     __slots__ = ()
     _has_values = False  # which NumPy's are, and scalars by then
 
-    def __call__(
-        self,
-        grid: tuple[SupportsIndex, ...],
-        block: tuple[SupportsIndex, ...],
-        args: Sequence[Any],
-        *,
-        shared_mem: SupportsIndex = 0,
-        stream: object = None,
-    ) -> None:
-        """Run the kernel, at once in any stream. Numbers below 1 count as 1, as in CuPy."""
-        values = tuple(map(convert_argument, self._checked_arguments(args)))
-        super().__call__(grid, block, values, shared_mem=shared_mem, stream=stream)
+    def _checked_arguments(self, args: Any, count: int) -> tuple[Any, ...]:
+        return tuple(map(convert_argument, super()._checked_arguments(args, count)))
 
     def __getattr__(self, name: str) -> Any:
         why = "only a GPU's machine code has one" if name in raw.ONLY_ON_GPU else ""

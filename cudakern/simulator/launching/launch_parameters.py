@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from cudakern.errors import BindingError, describe_error, describe_value, dtype_error
+from cudakern.errors import (
+    BindingError,
+    describe_class,
+    describe_error,
+    describe_value,
+    dtype_error,
+)
 from cudakern.simulator.launching.operands import Operand
 from cudakern.simulator.runtime.abi import ParameterKind
 from cudakern.simulator.runtime.limits import POINTER_BYTES
@@ -257,7 +263,7 @@ def pack_arguments(
     *,
     has_values: bool = True,
 ) -> PackedArguments:
-    """Return arguments as the parameters of a kernel.
+    """Return as many arguments as a kernel has parameters as those.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
@@ -266,20 +272,17 @@ def pack_arguments(
     are given, as many as are known.
     """
     name, sizes, kinds = kernel.name, kernel.parameter_sizes, kernel.parameter_kinds
-    if len(arguments) != len(sizes):
-        requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
-        raise BindingError(name, "args", requirement)
     packed = bytearray()
     offsets: list[int] = []
     operands: list[Operand] = []
     arrays: list[tuple[int, int, int, np.ndarray]] = []
     for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
-        _check_kind(name, i, argument, kind)
+        _check_kind(name, i, argument, size, kind)
         # As far apart as any of their types may need; the runtime takes each by its offset.
         packed += bytes(-len(packed) % _MAX_ALIGNMENT)
         offsets.append(len(packed))
         if not isinstance(argument, np.ndarray):
-            packed += _pack_scalar(name, i, argument, size)
+            packed += _pack_scalar(name, i, argument, size, kind)
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
             native = argument.dtype.newbyteorder("=")
@@ -331,7 +334,13 @@ def _is_carray(kernel: str, position: int, array: np.ndarray, size: int) -> bool
     return True
 
 
-def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) -> None:  # noqa: ANN401
+def _check_kind(
+    kernel: str,
+    position: int,
+    argument: Any,  # noqa: ANN401
+    size: int,
+    kind: ParameterKind,
+) -> None:
     """Raise BindingError for an argument whose bits the kernel would take for something else."""
     requirement, unfit = _KINDS[kind]
     if argument is None or isinstance(argument, np.ndarray):
@@ -342,7 +351,20 @@ def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) 
     else:
         return
     if sort in unfit:
-        raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {what}")
+        name = f"args[{position}]"
+        if argument is not None and np.ndim(argument) == 0:
+            number = f"{name}.item()" if sort == "A" else name
+            what += _cast_hint(number, np.asarray(argument).dtype, size, kind)
+        raise BindingError(kernel, name, f"must be {requirement}; got {what}")
+
+
+def _cast_hint(name: str, dtype: np.dtype[Any], size: int, kind: ParameterKind) -> str:
+    """Return the end of a message: what makes a scalar of a parameter's type of another one."""
+    if kind is ParameterKind.FLOATING and dtype.kind in "biuf":
+        return f"; use np.float{8 * size}({name})"
+    if kind in {ParameterKind.INTEGER, ParameterKind.WORD} and dtype.kind in "biu":
+        return f"; use np.{'uint' if dtype.kind == 'u' else 'int'}{8 * size}({name})"
+    return ""
 
 
 def _check_numbers(
@@ -363,13 +385,21 @@ def _check_numbers(
     raise BindingError(kernel, argument, requirement)
 
 
-def _misfit_error(kernel: str, position: int, argument: object, size: int) -> BindingError:
+def _misfit_error(
+    kernel: str, position: int, argument: object, size: int, hint: str = ""
+) -> BindingError:
     """Return the error for an argument that does not fit a parameter of so many bytes."""
-    requirement = f"must fit a parameter of {size} bytes; got {describe_value(argument, str)}"
+    requirement = f"must fit a parameter of {size} bytes; got {describe_value(argument, str)}{hint}"
     return BindingError(kernel, f"args[{position}]", requirement)
 
 
-def _pack_scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
+def _pack_scalar(
+    kernel: str,
+    position: int,
+    argument: Any,  # noqa: ANN401
+    size: int,
+    kind: ParameterKind,
+) -> bytes:
     if argument is None and size == POINTER_BYTES:
         argument = 0
     if type(argument) is int:
@@ -381,9 +411,10 @@ def _pack_scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:
         raise _misfit_error(kernel, position, argument, size)
     is_scalar = type(argument) in _SCALARS or isinstance(argument, np.generic)
     if not is_scalar or isinstance(argument, np.str_):
-        requirement = f"must be a NumPy array or a scalar; got {type(argument).__name__}"
+        requirement = f"must be an array or a scalar; got {describe_class(argument)}"
         raise dtype_error(kernel, f"args[{position}]", requirement)
     value = np.asarray(argument)
     if value.itemsize != size:
-        raise _misfit_error(kernel, position, value.dtype, size)
+        hint = _cast_hint(f"args[{position}]", value.dtype, size, kind)
+        raise _misfit_error(kernel, position, value.dtype, size, hint)
     return value.tobytes()

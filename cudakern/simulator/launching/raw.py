@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import ceil
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -93,7 +94,7 @@ class _Arguments:
             raise BindingError(owner, "backend", requirement)
         if type(self.options) is not tuple:
             requirement = f"must be a tuple; got {describe_value(self.options)}"
-            raise dtype_error(owner, "options", requirement)
+            raise dtype_error(owner, "options", requirement + _options_hint(self.options))
         _check_lines(owner, "options", self.options)
         _check_lines(owner, "name_expressions", self.name_expressions or ())
         if not _is_plain(self.code or ""):
@@ -225,6 +226,10 @@ class _Library:
 
     def describe_kernel(self, name: str) -> str:
         """Return a kernel and its parameters, as far as they are known without compiling it."""
+        return one_line(name) + self.describe_parameters(name)
+
+    def describe_parameters(self, name: str) -> str:
+        """Return the parameters of a kernel, as far as they are known without compiling it."""
         text = self.text
         find = find_entry_parameters if self.is_ptx else find_declared_parameters
         parameters = find(text, demangle(name))
@@ -233,7 +238,7 @@ class _Library:
             sizes = zip(compiled[0].parameter_kinds, compiled[0].parameter_sizes, strict=True)
             parameters = ", ".join(f"{kind.name.lower()} of {size} bytes" for kind, size in sizes)
         parameters = "..." if parameters is None else parameters
-        return f"{one_line(name)}({one_line(parameters):.{_MOST_SHOWN}})"
+        return f"({one_line(parameters):.{_MOST_SHOWN}})"
 
     def describe_module(self) -> str:
         """Return the code's name and its kernels: those asked for, until it is compiled."""
@@ -291,6 +296,14 @@ def _require_text(owner: str, argument: str, value: object) -> None:
         raise dtype_error(owner, argument, f"must be a str; got {found}")
 
 
+def _options_hint(options: object) -> str:
+    """Return the end of a message: the tuple that a list of strings, or one, is meant for."""
+    listed = tuple(options) if isinstance(options, list) else (options,)
+    if not all(isinstance(option, str) for option in listed):
+        return ""
+    return f"; did you mean {describe_value(listed)}?"
+
+
 def _as_flags(owner: str, *values: object) -> tuple[bool, bool, bool]:
     """Return which are true in Python; BindingError if the truth of one is unknown."""
     names = ("translate_cucomplex", "enable_cooperative_groups", "jitify")
@@ -309,7 +322,8 @@ def _as_names(values: Any) -> tuple[Any, ...]:  # noqa: ANN401
     with suppress(TypeError):
         if not isinstance(values, str):
             return tuple(values)
-    requirement = f"must be a sequence of strings; got {describe_value(values)}"
+    hint = f"; did you mean {describe_value([values])}?" if isinstance(values, str) else ""
+    requirement = f"must be a sequence of strings; got {describe_value(values)}{hint}"
     raise dtype_error("RawModule", "name_expressions", requirement)
 
 
@@ -340,9 +354,17 @@ def _as_extents(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
     if counts is None or not 1 <= len(counts) <= len("xyz"):
         requirement = f"must be a tuple of one to three integers; got {describe_value(sizes)}"
         error = dtype_error if counts is None else BindingError
-        raise error(name, argument, requirement)
+        raise error(name, argument, requirement + _extents_hint(sizes))
     x, y, z = (*counts, 1, 1)[:3]
     return x, y, z
+
+
+def _extents_hint(sizes: Any) -> str:  # noqa: ANN401
+    """Return the end of a message: the tuple that a number, a list or floats are meant for."""
+    with suppress(Exception):  # whatever the class of a size raises
+        counts = tuple(map(ceil, sizes if hasattr(sizes, "__len__") else (sizes,)))
+        return f"; did you mean {counts}?" if 1 <= len(counts) <= len("xyz") else ""
+    return ""
 
 
 class _Raw:
@@ -436,6 +458,9 @@ class RawKernel(_Raw):
         jitify: bool | None = None,
     ) -> None:
         _require_text("RawKernel", "name", name)
+        if "__global__" in name:
+            requirement = "must be a kernel's name; got a text: code and name are swapped"
+            raise BindingError("RawKernel", "name", requirement)
         _check_lines("RawKernel", "name", (name,))
         flags = _as_flags("RawKernel", translate_cucomplex, enable_cooperative_groups, jitify)
         source = re.sub(r"\W", "_", name.partition("<")[0]) or "kernel"
@@ -562,8 +587,8 @@ class RawKernel(_Raw):
         Raises
         ------
         BindingError
-            There is no such kernel, no GPU could run the launch, or an argument does not fit its
-            parameter.
+            There is no such kernel, no GPU could run the launch, or the arguments are not as many
+            as the parameters, or do not fit them.
         DTypeError
             ``grid`` or ``block`` is not a tuple, an argument is neither a NumPy array nor a scalar,
             or ``shared_mem`` is not an integer.
@@ -585,7 +610,7 @@ class RawKernel(_Raw):
         size = (grid, block, self._checked_shared(shared_mem))
         names = self._library.parameter_names(self._label) if observed else None
         targets = self._library.pointer_targets(self._label, len(kernel.parameter_sizes))
-        given = self._checked_arguments(args)
+        given = self._checked_arguments(args, len(kernel.parameter_sizes))
         packed = pack_arguments(kernel, given, targets, names, has_values=self._has_values)
         if self.takes_strides:
             operands = (replace(operand, is_strided=False) for operand in packed.operands)
@@ -605,19 +630,27 @@ class RawKernel(_Raw):
         most = self.max_dynamic_shared_size_bytes
         if not 0 <= shared_mem <= most:
             requirement = f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set"
+            if shared_mem > MAX_SHARED_BYTES:
+                requirement = f"must be at most {MAX_SHARED_BYTES}"
             requirement = "must be at least 0" if shared_mem < 0 else requirement
             requirement += f"; got {describe_value(shared_mem)}"
             raise BindingError(self._label, "shared_mem", requirement)
         return shared_mem
 
-    def _checked_arguments(self, args: Any) -> tuple[Any, ...]:  # noqa: ANN401
-        """Return the arguments of a launch; DTypeError if they are not a sequence."""
+    def _checked_arguments(self, args: Any, count: int) -> tuple[Any, ...]:  # noqa: ANN401
+        """Return the arguments of a launch; an error if they are not so many in a sequence."""
         try:
             len(args)  # CuPy asks for it
-            return tuple(args)
+            given = tuple(args)
         except TypeError:
             requirement = f"must be a tuple of the kernel's arguments; got {describe_value(args)}"
             raise dtype_error(self._label, "args", requirement) from None
+        if len(given) != count:
+            parameters = self._library.describe_parameters(self._label)
+            found = "an array" if hasattr(args, "ndim") else len(given)
+            requirement = f"must have {count} entr{'y' if count == 1 else 'ies'}, for {parameters}"
+            raise BindingError(self._label, "args", f"{requirement}; got {found}")
+        return given
 
 
 class RawModule(_Raw):

@@ -23,6 +23,7 @@ from cudakern.simulator.runtime.limits import (
     MAX_SHARED_BYTES,
     MAX_THREADS,
     check_shape,
+    require_threads,
 )
 from cudakern.simulator.sources.source_lines import describe_stack, read_own_stack
 
@@ -177,16 +178,13 @@ class LoadedKernel:
             used = f"{static} static and {shared_bytes} dynamic ones"
             raise BindingError(self.name, "launch", f"{requirement}; got {used}")
         if self._required_block not in {None, tuple(block)}:
-            requirement = f"must have blocks of {self._required_block} threads, as the kernel says"
-            raise BindingError(self.name, "launch", f"{requirement}; got {block}")
+            requirement = f"must be {self._required_block}, as the kernel says; got {block}"
+            raise BindingError(self.name, "block", requirement)
         cluster = tuple(self.structure.cluster)
         if cluster[0] and any(size % part for size, part in zip(grid, cluster, strict=True)):
             requirement = f"must have a grid that is a multiple of clusters of {cluster} blocks"
             raise BindingError(self.name, "launch", f"{requirement}; got {grid}")
-        threads, most = block[0] * block[1] * block[2], self.max_threads
-        if threads > most:
-            requirement = f"must have at most {most} threads a block, as the kernel says"
-            raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
+        require_threads(self.name, block, self.max_threads, ", as the kernel says")
         apart = execution_mode.chosen is ExecutionMode.THREAD_LOOPS
         return abi.ShapeStruct(
             grid=grid, block=block, shared_bytes=shared_bytes, cooperative=cooperative, apart=apart

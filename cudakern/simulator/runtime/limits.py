@@ -19,18 +19,19 @@ POINTER_BYTES = 8
 
 def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
     """Raise BindingError for a launch that no GPU could run."""
-    threads = block[0] * block[1] * block[2]
-    inside = all(
-        1 <= size <= limit
-        for size, limit in zip((*grid, *block), (*_MAX_GRID, *_MAX_BLOCK), strict=True)
-    )
-    if not inside or threads > MAX_THREADS:
-        requirement = (
-            f"must have 1 to {MAX_THREADS} threads a block, at most {_MAX_BLOCK}, "
-            f"and a grid of 1 to {_MAX_GRID}"
-        )
-        got = f"grid {describe_value(grid)}, block {describe_value(block)}"
-        raise BindingError(name, "launch", f"{requirement}; got {got}")
+    require_threads(name, block, MAX_THREADS)
+    for field, sizes, most in (("grid", grid, _MAX_GRID), ("block", block, _MAX_BLOCK)):
+        if not all(1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
+            requirement = f"must be at least (1, 1, 1) and at most {most}"
+            raise BindingError(name, field, f"{requirement}; got {describe_value(sizes)}")
     if not 0 <= shared_bytes <= MAX_SHARED_BYTES:
         requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
         raise BindingError(name, "launch", f"{requirement}; got {shared_bytes}")
+
+
+def require_threads(name: str, block: Grid, most: int, reason: str = "") -> None:
+    """Raise BindingError for a block of more threads than it can have, for a reason."""
+    threads = block[0] * block[1] * block[2]
+    if threads > most:
+        found = f"{describe_value(threads)} in {describe_value(block)}"
+        raise BindingError(name, "block", f"must have at most {most} threads{reason}; got {found}")

@@ -13,6 +13,7 @@ import cudakern as ck
 from cudakern.simulator.sources import cupy_options
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.readmes import has_test, rows, section
+from tests.helpers.refused import assert_refused
 from tests.helpers.rows import each
 
 CODE = r"""
@@ -136,8 +137,18 @@ def test_what_cupy_refuses_or_lets_pass(cp):
     kernel = cp.RawKernel(code, "f")
     with pytest.raises(TypeError, match=r"got a NumPy array of shape \(3,\); use cupy.asarray"):
         kernel((1,), (1,), (np.zeros(3, np.float32), cp.float32(1)))
-    with pytest.raises(ck.errors.BindingError, match="must fit a parameter of 4 bytes"):
-        kernel((1,), (1,), (cp.zeros(3, cp.float32), 1.0))
+    x = cp.zeros(3, cp.float32)
+    for args, said in [
+        ((x, 1.0), "[1] must fit a parameter of 4 bytes; got float64; use np.float32(args[1])"),
+        ((x, x[0]), "[1] must be  ... ; got an array; use np.float32(args[1].item())"),
+        ((x,), " must have 2 entries, for (float* x, float a); got 1"),
+        (x, " must have 2 entries, for (float* x, float a); got an array"),
+    ]:
+        assert_refused(
+            ck.BindingError, f"f: args{said}", lambda args=args: kernel((1,), (1,), args)
+        )
+    with pytest.raises(ck.DTypeError, match=r"args\[0\] must be an array or a scalar; got list$"):
+        kernel((1,), (1,), ([1.0], cp.float32(1)))
     with pytest.raises(ck.errors.BindingError, match=r"declare it extern \"C\", or take RawModule"):
         cp.RawKernel(code.replace('extern "C"', ""), "f").compile()
     with pytest.raises(TypeError, match="options must be a tuple; got "):

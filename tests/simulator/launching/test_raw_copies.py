@@ -79,7 +79,9 @@ def test_copies(how, launches):
     kernel = HOW[how](first.get_function("of<int>"))
     assert kernel.name == "_Z2ofIiEvPT_"
     assert repr(kernel).startswith("<RawKernel of<int>(T* x) for compute_90")
-    with pytest.raises(ck.BindingError, match=r"^of<int>: args must be 1 parameters; got 0$"):
+    with pytest.raises(
+        ck.BindingError, match=r"^of<int>: args must have 1 entry, for \(T\* x\); got 0$"
+    ):
         kernel((1,), (1,), ())
     kernel.takes_strides = True
     assert HOW[how](kernel).takes_strides is True

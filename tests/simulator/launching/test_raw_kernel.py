@@ -123,12 +123,17 @@ TAKERS = RawModule(
     )
 )
 ARRAY = np.zeros(1)
+USE = r"; use np.{}\(args\[1\]\)"
 OTHER_SIZE = [  # kind, value, name of the value in the message
     *(("unsigned char", 256, 256), ("signed char", -129, -129), ("int", 2**32, 2**32)),
     ("size_t", 2**64, 2**64),
-    ("int", np.int64(1), "int64"),  # CuPy would pass eight bytes, and the kernel read four
-    ("long long", np.int32(1), "int32"),  # and here it would read four bytes beyond
-    *(("int", True, "bool"), ("float", 1.5, "float64"), ("double", np.float32(1), "float32")),
+    # CuPy would pass eight bytes, and the kernel read four; and then it would read four beyond.
+    ("int", np.int64(1), f"int64{USE.format('int32')}"),
+    ("long long", np.int32(1), f"int32{USE.format('int64')}"),
+    ("size_t", np.uint8(1), f"uint8{USE.format('uint64')}"),
+    ("int", True, f"bool{USE.format('int32')}"),
+    ("float", 1.5, f"float64{USE.format('float32')}"),
+    ("double", np.float32(1), f"float32{USE.format('float64')}"),
     ("float4", 3, 3),
     *(
         ("Triple", x, "an array")
@@ -139,20 +144,32 @@ WRONG = [
     *((kind, 0.5, "the float 0.5") for kind in KINDS if KINDS[kind] in {WORD, INTEGER}),
     *((kind, ARRAY, "an array") for kind in KINDS if KINDS[kind] in {INTEGER, FLOATING}),
     *((kind, None, "None") for kind in KINDS if KINDS[kind] in {INTEGER, FLOATING}),
-    *((kind, 3, "the int 3") for kind in KINDS if KINDS[kind] == FLOATING),
+    *(
+        (kind, 3, f"the int 3{USE.format('float32' if kind == 'float' else 'float64')}")
+        for kind in KINDS
+        if KINDS[kind] == FLOATING
+    ),
+    ("double", np.array(3), r"an array; use np.float64\(args\[1\].item\(\)\)"),
+    ("int", np.array(3), r"an array; use np.int32\(args\[1\].item\(\)\)"),
+    ("int", np.array(3.5), "an array"),
     ("int**", np.float64(-2), "the float64 -2.0"),
     ("int**", np.complex64(1j), "the complex64 1j"),
     ("int**", 1j, "the complex 1j"),
-    ("int**", True, "the bool True"),
-    ("int**", np.True_, "the bool True"),
+    ("int**", True, f"the bool True{USE.format('int64')}"),
+    ("int**", np.True_, f"the bool True{USE.format('int64')}"),
     ("size_t", np.float64(7), "the float64 7.0"),
-    ("double", np.int64(7), "the int64 7"),
-    ("double", np.uint64(7), "the uint64 7"),
+    ("double", np.int64(7), f"the int64 7{USE.format('float64')}"),
+    ("double", np.uint64(7), f"the uint64 7{USE.format('float64')}"),
     ("double", np.complex64(1j), "the complex64 1j"),
     ("double", 1j, "the complex 1j"),
-    ("double", True, "the bool True"),
+    ("double", True, f"the bool True{USE.format('float64')}"),
 ]
-NO_SCALARS = [[1, 2], "x", Foreign(), np.str_("xy")]
+NO_SCALARS = [
+    ([1, 2], "list"),
+    ("x", "str"),
+    (Foreign(), "tests.Foreign"),
+    (np.str_("xy"), "numpy.str_"),
+]
 NATIVE = r'; use args\[1\]\.astype\(args\[1\]\.dtype\.newbyteorder\("="\)\)'
 REFUSED = [  # kind, value, class of the error, message
     *((kind, v, ck.BindingError, f"must be {KINDS[kind]}; got {what}") for kind, v, what in WRONG),
@@ -161,10 +178,10 @@ REFUSED = [  # kind, value, class of the error, message
         for kind, value, what in OTHER_SIZE
     ),
     *(
-        ("void*", v, ck.DTypeError, f"must be a NumPy array or a scalar; got {type(v).__name__}")
-        for v in NO_SCALARS
+        ("void*", v, ck.DTypeError, f"must be an array or a scalar; got {name}")
+        for v, name in NO_SCALARS
     ),
-    ("Triple", None, ck.DTypeError, "must be a NumPy array or a scalar; got NoneType"),
+    ("Triple", None, ck.DTypeError, "must be an array or a scalar; got NoneType"),
     ("void*", np.zeros(1, object), ck.DTypeError, "must hold what a GPU can; got object"),
     ("void*", np.zeros(1, ">f4"), ck.DTypeError, f"must hold what a GPU can; got >f4{NATIVE}"),
 ]
@@ -209,45 +226,122 @@ def test_views_give_the_address_of_their_first_element():
     assert ran(kernel("int* x", "*x = 5;"), np.array(3, np.int32)) == 5
 
 
+START = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x) "
 HUGE = 10**5000  # which Python refuses to print
 ODD = type("Odd", (), {"__index__": lambda _: 1 // 0, "__repr__": len})()  # whose methods fail
 NO_INTEGERS = [None, 1.5, np.bool_("true"), np.ones(2, int), np.datetime64("2020"), HUGE, ODD]
 TYPE, VALUE = ck.DTypeError, ck.BindingError
 SIZES = "must be a tuple of one to three integers; got "
-MOST = re.escape(
-    "launch must have 1 to 1024 threads a block, at most (1024, 1024, 64), and a grid of 1 to "
-    "(2147483647, 65535, 65535); got grid "
-)
-SHAPES, COUNTS = [(), (1, 1, 1, 1)], [(), (None, None)]
-NO_SIZES = [(1.0,), (True,), True, 1, [1], "1", None, ODD]
-NO_ARGUMENTS = [None, 5, np.float32(1), np.array(1), object, iter([0])]
-LAUNCHES = [
-    pytest.param(which, value, error, message, id=f"{message} of a {type(value).__name__}")
-    for which, values, error, message in [
-        ("grid", SHAPES, VALUE, f"grid {SIZES}"),
-        ("block", SHAPES, VALUE, f"block {SIZES}"),
-        ("grid", NO_SIZES, TYPE, f"grid {SIZES}"),
-        ("block", NO_SIZES, TYPE, f"block {SIZES}"),
-        ("block", [(1025,), (32, 33), (1, 1, 65), (HUGE,)], VALUE, MOST),
-        ("grid", [(1, 65536), (2**31,), (HUGE,)], VALUE, MOST),
-        ("args", NO_ARGUMENTS, TYPE, "args must be a tuple of the kernel's arguments; got "),
-        ("args", COUNTS, VALUE, "args must be 1 parameters; got [02]$"),
-        ("args", [(HUGE,)], VALUE, r"args\[0\] must fit a parameter of 8 bytes; got <int>$"),
-        ("stream", [0], TYPE, "stream must be None or a stream; got 0$"),
-        ("shared_mem", NO_INTEGERS, TYPE, r"shared_mem must be an int.*; got [^\n]+$"),
-        ("shared_mem", [49153, 2**70], VALUE, "shared_mem must be at most max_dynamic_shared_"),
-    ]
-    for value in values
+#: What is no tuple of integers, and the tuple that it is meant for, if that is known.
+NO_SIZES = [
+    *[(1, (1,)), ([7], (7,)), (np.int64(7), (7,)), (np.array([7, 2]), (7, 2)), ({7}, (7,))],
+    *[((1.0,), (1,)), ((3.5, 2), (4, 2)), (2.5, (3,)), ((np.float32(2),), (2,)), ([3.5], (4,))],
+    *[((True,), (1,)), (True, (1,)), ("1", None), (("1",), None), (None, None), ((None,), None)],
+    *[((np.nan,), None), ((1, (1,)), None), ((1.0,) * 4, None), (iter((1,)), None)],
 ]
+NO_ARGUMENTS = [None, 5, np.float32(1), np.array(1), object, iter([0])]
+BLOCK = "must be at least (1, 1, 1) and at most (1024, 1024, 64); got"
+GRID = "must be at least (1, 1, 1) and at most (2147483647, 65535, 65535); got"
+SETTABLE = "max_dynamic_shared_size_bytes"
+THREADS = "must have at most 1024 threads; got"
+LAUNCHES = [
+    pytest.param(which, value, error, f"{which} {said}", id=f"{said} of a {type(value).__name__}")
+    for error, which, rows in [
+        (VALUE, "grid", [(sizes, f"{SIZES}{sizes}") for sizes in [(), (1, 1, 1, 1)]]),
+        (VALUE, "block", [(sizes, f"{SIZES}{sizes}") for sizes in [(), (1, 1, 1, 1)]]),
+        *[
+            (TYPE, which, [
+                (sizes, f"{SIZES}{sizes!r}" + (f"; did you mean {meant}?" if meant else ""))
+                for sizes, meant in NO_SIZES
+            ])
+            for which in ("grid", "block")
+        ],
+        (TYPE, "grid", [(ODD, f"{SIZES}<Odd>"), ((ODD,), f"{SIZES}<tuple>")]),
+        (VALUE, "block", [
+            ((2048,), f"{THREADS} 2048 in (2048, 1, 1)"),
+            ((32, 33), f"{THREADS} 1056 in (32, 33, 1)"),
+            ((HUGE,), f"{THREADS} <int> in <tuple>"),
+            ((1, 1, 65), f"{BLOCK} (1, 1, 65)"),
+        ]),
+        (VALUE, "grid", [
+            ((1, 65536), f"{GRID} (1, 65536, 1)"),
+            ((2**31,), f"{GRID} (2147483648, 1, 1)"),
+            ((HUGE,), f"{GRID} <tuple>"),
+        ]),
+        (TYPE, "args", [
+            (given, f"must be a tuple of the kernel's arguments; got {given!r}")
+            for given in NO_ARGUMENTS
+        ]),
+        (VALUE, "args", [((HUGE,), "[0] must fit a parameter of 8 bytes; got <int>")]),
+        (TYPE, "stream", [(0, "must be None or a stream; got 0")]),
+        (VALUE, "shared_mem", [
+            (49153, f"must be at most {SETTABLE}, 49152, which can be set; got 49153"),
+            (232449, "must be at most 232448; got 232449"),
+            (-1, "must be at least 0; got -1"),
+        ]),
+    ]
+    for value, said in rows
+]  # fmt: skip
+
+
+def launch(which, value):
+    """Launch a kernel of one pointer with an argument of the launch replaced."""
+    k = RawKernel(kernel("int* x", ""), "k")
+    k(**{"grid": (1,), "block": (1,), "args": (None,), which: value})
 
 
 @BOTH_MODES
-@each("which, value, error, message", LAUNCHES)
-def test_launches_that_are_refused(mode, which, value, error, message):
-    k = RawKernel(kernel("int* x", ""), "k")
-    launch = {"grid": (1,), "block": (1,), "args": (None,), which: value}
-    with pytest.raises(error, match=f"^k: {message}"), mode():
-        k(**launch)
+@each("which, value, error, said", LAUNCHES)
+def test_launches_that_are_refused(mode, which, value, error, said):
+    said = said.replace("args [", "args[")
+    with pytest.raises(error, match=rf"^k: {re.escape(said)}$"), mode():
+        launch(which, value)
+
+
+@BOTH_MODES
+@each("value", NO_INTEGERS)
+def test_shared_memory_that_is_no_integer(mode, value):
+    with (
+        pytest.raises(ck.DTypeError, match=r"^k: shared_mem must be an int.*; got [^\n]+$"),
+        mode(),
+    ):
+        launch("shared_mem", value)
+
+
+COUNTS = {
+    kernel("float* x, int n", ""): "2 entries, for (float* x, int n)",
+    kernel("const float * __restrict__ x,\n S s", "", "struct S { int a; };"): (
+        "2 entries, for (const float * __restrict__ x, S s)"
+    ),
+    kernel("", ""): "0 entries, for ()",
+    kernel("int* x", ""): "1 entry, for (int* x)",
+    "#define K __global__ void k\n"
+    + 'extern "C" K(int* x, float y, S s) {}'.replace("S", "int4"): (
+        "3 entries, for (word of 8 bytes, floating of 4 bytes, other of 16 bytes)"
+    ),
+    START + "{ ret; }": "1 entry, for (.u64 x)",
+}
+
+
+@BOTH_MODES
+@each("given", [[None] * 5, np.zeros((5, 2)), ()])
+@each("code", COUNTS)
+def test_a_wrong_number_of_arguments(mode, code, given):
+    if len(given) == 0 and COUNTS[code].startswith("0"):
+        return
+    found = "an array" if isinstance(given, np.ndarray) else len(given)
+    said = re.escape(f"k: args must have {COUNTS[code]}; got {found}")
+    with pytest.raises(ck.BindingError, match=f"^{said}$"), mode():
+        RawKernel(code, "k")((1,), (1,), given)
+
+
+def test_a_block_of_more_threads_than_the_kernel_says():
+    code = 'extern "C" __global__ void __launch_bounds__(96) k(int* x) { *x = blockDim.x; }'
+    x = np.zeros(1, np.int32)
+    assert ran(code, x, block=(96,)) == 96
+    said = r"^k: block must have at most 96 threads, as the kernel says; got 97 in \(97, 1, 1\)$"
+    with pytest.raises(ck.BindingError, match=said):
+        ran(code, x, block=(97,))
 
 
 def test_sizes_of_shared_memory_are_integers():
@@ -312,7 +406,16 @@ def test_attributes_are_of_the_kernel():
         ({"name": "a\nb"}, "name must be text that UTF-8 can hold, without NUL or line breaks$"),
         ({"name": ""}, "name must not be empty$"),
         ({"options": ("-DA\0",)}, "options must be text that UTF-8 can hold, without NUL or line"),
-        ({"options": ["-DA"]}, r"options must be a tuple; got \['-DA'\]$"),
+        (
+            {"options": ["-DA"]},
+            r"options must be a tuple; got \['-DA'\]; did you mean \('-DA',\)\?$",
+        ),
+        ({"options": "-DA"}, r"options must be a tuple; got '-DA'; did you mean \('-DA',\)\?$"),
+        ({"options": [1]}, r"options must be a tuple; got \[1\]$"),
+        (
+            {"code": "add", "name": ADD},
+            "name must be a kernel's name; .*: code and name are swapped$",
+        ),
         ({"options": (HUGE,)}, "options must be strings; got <int>$"),
         ({"backend": "hip"}, "backend must be nvrtc or nvcc; got 'hip'"),
         ({"backend": []}, r"backend must be nvrtc or nvcc; got \[\]$"),
@@ -384,7 +487,7 @@ def test_a_text_without_the_kernel(code, name, said):
 def test_a_kernel_by_its_symbol():
     x = np.zeros(1, np.int32)
     assert ran(SPACE, x, name="_ZN1a5storeEPi") == 3
-    with ck.simulator.checked(), pytest.raises(ck.BindingError, match="args must be 1 parameters"):
+    with ck.simulator.checked(), pytest.raises(ck.BindingError, match=r"got 2$"):
         ran(SPACE, x, x, name="_ZN1a5storeEPi")
 
 
@@ -430,9 +533,6 @@ def test_ptx_text(mode):
         with mode():
             assert ran(text, x) == 9
         x[0] = 0
-
-
-START = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x) "
 
 
 @each("text", [".version", ".version 9.0\n.target", START, START + "{ add.u32 [; ret; }"])

@@ -544,14 +544,14 @@ def test_initial_values(number, kind, values):
 @each(
     ("head", "requirement"),
     [
-        (".reqntid 32", "blocks of (32, 1, 1) threads, as the kernel says; got (40, 1, 1)"),
-        (".maxntid 19, 2", "at most 38 threads a block, as the kernel says; got 40"),
+        (".reqntid 32", "be (32, 1, 1), as the kernel says; got (40, 1, 1)"),
+        (".maxntid 19, 2", "have at most 38 threads, as the kernel says; got 40 in (40, 1, 1)"),
     ],
 )
 def test_blocks_that_an_entry_does_not_take(head, requirement):
     with pytest.raises(BindingError) as caught:
         run(HEAD + entry("", head=head), poison(1, np.uint32), block=40)
-    assert str(caught.value) == f"k: launch must have {requirement}"
+    assert str(caught.value) == f"k: block must {requirement}"
 
 
 def test_structures_as_parameters_of_an_entry():
