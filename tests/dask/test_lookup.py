@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -169,6 +170,17 @@ def test_only_chunks_that_are_hit_are_needed():
     square = x.reshape(10, 5)
     found = cd.gather_nd(square, np.array([[2, 4], [7, 0]])).compute()
     assert found.tolist() == [14, 35]
+
+
+@each("mode", ["clamp", "fill"])
+def test_chunks_hand_on_what_is_selected_from_them_alone(mode):
+    x = da.from_array(np.arange(400).reshape(40, 10), chunks=(4, 5))
+    indices = da.from_array(np.arange(-9, 45), chunks=9)
+    for lazy in (cd.gather(x, indices, mode=mode), cd.gather_nd(x, indices[:, None], mode=mode)):
+        (name,) = (name for name in lazy.dask.layers if "-chunk-" in name)
+        parts = dask.get(lazy.dask, [*lazy.dask.layers[name]])
+        outside = 5 * x[0].nbytes if mode == "fill" else 0
+        assert sum(slices.nbytes for *_, slices in parts) == lazy.nbytes - outside
 
 
 def test_positions_beyond_63_bits():

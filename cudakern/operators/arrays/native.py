@@ -205,6 +205,12 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Array:
         return maker(shape, dtype, device)()
 
 
+def arange(size: int, device: int) -> Array:
+    """Return the integers from 0 on as int64 on a device."""
+    with use_device(device):
+        return (np if device == HOST else _cupy()).arange(size, dtype=np.int64)
+
+
 def view_of(array: Array, shape: tuple[int, ...], start: int = 0) -> Array:
     """Return a C-contiguous view of a contiguous array's memory, from a byte on."""
     if type(array) is np.ndarray:
@@ -251,41 +257,27 @@ def _alignment(array: Array) -> int:
     return layout_of(array, address_of(array)).alignment
 
 
-def fill_elements(target: Array, element: bytes, *, flip: bool = False) -> None:
-    """Write the bytes of one element to all elements of an array, on any alignment.
-
-    With ``flip``, flip the bits that are set in these bytes, and leave the others as they are.
-    """
+def fill_elements(target: Array, element: bytes) -> None:
+    """Write the bytes of one element to all elements of an array, on any alignment."""
     if target.size == 0:
         return
     width = min(_alignment(target), len(element), WORD_BYTES)
     words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
     with use_device(device_of(target)):
-        if not flip and (pattern == pattern[0]).all():
+        if (pattern == pattern[0]).all():
             words.fill(pattern[0])
             return
         for k, word in enumerate(pattern):
-            column = words[..., k]
-            if flip:
-                column ^= word
-            else:
-                column.fill(word)
+            words[..., k].fill(word)
 
 
-def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
-    """Copy the bytes of all elements to an array of the same shape and dtype, on any alignment.
-
-    With ``merge``, set the bits that are set in the source and leave the others as they are.
-    """
+def copy_elements(target: Array, source: Array) -> None:
+    """Copy the bytes of all elements to an array of the same shape and dtype, on any alignment."""
     if target.size == 0:
         return
     width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
     with use_device(device_of(target)):
-        words, bits = _words(target, width), _words(source, width)
-        if merge:
-            words |= bits
-        else:
-            words[...] = bits
+        _words(target, width)[...] = _words(source, width)
 
 
 def copy_spans(source: Array, spans: int, wanted: int) -> Array:

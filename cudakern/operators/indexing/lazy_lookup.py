@@ -1,7 +1,7 @@
 """Lookups in dask arrays by indices, for gather and gather_nd.
 
-Indices travel to the chunks of x that they may select from. Each chunk gives a result whose bits
-are zero for indices into other chunks, and a tree merges the bits of all results.
+Indices travel to the chunks of x that they may select from. Each chunk finds the slices that they
+select from it, and a tree joins what all chunks have found; at its end the slices get their order.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from math import prod
 from typing import Any
 
 import dask.array as da
@@ -28,6 +29,9 @@ from cudakern.operators.indexing.indices import Selection, as_indices, widen
 from cudakern.operators.indexing.lookup import require_operands
 
 _INT64 = np.dtype(np.int64)
+#: The shape of a chunk of indices (of gather_nd, without the last axis), the flat positions in it
+#: of indices that select from some chunks of x, and their slices of these, in the same order.
+Found = tuple[tuple[int, ...], Array, Array]
 
 
 def lazy_operands(
@@ -63,20 +67,27 @@ class LazyLookup:
         return [(..., k) for k in range(len(self.extents))] if tuples else [...]
 
     @property
-    def fill(self) -> bytes:
-        """One element of the fill value; zeros for other modes than "fill"."""
-        return self.selection.fill[: self.kind.itemsize]
+    def axis(self) -> int:
+        """The axis of what was found that runs over the slices."""
+        return 0 if self.selection.tuples else self.selection.first
 
-    def look_up(self, x: Array, indices: Array, mode: str, negative: str) -> Array:
-        """Return what indices select from a chunk; zero bits or the fill value out of range."""
-        x = as_array(self.operator, "x", x)
-        if x.dtype != self.kind:
-            requirement = f"must be {self.kind} in all chunks; got {x.dtype}"
-            raise dtype_error(self.operator, "x.dtype", requirement)
-        options = {"mode": mode, "negative": negative}
+    def look_up(
+        self, x: Array, indices: Array, first: int, mode: str = "clamp", negative: str = "from_end"
+    ) -> Array:
+        """Return what indices select from an array, from its axis ``first`` on."""
+        options: dict[str, Any] = {"mode": mode, "negative": negative}
         if mode == "fill":
-            options["fill_value"] = np.frombuffer(self.fill, x.dtype)[0]
-        return self.function(x, indices, self.selection.first, **options)
+            element = self.selection.fill[: self.kind.itemsize]
+            options["fill_value"] = np.frombuffer(element, self.kind)[0]
+        return self.function(x, indices, first, **options)
+
+    def chunk(self, x: object) -> Array:
+        """Return a chunk of x as an array; DTypeError if it is of another type than dask knows."""
+        array = as_array(self.operator, "x", x)
+        if array.dtype != self.kind:
+            requirement = f"must be {self.kind} in all chunks; got {array.dtype}"
+            raise dtype_error(self.operator, "x.dtype", requirement)
+        return array
 
     def check(self, indices: Array, *starts: int) -> Array:
         """Return a chunk of indices that begins at ``starts``; raise if one is out of range."""
@@ -90,18 +101,32 @@ class LazyLookup:
 
     def of_whole(self, x: object, indices: object) -> Array:
         """Return the result if each axis that indices select from is in one chunk."""
-        mode, negative = self.selection.mode, self.selection.negative
-        return self.look_up(lazy.only_chunk(x), lazy.only_chunk(indices), mode, negative)
+        first, mode, negative = self.selection.first, self.selection.mode, self.selection.negative
+        chunk = self.chunk(lazy.only_chunk(x))
+        return self.look_up(chunk, lazy.only_chunk(indices), first, mode, negative)
 
-    def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
-        """Return what indices select from a chunk that begins at ``starts``; others give 0."""
-        indices = as_array(self.operator, "indices", indices)
-        device = native.device_of(indices)
-        local = native.empty(indices.shape, _INT64, device)
-        with native.use_device(device):
-            for column, extent, start in zip(self.columns, self.extents, starts, strict=True):
-                local[column] = self.positions(indices[column], extent) - start
-        return self.flip(self.look_up(x, local, "fill", "invalid"))
+    def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Found:
+        """Return what indices find in a chunk that begins at ``starts``."""
+        chunk, indices = self.chunk(x), as_array(self.operator, "indices", indices)
+        first, sizes = self.selection.first, self.selection.extents(chunk.shape)
+        with native.use_device(native.device_of(indices)):
+            columns: list[Array] = []
+            inside: Any = True
+            for column, extent, start, size in zip(
+                self.columns, self.extents, starts, sizes, strict=True
+            ):
+                columns.append(self.positions(indices[column], extent) - start)
+                inside = inside & (columns[-1] >= 0) & (columns[-1] < size)
+            places = np.flatnonzero(inside)
+            local = [column.ravel()[places] for column in columns]
+            if self.selection.tuples:
+                outer = [
+                    places // prod(inside.shape[d + 1 :]) % inside.shape[d] for d in range(first)
+                ]
+                chosen = np.stack([*outer, *local], axis=1)
+            else:
+                (chosen,) = local
+        return inside.shape, places, self.look_up(chunk, chosen, self.axis)
 
     def positions(self, indices: Array, extent: int) -> Array:
         """Return positions along an axis as int64, outside of it for indices out of range."""
@@ -119,22 +144,23 @@ class LazyLookup:
             indices = np.minimum(np.maximum(indices, low), high)
         return indices.astype(np.int64)
 
-    def merge(self, parts: list[Array]) -> Array:
-        """Return the result of several chunks of x from those of each."""
-        result = native.copy_array(parts[0])
-        for part in parts[1:]:
-            native.copy_elements(result, part, merge=True)
-        return result
+    def join(self, parts: list[Found]) -> Found:
+        """Return what was found in several chunks of x."""
+        (shape, *_), places, slices = zip(*parts, strict=True)
+        return shape, lazy.concatenate(places, 0), lazy.concatenate(slices, self.axis)
 
-    def finish(self, parts: list[Array]) -> Array:
+    def finish(self, parts: list[Found]) -> Array:
         """Return the result of all chunks of x."""
-        return self.flip(self.merge(parts))
-
-    def flip(self, result: Array) -> Array:
-        """Turn the fill value into zero bits, or zero bits into the fill value."""
-        if any(self.fill):
-            native.fill_elements(result, self.fill, flip=True)
-        return result
+        shape, places, slices = self.join(parts)
+        device = native.device_of(places)
+        order = native.empty((prod(shape),), _INT64, device)
+        with native.use_device(device):
+            order.fill(-1)  # for indices out of range, in mode "fill"
+            order[places] = native.arange(len(places), device)
+        indices = order.reshape(*shape, 1) if self.selection.tuples else order.reshape(shape)
+        mode = self.selection.mode
+        negative = "invalid" if mode == "fill" else "from_end"
+        return self.look_up(slices, indices, self.axis, mode, negative)
 
 
 def look_up(
@@ -160,7 +186,7 @@ def look_up(
         dimensions = (*range(first), *symbols[new], *range(stop, x.ndim))
         return map_chunks(name, call.of_whole, dimensions, meta, x, range(x.ndim), indices, symbols)
     parts = _of_chunks(call, x, indices, new, _chunks_hit(call, x, at_hand))
-    return lazy.tree(name, parts, range(stop - first), call.merge, call.finish, meta)
+    return lazy.tree(name, parts, range(stop - first), call.join, call.finish, meta)
 
 
 def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[int]]:
@@ -178,7 +204,7 @@ def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[i
 
 
 def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[list[int]]) -> Lazy:
-    """Return what indices select from each chunk of x, whose numbers along the axes come first.
+    """Return what indices find in each chunk of x, whose numbers along the axes come first.
 
     The graph is written by hand: dask would fuse a blockwise layer with those before it and compute
     chunks of x again for each chunk of the indices.
