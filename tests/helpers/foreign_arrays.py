@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import types
+import weakref
 
 import numpy as np
 
@@ -67,9 +68,18 @@ class InterfaceOnly:
     @property
     def __cuda_array_interface__(self):
         interface = self.array.__array_interface__
-        data = interface["data"][0], self.read_only
-        # CuPy asks the driver for the device.
-        return interface | {"data": data, "device": self.device_id}
+        address, _ = interface["data"]
+        _at[address] = self
+        return interface | {"data": (address, self.read_only)}
+
+
+#: The arrays that were asked for their interface last, by address.
+_at = weakref.WeakValueDictionary()
+
+
+def device_at(address):
+    """Return the device of memory of another library, which CUDA's driver knows."""
+    return _at[address].device_id if address in _at else 0
 
 
 class BothOnDevice(DLPackOnly, InterfaceOnly):

@@ -29,7 +29,7 @@ from cudakern.simulator.cupy_stand_in import devices, memory
 from cudakern.simulator.launching.launch_parameters import address_of, span_of
 from cudakern.simulator.libraries.loader import ModuleLoader
 from cudakern.simulator.sources.text_to_ptx import ptx_of_program
-from tests.helpers.foreign_arrays import host_array
+from tests.helpers.foreign_arrays import device_at, host_array
 
 
 def on_device(array, device=0):
@@ -255,7 +255,11 @@ class Record:
             return make(a)
         assert interface.get("stream") is None, "CuPy waits for it on the host"
         host = SimpleNamespace(__array_interface__={**interface, "version": 3}, kept=a)
-        return on_device(np.asarray(host), interface.get("device", 0))
+        # CuPy copies an array that is not on the current device.
+        return make(on_device(np.asarray(host), device_at(interface["data"][0])))
+
+    def unowned(self, make, ptr, size, owner, device_id=-1):
+        return make(ptr, size, owner, device_at(ptr) if device_id < 0 else device_id)
 
     def from_dlpack(self, array):
         """Return the array of a tensor, after what its library has on its stream."""
@@ -305,6 +309,7 @@ class Record:
             yield graphs, name, getattr(self, name)
         for name in ("asarray", "zeros"):
             yield cupy, name, partial(getattr(self, name), getattr(cupy, name))
+        yield cupy.cuda, "UnownedMemory", partial(self.unowned, cupy.cuda.UnownedMemory)
         yield stream, "begin_capture", begin
         yield stream, "end_capture", lambda of: self.capturing.pop(of.ptr)
         yield devices.Event, "done", property(self.is_done)

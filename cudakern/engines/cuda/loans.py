@@ -39,11 +39,17 @@ def borrow(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays
     else:
         interface = dict(value.__cuda_array_interface__)
         lender = interface.pop("stream", None)
-        # With the stream, CuPy would wait for it.
+        # With the stream, CuPy would wait for it; on another device, it would make a copy.
         owner = SimpleNamespace(__cuda_array_interface__=interface, array=value)
-        array = cupy.asarray(owner)
+        with _device_at(interface["data"][0], cupy):
+            array = cupy.asarray(owner)
     with cupy.cuda.Device(array.data.device_id):
         return _order_streams(operator, name, array, lender, cupy)
+
+
+def _device_at(address: int, cupy: Any) -> Any:  # noqa: ANN401
+    """Return the device of memory at an address; the current one for 0, where no array is."""
+    return cupy.cuda.UnownedMemory(address, 0, None).device if address else cupy.cuda.Device()
 
 
 def _drop_returned() -> None:
