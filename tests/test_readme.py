@@ -73,8 +73,13 @@ def test_files_that_are_named_exist(path):
 
 @each("program", programs(DEVICE), ids=attrgetter("name"))
 def test_program_prints_the_same_on_a_device(program):
-    with ck.simulator.in_place_of_cupy():
+    with ck.simulator.in_place_of_cupy(devices=program.devices):
         assert program.run() == program.printed
+
+
+def test_a_program_is_for_two_devices():
+    (program,) = [program for program in programs(DEVICE) if program.devices == 2]
+    assert program.code in section(REFERENCE, "### Two GPUs, streams, devices")
 
 
 @pytest.mark.gpu

@@ -185,7 +185,8 @@ def pages(place):
     """Yield each program with arrays on a device, which the simulator has for the host."""
 
     def check(program):
-        with nullcontext() if place == CUDA else ck.simulator.in_place_of_cupy():
+        stand_in = partial(ck.simulator.in_place_of_cupy, devices=program.devices)
+        with nullcontext() if place == CUDA else stand_in():
             found = program.run()
         assert found == program.printed, found
 

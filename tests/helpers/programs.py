@@ -8,6 +8,7 @@ from contextlib import redirect_stdout
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from cudakern.engines.cuda.library import device_count
 from tests.examples.printed import PRINTED
 from tests.helpers.places import CUDA
 from tests.helpers.readmes import blocks, read, readmes
@@ -16,6 +17,8 @@ from tests.helpers.readmes import blocks, read, readmes
 IN_A_PAGE = "import numpy as xp  # or: import cupy as xp\n"
 IN_AN_EXAMPLE = "from cupy_or_numpy import xp  # beside this file\n"
 GPU_ALONE = "import cupy\n"
+#: What is in a program for two devices.
+SECOND_DEVICE = "cuda.Device(1)"
 
 
 class Program(NamedTuple):
@@ -25,9 +28,18 @@ class Program(NamedTuple):
     code: str
     printed: str
 
+    @property
+    def devices(self):
+        """How many devices the program needs."""
+        return 2 if SECOND_DEVICE in self.code else 1
+
     def is_for(self, place):
         """Return whether a program runs in a place: the simulator has no CUDA graphs."""
-        return not missing(self.code) and (place == CUDA or GPU_ALONE not in self.code)
+        if missing(self.code):
+            return False
+        if place == CUDA:
+            return self.devices == 1 or self.devices <= device_count()
+        return GPU_ALONE not in self.code or self.devices > 1
 
     def run(self):
         """Return what the program prints with what ``import cupy`` gives here."""

@@ -54,6 +54,15 @@ def test_gather_runs_on_the_device_of_its_arrays(either, mode, axis):
     assert either.cupy.cuda.get_device_id() == 0, "the current device is given back"
 
 
+def test_the_current_stream_of_the_arrays_device_counts(either):
+    cuda = either.cupy.cuda
+    with cuda.Device(1), cuda.Stream() as there, cuda.Device(0), cuda.Stream() as here:
+        for device in (1, 0, 1, 0):  # new calls, then known ones
+            ck.gather(*on(device, X, INDICES))
+        assert cuda.get_current_stream() is here
+    assert either.order == [("launch", stream.ptr) for stream in (there, here) * 2]
+
+
 def test_many_threads_share_a_prepared_launch(either):
     outputs = [on_device(np.zeros((5, 12), np.float32), k % 2) for k in range(40)]
 

@@ -82,6 +82,15 @@ def test_a_call_that_keeps_nothing_asks_for_no_destructor(record):
     assert (len(graph.works), graph.after, record.live) == (1, [], 0)
 
 
+def test_a_call_on_another_device_is_not_in_the_graph(record):
+    stream = record.cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        found = ck.gather(on_device(X, 1), on_device(NARROW, 1))
+        assert stream.end_capture().works == []
+    assert np.array_equal(found.get(), X[NARROW])
+
+
 def test_a_graph_may_outlive_the_engine(record):
     with engines.use(CudaEngine()):
         graph = captured(ck.gather)
