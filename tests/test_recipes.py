@@ -62,6 +62,55 @@ def test_take_along_axis(place, recipe, axis):
     assert_equal(found, np.take_along_axis(x, indices, axis))
 
 
+def largest(row, k):
+    """Return the k largest numbers of a row, and where they are; NaN and -1 for those missing."""
+    numbers = [j for j in range(len(row)) if row[j] == row[j]]
+    chosen = sorted(numbers, key=lambda j: (-row[j], j))[:k]
+    missing = k - len(chosen)
+    return [*row[chosen], *[np.nan] * missing], [*chosen, *[-1] * missing]
+
+
+@each("shape", [(5,), (6, 1), (3, 4, 40), (2, 0, 3)])
+@each("k", [1, 2, 5])
+@each("dtype", ["float16", "float32", "float64"])
+def test_top_k(place, recipe, shape, k, dtype):
+    x = RNG.choice([-np.inf, -2, -0.0, 0.0, 1, 3, np.inf, np.nan], shape).astype(dtype)
+    pairs = [largest(row, k) for row in x.reshape(-1, shape[-1])]
+    values, positions = recipe("top_k")(put(x, place), k)
+    wanted = (*shape[:-1], k)
+    assert_equal(values, np.array([pair[0] for pair in pairs], dtype).reshape(wanted))
+    assert_equal(positions, np.array([pair[1] for pair in pairs], int).reshape(wanted))
+    kept = put(x, place)
+    recipe("top_k")(kept, k)
+    assert_equal(kept, x)
+
+
+@each(("axis", "keepdims"), [(None, False), (0, True), (-1, False), ((0, 2), False), ((), True)])
+@each("ddof", [0, 1])
+@each("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex64"])
+def test_variance(place, recipe, axis, keepdims, ddof, dtype):
+    x = RNG.integers(0, 100, (5, 6, 70)).astype(dtype)
+    if x.dtype.kind == "c":
+        x += RNG.integers(0, 100, x.shape) * 1j
+    if axis == () and ddof:
+        return  # no number is left
+    found = get(library(place).asarray(recipe("variance")(put(x, place), axis, ddof, keepdims)))
+    exact = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    expected = exact.var(axis, ddof=ddof, keepdims=keepdims)
+    assert found.dtype == np.promote_types(abs(x[:0]).dtype, np.float32)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=32 * np.finfo(found.dtype).eps)
+
+
+def test_equal_rows_have_equal_variances(place, recipe):
+    rows = np.tile(RNG.standard_normal(1000, np.float32) + 1000, (7, 1))
+    variance = recipe("variance")
+    of_rows = get(variance(put(rows, place), 1))
+    of_columns = get(variance(put(rows.T.copy(), place).T[:3], 1))
+    np.testing.assert_allclose(of_rows[0], rows[0].astype(float).var(), rtol=1e-5)
+    assert len({*of_rows.tolist(), *of_columns.tolist()}) == 1
+
+
 @each("axis", [0, -1])
 def test_masked_softmax(place, recipe, axis):
     x = (RNG.standard_normal((6, 33)) * 300).astype(np.float32)
