@@ -75,7 +75,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("prod", "product", "mul"), "'multiply'"),
     **dict.fromkeys(("amax", "maximum"), "'max'"),
     **dict.fromkeys(("amin", "minimum"), "'min'"),
-    **dict.fromkeys(("norm", "euclidean"), "'l2'"),
+    **dict.fromkeys(("norm", "euclidean", "euclideannorm", "vectornorm"), "'l2'"),
     **dict.fromkeys(("asum", "abssum"), "'l1'"),
     **dict.fromkeys(("add", "total"), "'sum'"),
     **dict.fromkeys(("sumsq", "sumofsquares"), "'sum_square'"),
@@ -97,12 +97,13 @@ _OTHER_NAMES = {
     "logsoftmax": "x - reduce(x, 'log_sum_exp', axis, keepdims=True)",
     **{f"nan{f.label}": f"'{f.label}' with nan='ignore'" for f in NAN_FUNCTIONS},
 }
-#: Functions of NumPy and CuPy that neither are these nor can be composed of them.
-_ABSENT = frozenset({
-    "argsort", "bincount", "cumprod", "cumsum", "histogram", "median", "nanmedian",
-    "nanpercentile", "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "sort", "unique",
-})  # fmt: skip
-_ELSEWHERE = "; there is none here, but in NumPy and CuPy"
+#: Functions that neither are these nor can be composed of them, and who has them.
+ABSENT = {
+    **dict.fromkeys(("argsort", "bincount", "cumprod", "cumsum", "histogram"), "NumPy and CuPy"),
+    **dict.fromkeys(("median", "nanmedian", "nanstd", "nanvar", "percentile"), "NumPy and CuPy"),
+    **dict.fromkeys(("quantile", "sort", "unique"), "NumPy and CuPy"),
+    **dict.fromkeys(("nanpercentile", "nanquantile"), "NumPy"),
+}
 _INT32 = frozenset({DataType.INT32, DataType.UINT32})
 _INT64 = frozenset({DataType.INT64, DataType.UINT64})
 _INTEGERS = dtypes.INTEGERS_8_TO_32 | _INT64
@@ -178,7 +179,10 @@ def requirement_of(value: object) -> str:
         with suppress(Exception):  # whatever the class of a value raises
             name = value.__name__  # type: ignore[attr-defined]  # numpy.sum
     word = _PREFIX.sub("", name.lower()) if isinstance(name, str) else name
-    hint = _ELSEWHERE if word in _ABSENT else did_you_mean(word, BY_LABEL, _OTHER_NAMES)
+    if word in ABSENT:
+        hint = f"; there is none here, but in {ABSENT[word]}"
+    else:
+        hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
     return f"must be one of {', '.join(BY_LABEL)}; got {describe_value(value)}{hint}"
 
 

@@ -52,8 +52,11 @@ MADE = {
     "nanmean": "'sum' of where(isnan(x), 0, x) divided by 'sum' of ~isnan(x)",
 }
 WORDS = MEANT | MADE
-#: Functions of NumPy and CuPy that are not.
-ABSENT = ["median", "nanstd", "cumsum", "percentile", "nanquantile", "histogram", "bincount"]
+#: Functions of other libraries that are not.
+ABSENT = {
+    **dict.fromkeys(("median", "nanstd", "cumsum", "percentile", "histogram"), "NumPy and CuPy"),
+    "nanquantile": "NumPy",
+}
 FUNCTIONS_OF_NUMPY = {np.sum: "'sum'", np.amax: "'max'", np.mean: "'average'", np.add: "'sum'",
                       np.linalg.norm: "'l2'", min: "'min'"}  # fmt: skip
 
@@ -102,8 +105,8 @@ TABLES = {
             )
         },
         **{
-            f"{UNKNOWN}{name!r}; there is none here, but in NumPy and CuPy": call(function=name)
-            for name in ABSENT
+            f"{UNKNOWN}{name!r}; there is none here, but in {libraries}": call(function=name)
+            for name, libraries in ABSENT.items()
         },
         **{
             f"{UNKNOWN} ... ; did you mean {meant}?": call(function=function)
