@@ -1,4 +1,4 @@
-"""The examples run as scripts: ``python tests/examples/voxel_grid.py``; the README names each."""
+"""The examples run as scripts: ``python tests/examples/voxel_grid.py``; the tutorial's page names each."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from tests.helpers.rows import each
 FOLDER = Path(__file__).parent
 
 
-def test_every_example_is_here_and_in_the_readme():
+def test_every_example_is_here_and_on_the_page():
     paths = sorted(FOLDER.glob("*.py"))
     guarded = [p.stem for p in paths if '\nif __name__ == "__main__":\n' in p.read_text("utf-8")]
-    bullet = r"^- \[`(\w+)`\]\(tests/examples/(\w+)\.py\): \w"
-    links = re.findall(bullet, section("README.md", "## Examples"), re.MULTILINE)
+    bullet = r"^- \[`(\w+)`\]\(../../tests/examples/(\w+)\.py\): \w"
+    page = section("cudakern/operators/README.md", "## Examples")
+    links = re.findall(bullet, page, re.MULTILINE)
     assert links == [(name, name) for name in guarded]
     assert [*PRINTED] == guarded
 
