@@ -1,4 +1,4 @@
-"""The examples run as scripts: ``python tests/examples/voxel_grid.py``; the tutorial's page names each."""
+"""The examples run as scripts: ``python tests/examples/voxel_grid.py``; a page names each."""
 
 from __future__ import annotations
 

@@ -45,6 +45,10 @@ def gather(
         the position, in all of the indices, of the first one of some chunk. When the graph is
         built: the axis is empty while there are indices.
 
+    Notes
+    -----
+    If x has several chunks along the axis, tasks wait for the number of indices into each.
+
     Examples
     --------
     >>> import dask.array as da

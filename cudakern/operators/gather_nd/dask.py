@@ -43,7 +43,8 @@ def gather_nd(
 
     Notes
     -----
-    Indices may have several chunks along the last axis, too.
+    Indices may have several chunks along the last axis, too. If x has several chunks along the axes
+    that they select from, tasks wait for the number of tuples into each.
 
     Examples
     --------
