@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,6 @@ myst_heading_anchors = 4  # as GitHub makes them
 autosummary_generate = False  # numpydoc brings it
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # the docstrings say more
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
@@ -60,13 +60,19 @@ linkcheck_retries = 3
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["names.css"]
 html_theme_options = {"navigation_with_keys": True}
 copybutton_prompt_text = "$ "
 
 
-def signature(_: Sphinx, __: str, ___: str, value: object, *____: object) -> tuple[str, str] | None:
-    """Leave out the parameters of enumerations, whose values are what counts."""
-    return ("", "") if isinstance(value, enum.EnumType) else None
+def signature(
+    _: Sphinx, __: str, ___: str, value: object, ____: object, text: str | None, returns: str | None
+) -> tuple[str, str | None] | None:
+    """Show members of enumerations by name, and no parameters of enumerations themselves."""
+    if isinstance(value, enum.EnumType):
+        return "", None
+    return text and (re.sub(r"<(\w+\.\w+): \d+>", r"\1", text), returns)
 
 
 def setup(app: Sphinx) -> None:

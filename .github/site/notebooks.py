@@ -25,6 +25,7 @@ NOTEBOOKS = {
 _PRINTED = re.compile(r"\A\s*```text\n(.*?)^```\n?", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https:)[^)]+\)")
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+_NEEDS = "It needs cudakern with the extra `simulator`, or `cuda12` or `cuda13` for a GPU."
 _GPU_ALONE = "import cupy\n"
 #: What a notebook adds to a line of a kernel: where that stands in a cell.
 _CELL = re.compile(r" is Cell In\[\d+\]:\d+")
@@ -34,7 +35,7 @@ def sections(text: str, titles: list[str]) -> str:
     """Return a page's title and some of its sections of the second rank."""
     head, *parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
     chosen = [part for part in parts if part[3:].split("\n", 1)[0] in titles]
-    return "\n".join([head.split("\n", 1)[0], "", *chosen])
+    return "\n".join([head.split("\n", 1)[0], "", _NEEDS, "", *chosen])
 
 
 def make(page: str, titles: list[str]) -> tuple[NotebookNode, list[str]]:

@@ -64,7 +64,7 @@ def as_integer(
     try:
         integer = integer_of(value)
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        hint = did_you_mean(value, (), words)
+        hint = did_you_mean(value, (), words) or _integer_hint(value)
         requirement = f"must be an int; got {describe_value(value)}{hint}"
         raise dtype_error(operator, name, requirement) from None
     if integer.bit_length() > _MAX_BITS:  # a message could not show it
@@ -72,6 +72,15 @@ def as_integer(
         requirement = f"must be an int of at most {_MAX_BITS} bits; got one of {bits} bits"
         raise dtype_error(operator, name, requirement)
     return integer
+
+
+def _integer_hint(value: object) -> str:
+    """Return the end of a message: the integer that a float, or a list of one, is meant for."""
+    number = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        with suppress(OverflowError, ValueError):  # of infinities and NaN
+            return f"; did you mean {int(number)}?" if number == int(number) else ""
+    return ""
 
 
 def tuple_hint(value: Any) -> str:  # noqa: ANN401

@@ -11,7 +11,7 @@ from tests.helpers.foreign_arrays import Lazy
 from tests.helpers.libraries import ABSENT
 from tests.helpers.rows import each
 
-LAZY = "must be computed; got a lazy {}; use cudakern.dask"
+LAZY = "must be computed; got a lazy {}; use its compute(), or cudakern.dask for dask arrays"
 NO_ARRAY = "must be a numpy.ndarray or cupy.ndarray; got {}"
 #: For each kind: a function that makes one of an array, and the errors for operands and outputs.
 KINDS = {"lazy": (Lazy, *[(ck.BindingError, LAZY.format("tests.Lazy"))] * 2)}

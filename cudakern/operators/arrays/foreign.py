@@ -124,6 +124,8 @@ def _reading(operator: str, name: str, value: object) -> Iterator[None]:
         text = describe_error(error)
         found = describe_class(value) + (f" ({text})" if text else _way_to_array(name, value))
         requirement = f"must be an array; got {found}"
+        if isinstance(value, list | tuple) and "inhomogeneous" in text:  # NumPy's word
+            requirement = "must be an array, or have rows of one length; got rows of several"
         if isinstance(error, ValueError):
             raise BindingError(operator, name, requirement) from error
         raise dtype_error(operator, name, requirement) from error
@@ -147,7 +149,8 @@ def _require_plain(operator: str, name: str, value: object) -> None:
         way = "; use .filled(value), or .data without the mask"
         raise BindingError(operator, name, requirement + way)
     if _is_lazy(value):
-        requirement = f"must be computed; got a lazy {describe_class(value)}; use cudakern.dask"
+        requirement = f"must be computed; got a lazy {describe_class(value)}; use its compute(), "
+        requirement += "or cudakern.dask for dask arrays"
         raise BindingError(operator, name, requirement)
 
 

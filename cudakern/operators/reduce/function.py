@@ -100,10 +100,10 @@ def call_of(
     out: object = None,
 ) -> tuple[ReduceCall, bytes | None, Array | None]:
     """Return a call's meaning, its initial value, and its output."""
-    if type(name) is not str:
-        name = types.as_function(name, x)
     if axis is not None and type(axis) is not int:
         axis = _as_axes(axis)
+    if type(name) is not str:
+        name = types.as_function(name, x)
     target = None if out is None else as_output(NAME, "out", out)
     of_out = dtype is None
     if not of_out:

@@ -163,11 +163,16 @@ def function_of(value: object) -> ReduceFunction | None:
 
 
 def as_function(value: object, x: object = None) -> ReduceFunction:
-    """Return the function that a value stands for, or raise ArgumentError; x is in front of it."""
-    function = function_of(value)
+    """Return the function of a name or a member, or raise ArgumentError; x is in front of it.
+
+    DirectML's numbers are for descriptors: here, an axis would be one.
+    """
+    function = function_of(value) if isinstance(value, str | ReduceFunction) else None
     if function is None:
         require_order(x, value)
-        raise ArgumentError(NAME, "function", requirement_of(value))
+        is_axis = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        hint = f"; did you mean axis={value}?" if is_axis else ""
+        raise ArgumentError(NAME, "function", requirement_of(value) + hint)
     return function
 
 

@@ -43,7 +43,10 @@ TABLES = {
     },
     ck.DTypeError: {
         "axis must be an int; got 1.5": call(axis=1.5),
-        "axis must be an int; got (0,)": call(axis=(0,)),
+        "axis must be an int; got (0,); did you mean 0?": call(axis=(0,)),
+        "axis must be an int; got [-1]; did you mean -1?": call(axis=[-1]),
+        "axis must be an int; got (0, 1)": call(axis=(0, 1)),
+        "axis must be an int; got inf": call(axis=float("inf")),
         "axis must be an int; got 'last'; did you mean -1?": call(axis="last"),
         "axis must be an int; got 'depth'": call(axis="depth"),
         "fill_value must be a scalar; got shape (2,)": call(mode="fill", fill_value=[1, 2]),

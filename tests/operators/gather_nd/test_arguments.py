@@ -55,7 +55,8 @@ TABLES = {
         "fill_value must come  ... ": call(mode="raise", fill_value=-1.5),
     },
     ck.DTypeError: {
-        **{f"batch_dims must be an int; got {b!r}": call(batch_dims=b) for b in (1.5, 1.0, "1")},
+        **{f"batch_dims must be an int; got {b!r}": call(batch_dims=b) for b in (1.5, "1")},
+        "batch_dims must be an int; got 1.0; did you mean 1?": call(batch_dims=1.0),
     },
     ck.BindingError: {
         SHAPE.format((2, 4), 0, (4, 2)): into(I, 0, 4, 2),

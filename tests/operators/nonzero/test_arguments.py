@@ -57,7 +57,7 @@ TABLES = {
         f"{KIND}'uint31'; did you mean 'uint32'?": call(dtype="uint31"),
         f"{KIND}uint64": call(dtype=np.uint64),
         f"{KIND}None": call(X[:0], dtype=None),
-        "nonzero_coordinates: size must be an int; got 2.0": call(size=2.0),
+        "nonzero_coordinates: size must be an int; got 2.0; did you mean 2?": call(size=2.0),
         **{f"nonzero: size must be an int; got {s!r}": fixed(size=s) for s in (2.5, "3", (1, 2))},
         f"{FILL}{2**63} (it is out of range)": fixed(size=2, fill_value=2**63),
     },

@@ -43,7 +43,7 @@ TABLES = {
         f"{TWO}shape (3,)": call(values=np.arange(3)),
     },
     ck.DTypeError: {
-        "depth must be an int; got 5.0": call(5.0),
+        "depth must be an int; got 5.0; did you mean 5?": call(5.0),
         "axis must be an int; got 'columns'; did you mean 1?": call(axis="columns"),
         "values[0] must be a scalar; got shape (1,)": values([0], 1),
         f"{VALUES}<U1; it is text, and operators take numbers": values(0, "x"),

@@ -95,14 +95,16 @@ TABLES = {
                 "s",
                 "",
                 "x" * 58,
-                12,
-                -1,
                 10.0,
                 ["sum"],
                 True,
                 np.True_,
                 (0, 1),
             )
+        },
+        **{
+            f"{UNKNOWN}{axis!r}; did you mean axis={axis}?": call(function=axis)
+            for axis in (0, 10, -1, np.int64(1))
         },
         **{
             f"{UNKNOWN}{name!r}; there is none here, but in {libraries}": call(function=name)
