@@ -36,12 +36,12 @@ ARRAYS = {
 }
 ARRAYS["h"] = np.where(ARRAYS["x"] > ARRAYS["x"].min(axis=1, keepdims=True), ARRAYS["x"], np.nan)
 
-PAGE = "cudakern/operators/README.md"
-REDUCTIONS = rows(section(PAGE, "### Reductions"))
+PAGE = "cudakern/operators/porting.md"
+REDUCTIONS = rows(section(PAGE, "## Reductions"))
 ROWS = [
     *REDUCTIONS,
-    *rows(section(PAGE, "### Lookups")),
-    *rows(section(PAGE, "### Searches and one-hot vectors")),
+    *rows(section(PAGE, "## Lookups")),
+    *rows(section(PAGE, "## Searches and one-hot vectors")),
 ]
 
 
@@ -178,7 +178,7 @@ def test_hints_lead_to_the_same_functions(there, here, difference):
 
 
 def test_words_of_arguments_are_theirs_and_ours():
-    table = rows(section(PAGE, "### Arguments"))
+    table = rows(section(PAGE, "## Arguments"))
     parameters = {name for function in functions() for name in signature(function).parameters}
     for there, here in table:
         named = re.findall(r"(\w+)=", here)
@@ -188,7 +188,7 @@ def test_words_of_arguments_are_theirs_and_ours():
 
 
 def test_what_is_not_here_is_somewhere_else():
-    text = section(PAGE, "### What is not here")
+    text = section(PAGE, "## What is not here")
     words = set(re.findall(r"`(?:cupyx?\.)?(\w+)`", text))
     assert types.ABSENT.keys() <= words
     assert not words & {*ck.__all__} - {"reduce", "gather"}

@@ -24,6 +24,7 @@ FILES = {
     "": ["README.md"],
     "Operators": [
         "cudakern/operators/README.md",
+        "cudakern/operators/porting.md",
         "cudakern/operators/reference.md",
         "cudakern/operators/descriptors.md",
     ],
