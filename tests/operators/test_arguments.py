@@ -69,7 +69,11 @@ NO_ARRAYS = {
         ck.DTypeError,
         "must be an array; got generator; use list({})",
     ),
-    "a ragged list": ([[1, 2], [3], [4]], ck.BindingError, "must be an array;  ... "),
+    "a ragged list": (
+        [[1, 2], [3], [4]],
+        ck.BindingError,
+        "must be an array, or have rows of one length; got rows of several",
+    ),
     "a masked array": (
         np.ma.masked_array([1, 2], [0, 1]),
         ck.BindingError,
