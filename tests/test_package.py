@@ -18,7 +18,7 @@ import cudakern as ck
 from cudakern.compilation import nvrtc
 from cudakern.operators.operator import operators
 from cudakern.simulator.libraries.toolchain import find_toolchain
-from tests.helpers.processes import printed
+from tests.helpers.processes import build_package, printed
 from tests.helpers.readmes import ROOT
 
 #: Besides the functions and descriptors of operators.
@@ -122,8 +122,7 @@ def built_wheel(folder):
     """Build the wheel in a folder; return its folder, which is ``dist`` if there are no sources."""
     if not (ROOT / "cudakern").exists():
         return ROOT / "dist"
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    build_package(ROOT, folder, "--wheel")
     return folder
 
 

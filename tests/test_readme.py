@@ -17,7 +17,7 @@ from cudakern.simulator.reports.findings import Finding
 from tests.helpers.places import CUDA, DEVICE
 from tests.helpers.processes import printed
 from tests.helpers.programs import GPU_ALONE, missing, programs
-from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, rows, section
+from tests.helpers.readmes import FOLDERS, LINK, ROOT, blocks, located, read, readmes, rows, section
 from tests.helpers.rows import each
 
 REFERENCE = "cudakern/operators/reference.md"
@@ -125,7 +125,7 @@ def headings(text):
 def test_links_lead_somewhere(path):
     text = read(path)
     is_checkout = (ROOT / "CONTRIBUTING.md").exists()
-    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+    for link in LINK.findall(text):
         if link.startswith("https://"):
             continue
         target, _, anchor = link.partition("#")

@@ -15,12 +15,12 @@ from posixpath import normpath
 import pytest
 
 import cudakern as ck
-from tests.helpers.readmes import ROOT, read
+from tests.helpers.processes import build_package
+from tests.helpers.readmes import LINK, ROOT, read
 from tests.helpers.rows import each
 
 ADDRESS = "https://example.org/owner/cudakern"
 VERSION = f"v{ck.__version__}"
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 #: Links that `LINK` does not find.
 OTHER_LINKS = re.compile(r"^ {0,3}\[[^\]]+\]:|\b(?:href|src)=", re.MULTILINE)
 
@@ -41,17 +41,11 @@ def relative(text):
     return targets - {""}
 
 
-def build(root, folder, *options):
-    """Build in a folder what the options say; the sdist, and the wheel of it, without any."""
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), *options]
-    subprocess.run(command, cwd=root, check=True, capture_output=True)
-
-
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
     """Build the sdist, and the wheel of it."""
     folder = tmp_path_factory.mktemp("dist")
-    build(ROOT, folder)
+    build_package(ROOT, folder)
     return folder
 
 
@@ -76,7 +70,7 @@ def test_the_sdist_has_all_files_and_those_that_its_pages_link_to(dist):
 
 
 def test_the_sdist_makes_the_wheel_that_the_clone_makes(dist, tmp_path):
-    build(ROOT, tmp_path, "--wheel")
+    build_package(ROOT, tmp_path, "--wheel")
     (of_clone,), (of_sdist,) = tmp_path.glob("*.whl"), dist.glob("*.whl")
     assert of_clone.read_bytes() == of_sdist.read_bytes()
 

@@ -50,3 +50,9 @@ def printed(program, *arguments, flags=(), cwd=ROOT, **environment):
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
+
+
+def build_package(root, folder, *options):
+    """Build in a folder what the options say; the sdist, and the wheel of it, without any."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), *options]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)

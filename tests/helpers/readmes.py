@@ -16,6 +16,8 @@ FOLDERS = {
     "perf": ROOT / "perf",
     "tests": ROOT / "tests",
 }
+#: The target of a link.
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
