@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 MODULES = (cudakern, cudakern.simulator, cudakern.dask)
-#: The files, by the heading that they stand under in the side bar.
+#: The files besides the README, by the heading that they stand under in the side bar.
 FILES = {
-    "": ["README.md"],
     "Operators": [
         "cudakern/operators/README.md",
         "cudakern/operators/porting.md",
@@ -67,7 +66,9 @@ def page(file: str) -> str:
     return file.removeprefix("cudakern/").replace("README", "index").lower()
 
 
-PAGES = {file: page(file) for files in FILES.values() for file in files if "api/" not in file}
+PAGES = {"README.md": page("README.md")} | {
+    file: page(file) for heading, files in FILES.items() for file in files if heading != "API"
+}
 
 
 def kinds(module: ModuleType) -> dict[str, list[str]]:
@@ -86,10 +87,12 @@ def write_module(module: ModuleType, folder: Path) -> None:
     for heading, names in kinds(module).items():
         text += [f"## {heading}", ""]
         for name in names:
-            value, path = getattr(module, name), f"{module.__name__}.{name}"
-            first = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
+            path = f"{module.__name__}.{name}"
+            first = (
+                (inspect.getdoc(getattr(module, name)) or "").split("\n\n")[0].replace("\n", " ")
+            )
             text.append(f"- [`{name}`]({path}.md): {first}")
-            directive = "autofunction" if inspect.isfunction(value) else "autoclass"
+            directive = "autofunction" if heading == "Functions" else "autoclass"
             members = MEMBERS if heading == "Enumerations" else ""
             own = f"# `{path}`\n\n```{{eval-rst}}\n.. {directive}:: {path}\n{members}```\n"
             (folder / f"{path}.md").write_text(own, encoding="utf-8")
@@ -126,9 +129,8 @@ def written(file: str) -> str:
             text = f"{title}\n\n```{{eval-rst}}\n{link}\n```\n{rest}"
     if file == "README.md":
         for caption, files in FILES.items():
-            if caption:
-                entries = [PAGES.get(file, file).removesuffix(".md") for file in files]
-                text += "\n".join(["", *contents(*entries, caption=caption)])
+            entries = [PAGES.get(file, file).removesuffix(".md") for file in files]
+            text += "\n".join(["", *contents(*entries, caption=caption)])
     return text
 
 
