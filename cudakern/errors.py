@@ -60,7 +60,8 @@ def did_you_mean(
 ) -> str:
     """Return the end of a message, such as ``"; did you mean 'average'?"`` or nothing.
 
-    ``others`` maps names of other libraries, in lower case without underscores, to what to show.
+    ``others`` maps names of other libraries, in lower case without underscores, to what to show;
+    ``show`` says what to show of ``names``.
     """
     if not isinstance(value, str) or len(value) > _LONGEST:
         return ""
@@ -87,7 +88,7 @@ def did_you_mean_member(
 
 
 def _find_misspelt(word: str, words: Iterable[str]) -> list[str]:
-    """Return the words that another one is but for one letter, the most similar first."""
+    """Return the words that differ from another one in one letter, the most similar first."""
     likeness: dict[str, float] = {}
     for other in words if word.isalpha() else ():
         matcher = SequenceMatcher(None, other, word)

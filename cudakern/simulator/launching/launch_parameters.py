@@ -263,7 +263,7 @@ def pack_arguments(
     *,
     has_values: bool = True,
 ) -> PackedArguments:
-    """Return as many arguments as a kernel has parameters as those.
+    """Return arguments, one for each parameter of a kernel, as its parameters.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
